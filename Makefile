@@ -1,0 +1,36 @@
+# Two commands do all the set-up: `make run` and `make test`.
+.PHONY: run test check bench
+
+# Where the demo listens; any other setting of the service can be given the same way.
+export LISTEN_ADDR ?= 127.0.0.1:8080
+
+define TRY
+flux-resourceset with the demo fleet on http://$(LISTEN_ADDR)
+  read token   demo-read-token
+  write token  demo-write-token
+Try, in another terminal:
+  curl -H 'Authorization: Bearer demo-read-token' http://$(LISTEN_ADDR)/api/v2/flux/clusters/demo-cluster-01.k8s.example.com/platform-components
+  curl -X PATCH -H 'Authorization: Bearer demo-write-token' -H 'Content-Type: application/json' -d '{"replicaCount":"3"}' http://$(LISTEN_ADDR)/clusters/demo-cluster-01/patches/podinfo
+  curl -H 'Authorization: Bearer demo-read-token' http://$(LISTEN_ADDR)/clusters/demo-cluster-01/history
+The API is described at http://$(LISTEN_ADDR)/docs; Ctrl-C stops the service.
+endef
+export TRY
+
+# Installs what package-lock.json names, once, and again when it changes.
+node_modules/.package-lock.json: package.json package-lock.json
+	@npm ci --no-progress
+	@touch $@
+
+run: node_modules/.package-lock.json ## Start the service with the demo fleet on SQLite
+	@echo "$$TRY"
+	@API_MODE=crud AUTH_TOKEN=demo-read-token CRUD_AUTH_TOKEN=demo-write-token SEED_FILE=data/seed.json \
+	  DATABASE_URL=sqlite://data/demo.db npm start --silent
+
+test: node_modules/.package-lock.json ## Run all tests
+	@npm test --silent
+
+check: node_modules/.package-lock.json ## Types, lint, format, dead code
+	@npm run check --silent
+
+bench: node_modules/.package-lock.json ## Measure speed and memory
+	@npm run bench --silent

@@ -1,0 +1,117 @@
+// Commands that change what one cluster is given, without rewriting the cluster.
+import type { Assign, Outcome, PatchValues, Unassign } from './command.ts'
+import type { Draft } from './draft.ts'
+import { findLive } from './find-document.ts'
+import { equalJson, isObject, type JsonObject, own, pointer } from './json.ts'
+import { mergePatch } from './merge-patch.ts'
+import { below, withId } from './parse-document.ts'
+import { fail, invalid, type Result, succeed } from './problem.ts'
+import {
+  type DeliveredType,
+  type Document,
+  findReference,
+  type Reference,
+  type ResourceType,
+  referencesOf,
+  type Types,
+} from './resource-type.ts'
+
+export function assign(types: Types, draft: Draft, type: DeliveredType, command: Assign): Result<Outcome> {
+  const { id, path } = command
+  const clusters = types.cluster.type
+  const found = findLive(draft, clusters, command.cluster, command.expect)
+  if (!found.ok) return found
+  const { document } = found.value
+  const { delivery } = type
+  const current = findReference(document, delivery, id)
+  if (command.merge && !current) return notAssigned(type, id, command.cluster)
+  if (!isObject(command.reference)) return invalid([{ path, message: 'must be an object' }])
+  const wanted = command.merge && current ? mergePatch(current, command.reference) : command.reference
+  const identified = withId(wanted as JsonObject, id, path)
+  if (!identified.ok) return identified
+  const reference = delivery.normaliseReference(identified.value) as Reference
+  const details = delivery.checkReference(reference)
+  if (details.length > 0) return invalid(below(path, details))
+  const references = referencesOf(document, delivery)
+  const updated = current
+    ? references.map((other) => (other.id === id ? reference : other))
+    : [...references, reference]
+  if (!current || !equalJson(current, reference)) {
+    draft.put(clusters.name, { ...document, [delivery.assignedBy]: updated }, path)
+  }
+  return succeed({ type: clusters.name, id: document.id, created: !current })
+}
+
+export function unassign(
+  types: Types,
+  draft: Draft,
+  type: DeliveredType,
+  command: Unassign,
+): Result<Outcome> {
+  const clusters = types.cluster.type
+  const found = findLive(draft, clusters, command.cluster, command.expect)
+  if (!found.ok) return found
+  const { document } = found.value
+  const removed = findReference(document, type.delivery, command.id)
+  if (!removed) return notAssigned(type, command.id, command.cluster)
+  draft.put(clusters.name, withoutReference(types, type, document, command.id), command.path)
+  return succeed({ type: clusters.name, id: document.id, created: false, removed })
+}
+
+export function withoutReference(types: Types, type: DeliveredType, cluster: Document, id: string): Document {
+  const { assignedBy, patches } = type.delivery
+  const references = referencesOf(cluster, type.delivery).filter((reference) => reference.id !== id)
+  const without = { ...cluster, [assignedBy]: references }
+  return patches ? withPatches(types, without, id, {}) : without
+}
+
+export function patchValues(types: Types, draft: Draft, command: PatchValues): Result<Outcome> {
+  const { component, path } = command
+  const clusters = types.cluster.type
+  const found = findLive(draft, clusters, command.cluster, command.expect)
+  if (!found.ok) return found
+  const { document } = found.value
+  const type = types.patchable
+  if (!type || !findReference(document, type.delivery, component)) {
+    return notAssigned(type ?? clusters, component, command.cluster)
+  }
+  if (!isObject(command.values))
+    return invalid([{ path, message: 'must be an object: values by their path' }])
+  const current = patchesOf(types, document, component)
+  const values = mergePatch(command.merge ? current : {}, command.values) as JsonObject
+  const wrong = Object.entries(values).filter(([, value]) => typeof value !== 'string')
+  if (wrong.length > 0) {
+    return invalid(
+      wrong.map(([key, value]) => ({
+        path: pointer(path, key),
+        message: `must be a string${isObject(value) || Array.isArray(value) ? ': one value for each path' : `: write "${value}"`}`,
+      })),
+    )
+  }
+  if (!equalJson(current, values))
+    draft.put(clusters.name, withPatches(types, document, component, values), path)
+  return succeed({ type: clusters.name, id: document.id, created: false, removed: current })
+}
+
+/** A cluster's values for one of its components. */
+export function patchesOf(types: Types, cluster: Document, component: string): JsonObject {
+  const all = cluster[types.cluster.patches]
+  return ((isObject(all) ? own(all, component) : undefined) as JsonObject) ?? {}
+}
+
+/** No values at all means no entry for the component. */
+function withPatches(types: Types, cluster: Document, component: string, values: JsonObject): Document {
+  const field = types.cluster.patches
+  const patches = (cluster[field] ?? {}) as JsonObject
+  if (Object.keys(values).length > 0) return { ...cluster, [field]: { ...patches, [component]: values } }
+  if (!Object.hasOwn(patches, component)) return cluster
+  const { [component]: _dropped, ...rest } = patches
+  return { ...cluster, [field]: rest }
+}
+
+function notAssigned(type: ResourceType, id: string, cluster: string): Result<never> {
+  return fail({
+    code: 'not_found',
+    message: `${type.singular} "${id}" is not assigned to cluster "${cluster}"`,
+  })
+}

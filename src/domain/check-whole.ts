@@ -1,0 +1,167 @@
+// References stay whole: whatever a document names exists, once, without cycles, under a DNS name of its own.
+import type { Draft } from './draft.ts'
+import { getOrSet } from './get-or-set.ts'
+import { isObject, pointer } from './json.ts'
+import { type Detail, fail, invalid, type Result, succeed } from './problem.ts'
+import {
+  type Document,
+  findReference,
+  idsIn,
+  type ResourceType,
+  referencesOf,
+  type Types,
+} from './resource-type.ts'
+
+const MAX_WARNINGS = 20
+const MAX_NAMED_USERS = 20
+
+/** Checks everything that the draft touched as it would stand in the end; answers the warnings. */
+export function checkWhole(types: Types, draft: Draft): Result<string[]> {
+  const details: Detail[] = []
+  const warnings: string[] = []
+  const removed = new Map<string, Set<string>>()
+  for (const { type: name, id, after, path } of draft.touched()) {
+    const type = types.get(name)
+    if (!type) continue
+    if (!after || after.deleted) {
+      getOrSet(removed, name, () => new Set()).add(id)
+    } else if (type === types.cluster.type) {
+      const holder = draft.dnsHolder(String(after.document[types.cluster.dns]), id)
+      if (holder) return dnsTaken(types, after.document, holder.id, path)
+      details.push(...checkAssignments(types, draft, after.document, path))
+      warnings.push(...missingDependencies(types, draft, after.document))
+    } else {
+      details.push(...checkReferences(types, draft, type, after.document, path))
+    }
+  }
+  if (details.length > 0) return invalid(details)
+  for (const [name, ids] of removed) {
+    const inUse = checkUnused(types, draft, types.get(name) as ResourceType, ids)
+    if (!inUse.ok) return inUse
+  }
+  return succeed(shorten(warnings))
+}
+
+function dnsTaken(types: Types, document: Document, holder: string, path: string): Result<never> {
+  const { dns, type } = types.cluster
+  const message = `"${document[dns]}" is the DNS name of ${type.singular} "${holder}" already: choose another`
+  return fail({ code: 'conflict', message, details: [{ path: pointer(path, dns), message }] })
+}
+
+function checkAssignments(types: Types, draft: Draft, cluster: Document, path: string): Detail[] {
+  const details: Detail[] = []
+  for (const type of types.delivered) {
+    const at = pointer(path, type.delivery.assignedBy)
+    const seen = new Set<string>()
+    referencesOf(cluster, type.delivery).forEach(({ id }, i) => {
+      const message = seen.has(id)
+        ? `is a duplicate: ${type.singular} "${id}" is assigned already`
+        : draft.get(type.name, id) === undefined &&
+          `names an unknown ${type.singular} "${id}": create it first`
+      if (message) details.push({ path: `${at}/${i}/id`, message })
+      seen.add(id)
+    })
+    const patches = type.delivery.patches ? cluster[types.cluster.patches] : undefined
+    if (!isObject(patches)) continue
+    for (const id of Object.keys(patches).filter((id) => !seen.has(id))) {
+      const message = `patches a ${type.singular} that is not assigned to the cluster: assign "${id}" first`
+      details.push({ path: pointer(pointer(path, types.cluster.patches), id), message })
+    }
+  }
+  return details
+}
+
+function checkReferences(
+  types: Types,
+  draft: Draft,
+  type: ResourceType,
+  document: Document,
+  path: string,
+): Detail[] {
+  return type.references.flatMap(({ field, type: target }) => {
+    const value = document[field]
+    return idsIn(value).flatMap((id, i, ids) => {
+      const at = Array.isArray(value) ? `${pointer(path, field)}/${i}` : pointer(path, field)
+      const singular = types.get(target)?.singular
+      if (ids.indexOf(id) < i) return [{ path: at, message: `names ${singular} "${id}" twice` }]
+      if (!draft.get(target, id))
+        return [{ path: at, message: `names an unknown ${singular} "${id}": create it first` }]
+      const cycle = target === type.name && findCycle(draft, type.name, field, document.id, id)
+      return cycle ? [{ path: at, message: `makes a cycle: ${cycle.join(' → ')}` }] : []
+    })
+  })
+}
+
+/** The way from `from` back to `start` along a reference field, if there is one. */
+function findCycle(
+  draft: Draft,
+  type: string,
+  field: string,
+  start: string,
+  from: string,
+): string[] | undefined {
+  const cameFrom = new Map<string, string>([[from, start]])
+  const queue = [from]
+  for (let id = queue.pop(); id !== undefined; id = queue.pop()) {
+    if (id === start) {
+      const way = [id]
+      for (let at = cameFrom.get(id); at !== undefined && at !== start; at = cameFrom.get(at)) way.unshift(at)
+      return [start, ...way]
+    }
+    for (const next of idsIn(draft.get(type, id)?.document[field])) {
+      if (cameFrom.has(next)) continue
+      cameFrom.set(next, id)
+      queue.push(next)
+    }
+  }
+  return undefined
+}
+
+/** Refuses to leave anything pointing at what is gone, and names who points. */
+function checkUnused(types: Types, draft: Draft, type: ResourceType, ids: ReadonlySet<string>): Result<void> {
+  const users: Detail[] = []
+  let count = 0
+  const use = (path: string, message: string): void => {
+    if (count++ < MAX_NAMED_USERS) users.push({ path, message })
+  }
+  const { delivery } = type
+  if (delivery) {
+    const clusters = types.cluster.type
+    for (const { id: cluster, document } of draft.all(clusters.name)) {
+      const used = referencesOf(document, delivery).find(({ id }) => ids.has(id))
+      if (used) use(`/${clusters.name}/${cluster}`, `is assigned "${used.id}"`)
+    }
+  }
+  for (const user of types.all) {
+    for (const { field } of user.references.filter((reference) => reference.type === type.name)) {
+      for (const { id: definition, document } of draft.all(user.name)) {
+        const used = idsIn(document[field]).find((id) => ids.has(id))
+        if (used) use(`/${user.name}/${definition}`, `names "${used}" in ${field}`)
+      }
+    }
+  }
+  if (count === 0) return succeed(undefined)
+  const named = users.map(({ path }) => path.slice(1)).join(', ')
+  const more = count > users.length ? ` and ${count - users.length} more` : ''
+  const what = `${type.singular} "${[...ids].slice(0, MAX_NAMED_USERS).join('", "')}"`
+  const message = `${what} is in use by ${count}: ${named}${more}; unassign it first or delete with cascade`
+  return fail({ code: 'conflict', message, details: users })
+}
+
+function missingDependencies(types: Types, draft: Draft, cluster: Document): string[] {
+  return types.delivered.flatMap((type) => {
+    const needs = type.references.filter(({ type: target }) => target === type.name)
+    if (needs.length === 0) return []
+    return referencesOf(cluster, type.delivery).flatMap(({ id }) =>
+      needs
+        .flatMap(({ field }) => idsIn(draft.get(type.name, id)?.document[field]))
+        .filter((needed) => !findReference(cluster, type.delivery, needed))
+        .map((needed) => `cluster "${cluster.id}": "${id}" depends on "${needed}", which is not assigned`),
+    )
+  })
+}
+
+function shorten(warnings: readonly string[]): string[] {
+  if (warnings.length <= MAX_WARNINGS) return [...warnings]
+  return [...warnings.slice(0, MAX_WARNINGS), `and ${warnings.length - MAX_WARNINGS} more`]
+}

@@ -1,0 +1,156 @@
+// Commands on whole documents of any type.
+import { applyPatch } from 'rfc6902'
+import { withoutReference } from './assignment-commands.ts'
+import type { Create, Delete, Outcome, Patch, Replace, Restore } from './command.ts'
+import type { Draft } from './draft.ts'
+import { checkExpectation, findLive } from './find-document.ts'
+import { checkJson, equalJson, isObject, type Json, pointer } from './json.ts'
+import { mergePatch } from './merge-patch.ts'
+import { below, parseDocument } from './parse-document.ts'
+import { type Detail, fail, invalid, notFound, type Result, succeed } from './problem.ts'
+import {
+  type DeliveredType,
+  type Document,
+  findReference,
+  idsIn,
+  type ResourceType,
+  type Types,
+} from './resource-type.ts'
+import type { Entry } from './view.ts'
+
+export function create(draft: Draft, type: ResourceType, command: Create): Result<Outcome> {
+  const parsed = parseDocument(type, command.document, undefined, command.path)
+  if (!parsed.ok) return parsed
+  const { id } = parsed.value
+  if (draft.get(type.name, id)) {
+    return fail({ code: 'conflict', message: `${type.singular} "${id}" exists already: replace or patch it` })
+  }
+  draft.put(type.name, parsed.value, command.path)
+  return succeed({ type: type.name, id, created: true })
+}
+
+export function replace(draft: Draft, type: ResourceType, command: Replace): Result<Outcome> {
+  const { id, expect } = command
+  const current = draft.get(type.name, id)
+  const met = checkExpectation(type, id, current, expect)
+  if (!met.ok) return met
+  const creating = expect !== undefined && 'exists' in expect && !expect.exists
+  if (!current && !creating) return notFound(type.singular, id)
+  const parsed = parseDocument(type, command.document, id, command.path)
+  if (!parsed.ok) return parsed
+  putIfChanged(draft, type, current, parsed.value, command.path)
+  return succeed({ type: type.name, id, created: !current })
+}
+
+export function patch(draft: Draft, type: ResourceType, command: Patch): Result<Outcome> {
+  const { id } = command
+  const found = findLive(draft, type, id, command.expect)
+  if (!found.ok) return found
+  const patched =
+    command.format === 'merge'
+      ? applyMergePatch(found.value.document, command)
+      : applyJsonPatch(found.value.document, command)
+  if (!patched.ok) return patched
+  const parsed = parseDocument(type, patched.value, id, command.path)
+  if (!parsed.ok) return parsed
+  putIfChanged(draft, type, found.value, parsed.value, command.path)
+  return succeed({ type: type.name, id, created: false })
+}
+
+function applyMergePatch(document: Document, command: Patch): Result<Json> {
+  if (isObject(command.patch)) return succeed(mergePatch(document, command.patch))
+  return invalid([{ path: command.path, message: 'must be an object: the fields to change' }])
+}
+
+function applyJsonPatch(document: Document, { patch, path }: Patch): Result<Json> {
+  if (!Array.isArray(patch) || !patch.every((step) => isObject(step) && typeof step.path === 'string')) {
+    return invalid([{ path, message: 'must be a list of operations, each with "op" and "path" (RFC 6902)' }])
+  }
+  const target = structuredClone(document)
+  const errors = applyPatch(target, structuredClone(patch))
+  const failed = errors.findIndex((error) => error?.name === 'TestError')
+  if (failed >= 0) {
+    const detail = {
+      path: pointer(path, failed),
+      message: 'is a test that does not hold: read the document again',
+    }
+    return fail({ code: 'conflict', message: `${detail.path} ${detail.message}`, details: [detail] })
+  }
+  const details: Detail[] = errors.flatMap((error, i) =>
+    error ? [{ path: pointer(path, i), message: `cannot be applied: ${error.message || error.name}` }] : [],
+  )
+  if (details.length > 0) return invalid(details)
+  const unfit = checkJson(target)
+  return unfit.length > 0 ? invalid(below(path, unfit)) : succeed(target)
+}
+
+export function remove(types: Types, draft: Draft, type: ResourceType, command: Delete): Result<Outcome> {
+  const { id, path } = command
+  const isCluster = type === types.cluster.type
+  const current =
+    draft.get(type.name, id) ?? (isCluster && command.purge ? draft.tombstone(type.name, id) : undefined)
+  const met = checkExpectation(type, id, current, command.expect)
+  if (!met.ok) return met
+  if (!current) return notFound(type.singular, id)
+  if (isCluster && !current.deleted && current.document[types.cluster.deletionProtection] === true) {
+    const field = types.cluster.deletionProtection
+    return fail({
+      code: 'conflict',
+      message: `${type.singular} "${id}" is protected: set ${field} to false first`,
+    })
+  }
+  if (command.cascade) dropUses(types, draft, type, id, path)
+  if (isCluster && !command.purge) draft.put(type.name, current.document, path, true)
+  else draft.remove(type.name, id, path)
+  return succeed({ type: type.name, id, created: false, removed: current.document })
+}
+
+/** Takes a definition out of every cluster and every definition that names it. */
+function dropUses(types: Types, draft: Draft, type: ResourceType, id: string, path: string): void {
+  const clusters = types.cluster.type
+  if (type.delivery) {
+    const delivered = type as DeliveredType
+    for (const { document } of [...draft.all(clusters.name)]) {
+      if (!findReference(document, type.delivery, id)) continue
+      draft.put(clusters.name, withoutReference(types, delivered, document, id), path)
+    }
+  }
+  for (const user of types.all) {
+    for (const { field } of user.references.filter((reference) => reference.type === type.name)) {
+      for (const { document } of [...draft.all(user.name)]) {
+        const ids = idsIn(document[field])
+        if (document.id === id || !ids.includes(id)) continue
+        const { [field]: value, ...rest } = document
+        const kept = Array.isArray(value)
+          ? { ...document, [field]: ids.filter((other) => other !== id) }
+          : rest
+        draft.put(user.name, kept as Document, path)
+      }
+    }
+  }
+}
+
+export function restore(draft: Draft, type: ResourceType, command: Restore): Result<Outcome> {
+  const { id, path } = command
+  const tombstone = draft.tombstone(type.name, id)
+  if (tombstone) {
+    draft.put(type.name, tombstone.document, path)
+    return succeed({ type: type.name, id, created: false })
+  }
+  if (!draft.get(type.name, id))
+    return fail({ code: 'not_found', message: `no deleted ${type.singular} "${id}"` })
+  return fail({
+    code: 'conflict',
+    message: `${type.singular} "${id}" is not deleted: there is nothing to restore`,
+  })
+}
+
+function putIfChanged(
+  draft: Draft,
+  type: ResourceType,
+  current: Entry | undefined,
+  next: Document,
+  path: string,
+): void {
+  if (!current || !equalJson(current.document, next)) draft.put(type.name, next, path)
+}

@@ -1,0 +1,130 @@
+// A view with changes laid over it: what the documents would be if they were committed.
+import { getOrSet } from './get-or-set.ts'
+import { equalJson } from './json.ts'
+import { type ClusterType, canonicalDns, type Document } from './resource-type.ts'
+import type { Change, Entry, PolledView, Slot, View } from './view.ts'
+
+interface Touched {
+  readonly type: string
+  readonly id: string
+  readonly before: Entry | undefined
+  after: Slot | undefined
+  /** Where the last payload that shaped it stands in what was sent. */
+  path: string
+}
+
+export class Draft implements View {
+  /** The revision that the draft would be committed as. */
+  readonly revision: number
+  readonly #base: PolledView
+  readonly #cluster: ClusterType
+  readonly #touched = new Map<string, Map<string, Touched>>()
+  readonly #dnsIds = new Map<string, Set<string>>()
+
+  constructor(base: PolledView, cluster: ClusterType) {
+    this.#base = base
+    this.revision = base.revision + 1
+    this.#cluster = cluster
+  }
+
+  get(type: string, id: string): Entry | undefined {
+    const touched = this.#touched.get(type)?.get(id)
+    if (!touched) return this.#base.get(type, id)
+    return touched.after?.deleted === false ? this.#entry(touched) : undefined
+  }
+
+  tombstone(type: string, id: string): Entry | undefined {
+    const touched = this.#touched.get(type)?.get(id)
+    if (!touched) return this.#base.tombstone(type, id)
+    return touched.after?.deleted ? this.#entry(touched) : undefined
+  }
+
+  *all(type: string): Generator<Entry> {
+    const touched = this.#touched.get(type)
+    const added = [...(touched?.values() ?? [])]
+      .filter(({ before, after }) => after?.deleted === false && (!before || before.deleted))
+      .map((item) => item.id)
+      .sort()
+    let next = 0
+    const take = (id: string): Entry => {
+      next++
+      return this.get(type, id) as Entry
+    }
+    for (const entry of this.#base.all(type)) {
+      for (let id = added[next]; id !== undefined && id < entry.id; id = added[next]) yield take(id)
+      const current = touched?.has(entry.id) ? this.get(type, entry.id) : entry
+      if (current) yield current
+    }
+    for (let id = added[next]; id !== undefined; id = added[next]) yield take(id)
+  }
+
+  count(type: string): number {
+    let count = this.#base.count(type)
+    for (const { before, after } of this.#touched.get(type)?.values() ?? []) {
+      count += Number(after?.deleted === false) - Number(before?.deleted === false)
+    }
+    return count
+  }
+
+  /** The live cluster, other than `except`, that has this DNS name. */
+  dnsHolder(dns: string, except: string): Entry | undefined {
+    const name = canonicalDns(dns)
+    const type = this.#cluster.type.name
+    for (const id of this.#dnsIds.get(name) ?? []) {
+      const entry = id === except ? undefined : this.get(type, id)
+      if (entry && this.#dnsOf(entry.document) === name) return entry
+    }
+    const base = this.#base.clusterByDns(name)
+    const stands = base && !base.deleted && base.id !== except && !this.#touched.get(type)?.has(base.id)
+    return stands ? base : undefined
+  }
+
+  /** Lays a document over the base; `path` says where it stands in what was sent. */
+  put(type: string, document: Document, path: string, deleted = false): void {
+    this.#set(type, document.id, { document, deleted, json: JSON.stringify(document) }, path)
+    if (type !== this.#cluster.type.name) return
+    getOrSet(this.#dnsIds, this.#dnsOf(document), () => new Set()).add(document.id)
+  }
+
+  remove(type: string, id: string, path: string): void {
+    this.#set(type, id, undefined, path)
+  }
+
+  /** Everything laid over the base so far, whether it differs or not. */
+  touched(): { type: string; id: string; after: Slot | undefined; path: string }[] {
+    return [...this.#touched.values()].flatMap((byId) => [...byId.values()])
+  }
+
+  /** What really differs from the base. */
+  changes(): Change[] {
+    return [...this.#touched.values()].flatMap((byId) => [...byId.values()].filter(differs))
+  }
+
+  #set(type: string, id: string, after: Slot | undefined, path: string): void {
+    const byId = getOrSet(this.#touched, type, () => new Map<string, Touched>())
+    const touched = byId.get(id)
+    if (touched) {
+      touched.after = after
+      touched.path = path
+    } else {
+      const before = this.#base.get(type, id) ?? this.#base.tombstone(type, id)
+      byId.set(id, { type, id, before, after, path })
+    }
+  }
+
+  #entry(touched: Touched): Entry {
+    const { id, before } = touched
+    const { document, deleted, json } = touched.after as Slot
+    if (before && !differs(touched)) return before
+    return { id, document, revision: this.revision, deleted, size: json.length }
+  }
+
+  #dnsOf(document: Document): string {
+    return canonicalDns(String(document[this.#cluster.dns]))
+  }
+}
+
+function differs({ before, after }: Touched): boolean {
+  if (!before || !after) return before !== after
+  return before.deleted !== after.deleted || !equalJson(before.document, after.document)
+}

@@ -1,0 +1,35 @@
+// Finds the document that a command is about, in the state that its caller expects.
+import type { Expectation } from './command.ts'
+import { fail, notFound, type Result, succeed } from './problem.ts'
+import type { ResourceType } from './resource-type.ts'
+import type { Entry, View } from './view.ts'
+
+export function findLive(
+  view: View,
+  type: ResourceType,
+  id: string,
+  expect: Expectation | undefined,
+): Result<Entry> {
+  const entry = view.get(type.name, id)
+  if (!entry) return notFound(type.singular, id)
+  const met = checkExpectation(type, id, entry, expect)
+  return met.ok ? succeed(entry) : met
+}
+
+export function checkExpectation(
+  type: ResourceType,
+  id: string,
+  entry: Entry | undefined,
+  expect: Expectation | undefined,
+): Result<void> {
+  if (!expect) return succeed(undefined)
+  const what = `${type.singular} "${id}"`
+  if ('exists' in expect) {
+    if (expect.exists === (entry !== undefined)) return succeed(undefined)
+    const message = expect.exists ? `${what} does not exist` : `${what} exists already`
+    return fail({ code: 'precondition_failed', message })
+  }
+  if (entry && expect.revisions.includes(entry.revision)) return succeed(undefined)
+  const now = entry ? `is at revision ${entry.revision}` : 'does not exist'
+  return fail({ code: 'precondition_failed', message: `${what} ${now}: read it again and retry` })
+}

@@ -1,0 +1,73 @@
+// JSON values: their types, their equality, and what no document may hold.
+import type { Detail } from './problem.ts'
+
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject
+export interface JsonObject {
+  readonly [key: string]: Json
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A member that the object itself holds; never one of Object.prototype's. */
+export function own(object: JsonObject, key: string): Json | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined
+}
+
+/** Extends a JSON pointer (RFC 6901) by one step. */
+export function pointer(base: string, key: string | number): string {
+  return `${base}/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
+}
+
+/** Equality by meaning: the order of an object's keys does not count. */
+export function equalJson(a: Json, b: Json): boolean {
+  if (a === b) return true
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, i) => equalJson(item, b[i]))
+  }
+  if (!isObject(a) || !isObject(b)) return false
+  const keys = Object.keys(a)
+  if (keys.length !== Object.keys(b).length) return false
+  return keys.every((key) => Object.hasOwn(b, key) && equalJson(a[key] as Json, b[key] as Json))
+}
+
+const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
+const MAX_DEPTH = 64
+
+/** What is wrong with the parts of a parsed value that no schema needs to talk about. */
+export function checkJson(value: unknown, path = '', details: Detail[] = [], depth = 0): Detail[] {
+  if (depth > MAX_DEPTH) {
+    details.push({ path, message: `is nested deeper than ${MAX_DEPTH} levels` })
+  } else if (typeof value === 'string') {
+    const problem = textProblem(value)
+    if (problem) details.push({ path, message: problem })
+  } else if (typeof value === 'number') {
+    if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+      details.push({
+        path,
+        message: 'is an integer beyond 2^53, which loses digits on its way: send a string',
+      })
+    } else if (!Number.isFinite(value)) {
+      details.push({ path, message: 'is too large for a number: send a string' })
+    }
+  } else if (Array.isArray(value)) {
+    value.forEach((item, i) => {
+      checkJson(item, pointer(path, i), details, depth + 1)
+    })
+  } else if (isObject(value)) {
+    for (const [key, item] of Object.entries(value)) {
+      const at = pointer(path, key)
+      const problem = FORBIDDEN_KEYS.has(key) ? 'is a reserved key: use another name' : textProblem(key)
+      if (problem) details.push({ path: at, message: problem })
+      else checkJson(item, at, details, depth + 1)
+    }
+  }
+  return details
+}
+
+function textProblem(text: string): string | undefined {
+  if (text.includes('\0')) return 'holds a NUL character: remove it'
+  if (!text.isWellFormed()) return 'holds half of a surrogate pair: send valid Unicode'
+  return undefined
+}

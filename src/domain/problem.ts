@@ -1,0 +1,54 @@
+// Why something was refused, as a value. The domain never throws.
+
+export interface Detail {
+  /** JSON pointer into what was sent. */
+  readonly path: string
+  readonly message: string
+}
+
+export type ProblemCode =
+  | 'validation_error'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'precondition_failed'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'unavailable'
+  | 'internal_error'
+
+export interface Problem {
+  readonly code: ProblemCode
+  readonly message: string
+  readonly details?: readonly Detail[]
+}
+
+export type Result<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problem: Problem }
+
+export function succeed<T>(value: T): Result<T> {
+  return { ok: true, value }
+}
+
+export function fail(problem: Problem): { readonly ok: false; readonly problem: Problem } {
+  return { ok: false, problem }
+}
+
+const MAX_DETAILS = 50
+
+/** A refusal of what was sent, with the first details in its message so that it reads alone. */
+export function invalid(details: readonly Detail[]): { readonly ok: false; readonly problem: Problem } {
+  const [first] = details
+  const more = details.length > 1 ? ` (and ${details.length - 1} more)` : ''
+  const message = first
+    ? `${first.path || 'the document'} ${first.message}${more}`
+    : 'the request is not valid'
+  return fail({ code: 'validation_error', message, details: details.slice(0, MAX_DETAILS) })
+}
+
+export function notFound(singular: string, id: string): { readonly ok: false; readonly problem: Problem } {
+  return fail({ code: 'not_found', message: `no ${singular} "${id}"` })
+}

@@ -1,0 +1,95 @@
+// What the rules know of a resource type. The registry makes these from the files in resources/.
+import type { Json, JsonObject } from './json.ts'
+import type { Detail } from './problem.ts'
+
+export type Document = JsonObject & { readonly id: string }
+
+/** A reference of a cluster to an assigned document: its id, its own fields, its overrides. */
+export type Reference = JsonObject & { readonly id: string }
+
+export interface ResourceType {
+  /** Plural and snake_case, as in routes and in the store: `platform_components`. */
+  readonly name: string
+  /** For sentences: `platform component`. */
+  readonly singular: string
+  /** Fields in the schema's order, defaults filled in, nulls of optional fields left out. */
+  normalise(document: JsonObject): JsonObject
+  /** Everything wrong with a normalised document, on its own. */
+  check(document: JsonObject): Detail[]
+  /** Fields that name documents of a type (one id, or a list of ids). */
+  readonly references: readonly { readonly field: string; readonly type: string }[]
+  /** How documents of this type reach clusters; absent on the cluster type itself. */
+  readonly delivery?: Delivery
+}
+
+export interface Delivery {
+  /** Last segment of the poll URL: `platform-components`. */
+  readonly endpoint: string
+  /** The property of a cluster that lists its references. */
+  readonly assignedBy: string
+  /** Fields of a definition that a reference may set for its cluster. */
+  readonly overrides: readonly string[]
+  /** Defaults of the fields that a reference has beside its id and overrides. */
+  readonly referenceDefaults: JsonObject
+  /** Whether a cluster's patches for the document travel with its input. */
+  readonly patches: boolean
+  /** One input after its `id`, in order. */
+  readonly input: readonly InputField[]
+  /** Defaults of definition fields, for documents stored before a field existed. */
+  readonly definitionDefaults: JsonObject
+  normaliseReference(reference: JsonObject): JsonObject
+  checkReference(reference: JsonObject): Detail[]
+}
+
+export type InputField =
+  | { readonly kind: 'value'; readonly name: string; readonly source: string }
+  | { readonly kind: 'group'; readonly name: string; readonly sources: readonly string[] }
+  | { readonly kind: 'patches'; readonly name: string }
+  | { readonly kind: 'cluster'; readonly name: string }
+
+export interface DeliveredType extends ResourceType {
+  readonly delivery: Delivery
+}
+
+/** The one type whose documents are the clusters that poll. */
+export interface ClusterType {
+  readonly type: ResourceType
+  readonly dns: string
+  readonly patches: string
+  readonly deletionProtection: string
+  /** What every input says of its cluster: name there, property here. */
+  readonly input: readonly (readonly [string, string])[]
+  /** Properties in the list of clusters, after the id. */
+  readonly list: readonly string[]
+}
+
+export interface Types {
+  readonly all: readonly ResourceType[]
+  readonly cluster: ClusterType
+  readonly delivered: readonly DeliveredType[]
+  get(name: string): ResourceType | undefined
+  byEndpoint(endpoint: string): DeliveredType | undefined
+  /** The type whose inputs carry patches, if any. */
+  readonly patchable: DeliveredType | undefined
+}
+
+/** The references that a cluster holds for a type; an older document may lack the list. */
+export function referencesOf(cluster: Document, delivery: Delivery): readonly Reference[] {
+  return (cluster[delivery.assignedBy] ?? []) as readonly Reference[]
+}
+
+export function findReference(cluster: Document, delivery: Delivery, id: string): Reference | undefined {
+  return referencesOf(cluster, delivery).find((reference) => reference.id === id)
+}
+
+/** The ids that a reference field of a definition names. */
+export function idsIn(value: Json | undefined): readonly string[] {
+  if (typeof value === 'string') return [value]
+  return Array.isArray(value) ? value : []
+}
+
+/** DNS names compare without case and without the root's dot. */
+export function canonicalDns(name: string): string {
+  const lower = name.toLowerCase()
+  return lower.endsWith('.') ? lower.slice(0, -1) : lower
+}

@@ -1,0 +1,190 @@
+// All documents in memory: the view that polls are served from.
+import { getOrSet } from './get-or-set.ts'
+import {
+  type ClusterType,
+  canonicalDns,
+  type Document,
+  type Reference,
+  referencesOf,
+  type Types,
+} from './resource-type.ts'
+import type { Entry, PolledView } from './view.ts'
+
+/** The end of a change, all that the state needs of it. */
+export interface Applied {
+  readonly type: string
+  readonly id: string
+  readonly after:
+    | { readonly document: Document; readonly deleted: boolean; readonly size: number }
+    | undefined
+}
+
+export class State implements PolledView {
+  revision = 0
+  readonly #cluster: ClusterType
+  readonly #types: Types
+  readonly #collections = new Map<string, Collection>()
+  readonly #liveByDns = new Map<string, Entry>()
+  readonly #tombstonesByDns = new Map<string, Entry[]>()
+  readonly #shared = new Map<string, Map<string, Reference>>()
+
+  constructor(types: Types) {
+    this.#types = types
+    this.#cluster = types.cluster
+  }
+
+  get(type: string, id: string): Entry | undefined {
+    const entry = this.#collections.get(type)?.entries.get(id)
+    return entry?.deleted ? undefined : entry
+  }
+
+  tombstone(type: string, id: string): Entry | undefined {
+    const entry = this.#collections.get(type)?.entries.get(id)
+    return entry?.deleted ? entry : undefined
+  }
+
+  all(type: string): Iterable<Entry> {
+    return this.#collections.get(type)?.live() ?? []
+  }
+
+  count(type: string): number {
+    return this.#collections.get(type)?.liveCount ?? 0
+  }
+
+  clusterByDns(dns: string): Entry | undefined {
+    const name = canonicalDns(dns)
+    return this.#liveByDns.get(name) ?? this.#tombstonesByDns.get(name)?.[0]
+  }
+
+  /** Names of all types that hold documents, known to the registry or not. */
+  typeNames(): string[] {
+    return [...this.#collections.keys()]
+  }
+
+  /** Takes in one revision, in one synchronous step: no reader sees half of it. */
+  apply(revision: number, changes: Iterable<Applied>): void {
+    for (const change of changes) this.put(revision, change)
+    this.revision = revision
+  }
+
+  /** Takes in one document as of its own revision, while the state is being loaded. */
+  put(revision: number, { type, id, after }: Applied): void {
+    const collection = getOrSet(this.#collections, type, () => new Collection())
+    const entry = after && {
+      id,
+      document: after.document,
+      revision,
+      deleted: after.deleted,
+      size: after.size,
+    }
+    if (type === this.#cluster.type.name) {
+      this.#unindex(collection.entries.get(id))
+      if (entry) this.#index(entry)
+    }
+    if (entry) collection.set(entry)
+    else collection.delete(id)
+  }
+
+  #index(entry: Entry): void {
+    this.#shareReferences(entry.document)
+    const dns = this.#dnsOf(entry)
+    if (!entry.deleted) this.#liveByDns.set(dns, entry)
+    else this.#tombstonesByDns.set(dns, [...(this.#tombstonesByDns.get(dns) ?? []), entry])
+  }
+
+  #unindex(entry: Entry | undefined): void {
+    if (!entry) return
+    const dns = this.#dnsOf(entry)
+    if (!entry.deleted) {
+      if (this.#liveByDns.get(dns) === entry) this.#liveByDns.delete(dns)
+      return
+    }
+    const others = (this.#tombstonesByDns.get(dns) ?? []).filter((other) => other !== entry)
+    if (others.length > 0) this.#tombstonesByDns.set(dns, others)
+    else this.#tombstonesByDns.delete(dns)
+  }
+
+  #dnsOf(entry: Entry): string {
+    return canonicalDns(String(entry.document[this.#cluster.dns]))
+  }
+
+  /** Most references are alike in most clusters: all clusters then hold the same object. */
+  #shareReferences(cluster: Document): void {
+    for (const { name, delivery } of this.#types.delivered) {
+      const references = referencesOf(cluster, delivery) as Reference[]
+      if (references.length === 0) continue
+      const shared = getOrSet(this.#shared, name, () => new Map<string, Reference>())
+      for (let i = 0; i < references.length; i++) {
+        const reference = references[i] as Reference
+        const known = shared.get(reference.id)
+        if (known === reference || !isPlain(reference, delivery.referenceDefaults)) continue
+        if (known) references[i] = known
+        else shared.set(reference.id, reference)
+      }
+    }
+  }
+}
+
+/** Whether a reference says nothing beyond its id and the defaults. */
+export function isPlain(reference: Reference, defaults: Readonly<Record<string, unknown>>): boolean {
+  for (const key in reference) if (key !== 'id' && reference[key] !== defaults[key]) return false
+  for (const key in defaults) if (reference[key] === undefined) return false
+  return true
+}
+
+/** The entries of one type; keeps the order of ids without sorting all of them on every write. */
+class Collection {
+  readonly entries = new Map<string, Entry>()
+  liveCount = 0
+  #ids: string[] = []
+  #added: string[] = []
+  #removed = false
+
+  set(entry: Entry): void {
+    const before = this.entries.get(entry.id)
+    if (!before) this.#added.push(entry.id)
+    this.liveCount += Number(!entry.deleted) - Number(before !== undefined && !before.deleted)
+    this.entries.set(entry.id, entry)
+  }
+
+  delete(id: string): void {
+    const before = this.entries.get(id)
+    if (!before) return
+    this.entries.delete(id)
+    this.#removed = true
+    if (!before.deleted) this.liveCount--
+  }
+
+  *live(): Generator<Entry> {
+    for (const id of this.#sorted()) {
+      const entry = this.entries.get(id)
+      if (entry && !entry.deleted) yield entry
+    }
+  }
+
+  #sorted(): readonly string[] {
+    if (this.#added.length > 0 || this.#removed) {
+      this.#ids = mergeSorted(this.#ids, this.#added.sort(), this.entries)
+      this.#added = []
+      this.#removed = false
+    }
+    return this.#ids
+  }
+}
+
+/** Both sorted lists as one, without what is gone and without doubles. */
+function mergeSorted(
+  a: readonly string[],
+  b: readonly string[],
+  present: ReadonlyMap<string, unknown>,
+): string[] {
+  const merged: string[] = []
+  for (let i = 0, j = 0; i < a.length || j < b.length; ) {
+    const [x, y] = [a[i], b[j]]
+    const next = (y === undefined || (x !== undefined && x <= y) ? x : y) as string
+    if (next === x) i++
+    else j++
+    if (present.has(next) && merged.at(-1) !== next) merged.push(next)
+  }
+  return merged
+}

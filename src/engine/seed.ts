@@ -1,0 +1,84 @@
+// Fills an empty store from a seed file: all of it as revision 1, or nothing.
+import type { Create } from '../domain/command.ts'
+import { checkJson, isObject, type Json, own, pointer } from '../domain/json.ts'
+import { parseDocument } from '../domain/parse-document.ts'
+import { type Detail, invalid, type Result, succeed } from '../domain/problem.ts'
+import type { DeliveredType, ResourceType, Types } from '../domain/resource-type.ts'
+import type { Engine } from './engine.ts'
+
+/** Whoever comes first seeds; everyone else finds the store filled. */
+export async function seed(engine: Engine, types: Types, content: unknown): Promise<Result<void>> {
+  await engine.catchUp()
+  if (engine.state.revision > 0) return succeed(undefined)
+  const commands = parseSeed(types, content)
+  if (!commands.ok) return commands
+  const written = await engine.write(commands.value, {
+    actor: 'seed',
+    message: 'Seed file',
+    request_id: 'seed',
+  })
+  const filledByOther = !written.ok && engine.state.revision > 0
+  return written.ok || filledByOther ? succeed(undefined) : written
+}
+
+/**
+ * `{type: [documents]}`, ids as `id` or `_id`. Where a type has no list at all, the documents that clusters refer to
+ * are made from what the references themselves say.
+ */
+function parseSeed(types: Types, content: unknown): Result<Create[]> {
+  const unfit = checkJson(content)
+  if (unfit.length > 0) return invalid(unfit)
+  if (!isObject(content))
+    return invalid([{ path: '', message: 'must be an object: a list of documents by type' }])
+  const details: Detail[] = []
+  const commands: Create[] = []
+  for (const [name, documents] of Object.entries(content)) {
+    const type = types.get(name)
+    if (!type) {
+      const known = types.all.map((other) => other.name).join(', ')
+      details.push({ path: pointer('', name), message: `is an unknown type: known are ${known}` })
+    } else if (!Array.isArray(documents)) {
+      details.push({ path: pointer('', name), message: 'must be a list of documents' })
+    } else {
+      const created = documents.map((item, i) => create(type, withPlainId(item), `/${name}/${i}`))
+      details.push(...created.flatMap((command) => problemsOf(type, command)))
+      commands.push(...created)
+    }
+  }
+  if (details.length > 0) return invalid(details)
+  const missing = types.delivered.filter((type) => !Object.hasOwn(content, type.name))
+  return succeed([...missing.flatMap((type) => impliedDefinitions(types, type, content)), ...commands])
+}
+
+function create(type: ResourceType, document: Json, path: string): Create {
+  return { op: 'create', type: type.name, document, path }
+}
+
+function problemsOf(type: ResourceType, { document, path }: Create): readonly Detail[] {
+  const parsed = parseDocument(type, document, undefined, path)
+  return parsed.ok ? [] : (parsed.problem.details ?? [])
+}
+
+function withPlainId(item: Json): Json {
+  if (!isObject(item) || !Object.hasOwn(item, '_id')) return item
+  const { _id, ...rest } = item
+  return { id: _id as Json, ...rest }
+}
+
+/** Old seed files write namespaces and role bindings out in each cluster: the first mention becomes the definition. */
+function impliedDefinitions(types: Types, type: DeliveredType, content: Json): Create[] {
+  const { assignedBy, referenceDefaults } = type.delivery
+  const clusters = isObject(content) ? own(content, types.cluster.type.name) : undefined
+  const found = new Map<Json | undefined, Create>()
+  for (const [i, cluster] of (Array.isArray(clusters) ? clusters : []).entries()) {
+    const references = isObject(cluster) ? own(cluster, assignedBy) : undefined
+    for (const [j, reference] of (Array.isArray(references) ? references : []).entries()) {
+      if (!isObject(reference) || found.has(reference.id)) continue
+      const fields = Object.entries(reference).filter(([key]) => !Object.hasOwn(referenceDefaults, key))
+      const path = `/${types.cluster.type.name}/${i}/${assignedBy}/${j}`
+      const command = create(type, Object.fromEntries(fields), path)
+      if (problemsOf(type, command).length === 0) found.set(reference.id, command)
+    }
+  }
+  return [...found.values()]
+}

@@ -1,0 +1,130 @@
+// The HTTP face: one Fastify instance over an engine, without a port or a process.
+import { randomUUID } from 'node:crypto'
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
+import { requireAccess } from './auth.ts'
+import { addBodyParser, BODY_LIMIT } from './body.ts'
+import { sendProblem, toProblem } from './problem-response.ts'
+import { assignmentRoutes } from './routes/assignments.ts'
+import { documentRoutes } from './routes/documents.ts'
+import { operationRoutes } from './routes/operations.ts'
+import { pollRoutes } from './routes/polls.ts'
+import { revisionRoutes } from './routes/revisions.ts'
+import type { Service } from './service.ts'
+import { checkFlags } from './write.ts'
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+export async function buildApp(service: Service): Promise<FastifyInstance> {
+  const { engine, tokens, mode, log } = service
+  const app = Fastify({
+    logger: false,
+    bodyLimit: BODY_LIMIT,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 72_000,
+    forceCloseConnections: 'idle',
+    genReqId: requestId,
+    routerOptions: { maxParamLength: 300 },
+    frameworkErrors: (error, request, reply) => {
+      sendProblem(reply.header('X-Request-Id', request.id), toProblem(error, request.id))
+    },
+  })
+  app.decorateRequest('identity', undefined)
+  app.decorateRequest('bodyProblem', undefined)
+  const allowed = collectMethods(app)
+
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('X-Request-Id', request.id).header('X-Revision', engine.state.revision)
+    done()
+  })
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const problem = toProblem(error, request.id)
+    if (problem.code === 'internal_error') log.error({ err: error, ...describe(request) }, 'request failed')
+    return sendProblem(reply, problem)
+  })
+  app.setNotFoundHandler((request, reply) => {
+    if (mode === 'read-only' && !['GET', 'HEAD'].includes(request.method)) {
+      reply.header('Allow', 'GET, HEAD')
+      return sendProblem(reply, {
+        code: 'method_not_allowed',
+        message: 'this instance is read-only: write to one in crud mode',
+      })
+    }
+    return sendProblem(reply, {
+      code: 'not_found',
+      message: `no route ${request.method} ${request.url.split('?')[0]}`,
+    })
+  })
+
+  app.register(async (scope) => {
+    scope.addHook('onRequest', requireAccess(tokens))
+    pollRoutes(scope, service)
+  })
+  app.register(async (scope) => {
+    countAndLog(scope, service)
+    await operationRoutes(scope, service)
+  })
+  if (mode === 'crud') {
+    app.register(async (scope) => {
+      scope.addHook('onRequest', requireAccess(tokens))
+      scope.addHook('onRequest', checkFlags)
+      addBodyParser(scope)
+      countAndLog(scope, service)
+      documentRoutes(scope, service)
+      assignmentRoutes(scope, service)
+      revisionRoutes(scope, service)
+    })
+    app.register(async (scope) => refuseOtherMethods(scope, allowed))
+  }
+  await app.ready()
+  return app
+}
+
+/** A caller's own id, when it is fit for a log, or a new one. */
+function requestId({ headers }: { headers: Record<string, string | string[] | undefined> }): string {
+  const given = headers['x-request-id']
+  return typeof given === 'string' && /^[\w.:/+=-]{1,128}$/.test(given) ? given : randomUUID()
+}
+
+/** Polls come too often for a line each; everything else leaves one. */
+function countAndLog(scope: FastifyInstance, { log, metrics }: Service): void {
+  scope.addHook('onResponse', (request, reply, done) => {
+    const { statusCode: status, elapsedTime } = reply
+    metrics.countRequest(request.method, status)
+    const level = status >= 500 ? 'warn' : request.routeOptions.config.access === 'write' ? 'info' : 'debug'
+    log[level]({ ...describe(request), status, ms: Math.round(elapsedTime * 10) / 10 }, 'request')
+    done()
+  })
+}
+
+function describe({ id, method, url, identity, ip }: FastifyRequest) {
+  return { request_id: id, method, path: url.split('?')[0], actor: identity?.name, ip }
+}
+
+/** Notes which methods each path has, as routes are added. */
+function collectMethods(app: FastifyInstance): Map<string, Set<string>> {
+  const allowed = new Map<string, Set<string>>()
+  app.addHook('onRoute', ({ url, method }) => {
+    const methods = allowed.get(url) ?? new Set()
+    for (const name of [method].flat()) methods.add(name)
+    allowed.set(url, methods)
+  })
+  return allowed
+}
+
+function refuseOtherMethods(scope: FastifyInstance, allowed: ReadonlyMap<string, ReadonlySet<string>>): void {
+  for (const [url, methods] of [...allowed]) {
+    const allow = [...methods].sort().join(', ')
+    const others = METHODS.filter((method) => !methods.has(method))
+    if (others.length === 0 || url.startsWith('/docs')) continue
+    const refuse = (request: FastifyRequest, reply: FastifyReply): void => {
+      const message = `${request.method} is not possible here, only ${allow}`
+      sendProblem(reply.header('Allow', allow), { code: 'method_not_allowed', message })
+    }
+    scope.route({ method: others, url, exposeHeadRoute: false, onRequest: refuse, handler: refuse })
+  }
+}

@@ -1,0 +1,60 @@
+// Bodies: JSON only, in valid UTF-8, holding nothing that no document may hold.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { checkJson, type Json } from '../domain/json.ts'
+import { fail, invalid, type Result, succeed } from '../domain/problem.ts'
+import { sendProblem } from './problem-response.ts'
+
+export const BODY_LIMIT = 4 * 1024 * 1024
+export const JSON_TYPE = 'application/json'
+export const MERGE_PATCH = 'application/merge-patch+json'
+export const JSON_PATCH = 'application/json-patch+json'
+
+export function addBodyParser(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  const types = [JSON_TYPE, MERGE_PATCH, JSON_PATCH]
+  app.addContentTypeParser(types, { parseAs: 'buffer' }, (request, body, done) => {
+    const parsed = parseBody(body as Buffer)
+    if (!parsed.ok) request.bodyProblem = parsed.problem
+    done(null, parsed.ok ? parsed.value : undefined)
+  })
+  app.addHook('preValidation', (request, reply, done) => {
+    if (request.bodyProblem) sendProblem(reply, request.bodyProblem)
+    else done()
+  })
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    bodyProblem: import('../domain/problem.ts').Problem | undefined
+  }
+}
+
+function parseBody(bytes: Buffer): Result<Json | undefined> {
+  if (bytes.length === 0) return succeed(undefined)
+  let value: Json
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (error) {
+    const { message } = error as Error
+    return fail({ code: 'validation_error', message: `the body is not valid JSON in UTF-8: ${message}` })
+  }
+  const details = checkJson(value)
+  return details.length > 0 ? invalid(details) : succeed(value)
+}
+
+export function mediaTypeOf({ headers }: FastifyRequest): string {
+  return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+}
+
+/** A route's own content types, beside none at all for an empty body. */
+export function accepts(...types: readonly string[]) {
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const given = mediaTypeOf(request)
+    if (given === '' || types.includes(given)) done()
+    else
+      sendProblem(reply, {
+        code: 'unsupported_media_type',
+        message: `send ${types.join(' or ')}, not ${given}`,
+      })
+  }
+}

@@ -1,0 +1,99 @@
+// What Prometheus reads. Labels come from our own routes and types only, so their number is bounded.
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Types } from '../domain/resource-type.ts'
+import type { PolledView } from '../domain/view.ts'
+
+export interface Metrics {
+  countPoll(endpoint: string, status: number, seconds: number): void
+  countRequest(method: string, status: number): void
+  countWrite(type: string, op: string, result: string): void
+  countStoreError(operation: string): void
+  render(): Promise<string>
+  readonly contentType: string
+}
+
+const POLL_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1]
+
+export function createMetrics(types: Types, version: string, state: () => PolledView): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  const polls = new Counter({
+    name: 'flux_resourceset_polls_total',
+    help: 'Polls of clusters by endpoint and class of status.',
+    labelNames: ['endpoint', 'code'],
+    registers,
+  })
+  const pollSeconds = new Histogram({
+    name: 'flux_resourceset_poll_duration_seconds',
+    help: 'Time from a poll to its answer.',
+    labelNames: ['endpoint'],
+    buckets: POLL_BUCKETS,
+    registers,
+  })
+  const requests = new Counter({
+    name: 'flux_resourceset_requests_total',
+    help: 'Requests other than polls by method and class of status.',
+    labelNames: ['method', 'code'],
+    registers,
+  })
+  const writes = new Counter({
+    name: 'flux_resourceset_writes_total',
+    help: 'Writes by type, operation and result: done, unchanged or the code of the problem.',
+    labelNames: ['type', 'op', 'result'],
+    registers,
+  })
+  const storeErrors = new Counter({
+    name: 'flux_resourceset_store_errors_total',
+    help: 'Failures of the store by what was being done.',
+    labelNames: ['operation'],
+    registers,
+  })
+  new Gauge({
+    name: 'flux_resourceset_revision',
+    help: 'The last revision that this process serves.',
+    registers,
+    collect() {
+      this.set(state().revision)
+    },
+  })
+  new Gauge({
+    name: 'flux_resourceset_documents',
+    help: 'Live documents by type.',
+    labelNames: ['type'],
+    registers,
+    collect() {
+      for (const { name } of types.all) this.set({ type: name }, state().count(name))
+    },
+  })
+  new Gauge({
+    name: 'flux_resourceset_clusters',
+    help: 'Live clusters.',
+    registers,
+    collect() {
+      this.set(state().count(types.cluster.type.name))
+    },
+  })
+  new Gauge({
+    name: 'flux_resourceset_build_info',
+    help: 'Always 1; the version is in the label.',
+    labelNames: ['version'],
+    registers,
+  }).set({ version }, 1)
+
+  return {
+    countPoll(endpoint, status, seconds) {
+      polls.inc({ endpoint, code: statusClass(status) })
+      pollSeconds.observe({ endpoint }, seconds)
+    },
+    countRequest: (method, status) => requests.inc({ method, code: statusClass(status) }),
+    countWrite: (type, op, result) => writes.inc({ type, op, result }),
+    countStoreError: (operation) => storeErrors.inc({ operation }),
+    render: () => registry.metrics(),
+    contentType: registry.contentType,
+  }
+}
+
+function statusClass(status: number): string {
+  return `${Math.floor(status / 100)}xx`
+}

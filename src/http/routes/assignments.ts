@@ -1,0 +1,118 @@
+// What one cluster is given: references and patches, changed without rewriting the cluster.
+import type { FastifyInstance } from 'fastify'
+import { patchesOf } from '../../domain/assignment-commands.ts'
+import type { Json } from '../../domain/json.ts'
+import { notFound } from '../../domain/problem.ts'
+import { type DeliveredType, findReference } from '../../domain/resource-type.ts'
+import type { Entry, View } from '../../domain/view.ts'
+import { accepts, JSON_TYPE, MERGE_PATCH } from '../body.ts'
+import { sendProblem } from '../problem-response.ts'
+import type { Service } from '../service.ts'
+import { answerWrite, etagOf } from '../write.ts'
+
+interface Params {
+  Params: { cluster: string; id: string }
+  Body: Json | undefined
+}
+
+const READ = { config: { access: 'read' } } as const
+const PUT = { config: { access: 'write' }, preHandler: accepts(JSON_TYPE) } as const
+const PATCH = { config: { access: 'write' }, preHandler: accepts(JSON_TYPE, MERGE_PATCH) } as const
+const DELETE = { config: { access: 'write' } } as const
+
+export function assignmentRoutes(app: FastifyInstance, service: Service): void {
+  for (const type of service.types.delivered) referenceRoutes(app, service, type)
+  if (service.types.patchable) patchesRoutes(app, service, service.types.patchable)
+}
+
+function clusterIn(service: Service, view: View, id: string): Entry | undefined {
+  return view.get(service.types.cluster.type.name, id)
+}
+
+function referenceRoutes(app: FastifyInstance, service: Service, type: DeliveredType): void {
+  const { delivery, name } = type
+  const clusters = service.types.cluster.type
+  const url = `/${clusters.name}/:cluster/${delivery.assignedBy}/:id`
+
+  app.get<Params>(url, READ, ({ params }, reply) => {
+    const cluster = clusterIn(service, service.engine.state, params.cluster)
+    if (!cluster) return sendProblem(reply, notFound(clusters.singular, params.cluster).problem)
+    const reference = findReference(cluster.document, delivery, params.id)
+    if (!reference) return sendProblem(reply, notFound(`assigned ${type.singular}`, params.id).problem)
+    return reply.header('ETag', etagOf(cluster)).send(reference)
+  })
+
+  for (const [method, merge, options] of [
+    ['PUT', false, PUT],
+    ['PATCH', true, PATCH],
+  ] as const) {
+    app.route<Params>({
+      method,
+      url,
+      ...options,
+      handler: (request, reply) => {
+        const { cluster, id } = request.params
+        const command = {
+          op: 'assign',
+          type: name,
+          cluster,
+          id,
+          reference: request.body ?? {},
+          merge,
+          path: '',
+        } as const
+        return answerWrite({ service, request, reply }, command, ({ after }, { created }) => {
+          const entry = clusterIn(service, after, cluster) as Entry
+          if (created)
+            reply.code(201).header('Location', `/${clusters.name}/${cluster}/${delivery.assignedBy}/${id}`)
+          return reply.header('ETag', etagOf(entry)).send(findReference(entry.document, delivery, id))
+        })
+      },
+    })
+  }
+
+  app.delete<Params>(url, DELETE, (request, reply) => {
+    const { cluster, id } = request.params
+    const command = { op: 'unassign', type: name, cluster, id, path: '' } as const
+    return answerWrite({ service, request, reply }, command, ({ after }, { removed }) =>
+      reply.header('ETag', etagOf(clusterIn(service, after, cluster) as Entry)).send(removed),
+    )
+  })
+}
+
+function patchesRoutes(app: FastifyInstance, service: Service, type: DeliveredType): void {
+  const { engine, types } = service
+  const clusters = types.cluster.type
+  const url = `/${clusters.name}/:cluster/${types.cluster.patches}/:id`
+
+  app.get<Params>(url, READ, ({ params }, reply) => {
+    const cluster = clusterIn(service, engine.state, params.cluster)
+    if (!cluster) return sendProblem(reply, notFound(clusters.singular, params.cluster).problem)
+    if (!findReference(cluster.document, type.delivery, params.id)) {
+      return sendProblem(reply, notFound(`assigned ${type.singular}`, params.id).problem)
+    }
+    return reply.header('ETag', etagOf(cluster)).send(patchesOf(types, cluster.document, params.id))
+  })
+
+  for (const [method, merge, options] of [
+    ['PUT', false, PUT],
+    ['PATCH', true, PATCH],
+    ['DELETE', false, DELETE],
+  ] as const) {
+    app.route<Params>({
+      method,
+      url,
+      ...options,
+      handler: (request, reply) => {
+        const { cluster, id: component } = request.params
+        const values = method === 'DELETE' ? {} : (request.body ?? {})
+        const command = { op: 'patch_values', cluster, component, values, merge, path: '' } as const
+        return answerWrite({ service, request, reply }, command, ({ after }, { removed }) => {
+          const entry = clusterIn(service, after, cluster) as Entry
+          const answer = method === 'DELETE' ? removed : patchesOf(types, entry.document, component)
+          return reply.header('ETag', etagOf(entry)).send(answer)
+        })
+      },
+    })
+  }
+}

@@ -1,0 +1,16 @@
+// What the routes work with, handed to each of them in the open.
+import type { Logger } from 'pino'
+import type { Engine } from '../engine/engine.ts'
+import type { RegisteredTypes } from '../registry/build-types.ts'
+import type { Tokens } from './auth.ts'
+import type { Metrics } from './metrics.ts'
+
+export interface Service {
+  readonly mode: 'read-only' | 'crud'
+  readonly version: string
+  readonly engine: Engine
+  readonly types: RegisteredTypes
+  readonly tokens: Tokens
+  readonly metrics: Metrics
+  readonly log: Logger
+}

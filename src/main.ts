@@ -1,0 +1,157 @@
+#!/usr/bin/env node
+// The process: configuration in, a listening service out, a clean stop at the end.
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import pino, { type Logger } from 'pino'
+import { type Config, parseConfig } from './config.ts'
+import { type Engine, startEngine } from './engine/engine.ts'
+import { seed } from './engine/seed.ts'
+import { buildApp } from './http/app.ts'
+import { createTokens } from './http/auth.ts'
+import { createMetrics, type Metrics } from './http/metrics.ts'
+import type { RegisteredTypes } from './registry/build-types.ts'
+import { loadTypes } from './registry/load-types.ts'
+import { openMemoryStore } from './store/memory.ts'
+import { openSqliteStore } from './store/sqlite.ts'
+import { type Store, StoreError } from './store/store.ts'
+
+const BUILT_IN_RESOURCES = fileURLToPath(new URL('../resources', import.meta.url))
+const STOP_TIMEOUT_MS = 25_000
+
+/** What is wrong with the way the service was started: told on stderr, exit 2. */
+class StartProblems extends Error {
+  readonly problems: readonly string[]
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.problems = problems
+  }
+}
+
+async function main(): Promise<void> {
+  const config = readConfig()
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
+  const types = readTypes(config)
+  let metrics: Metrics | undefined
+  const start = (store: Store): Promise<Engine> =>
+    startEngine({
+      store,
+      types,
+      now: () => new Date(),
+      onStoreError(error, doing) {
+        metrics?.countStoreError(doing)
+        log.error({ err: error, doing }, 'the store failed')
+      },
+    })
+  await fillEmptyStore(config, types, start)
+  const engine = await start(openStore(config, config.mode === 'crud'))
+  if (config.store.backend === 'memory') await seedFrom(config, types, engine)
+  metrics = createMetrics(types, version, () => engine.state)
+  warnOfUnknownTypes(engine, types, log)
+  const tokens = createTokens(config.readToken, config.writeToken)
+  const app = await buildApp({ mode: config.mode, version, engine, types, tokens, metrics, log })
+  await app.listen(config.listen)
+  log.info(
+    {
+      version,
+      mode: config.mode,
+      store: config.store.backend,
+      address: app.server.address(),
+      revision: engine.state.revision,
+    },
+    'ready',
+  )
+
+  let stopping = false
+  const stop = async (signal: string): Promise<void> => {
+    if (stopping) return
+    stopping = true
+    log.info({ signal }, 'stopping')
+    setTimeout(() => process.exit(1), config.shutdownDelayMs + STOP_TIMEOUT_MS).unref()
+    engine.drain()
+    await sleep(config.shutdownDelayMs)
+    await app.close()
+    await engine.stop()
+    log.info('stopped')
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+}
+
+function readConfig(): Config {
+  const parsed = parseConfig(process.env)
+  if (!parsed.ok) throw new StartProblems(parsed.problems)
+  return parsed.config
+}
+
+function readTypes({ resourceFolders }: Config): RegisteredTypes {
+  const loaded = loadTypes([BUILT_IN_RESOURCES, ...resourceFolders])
+  if (!loaded.ok) throw new StartProblems(loaded.problems)
+  return loaded.types
+}
+
+function openStore({ store }: Config, write: boolean): Store {
+  return store.backend === 'memory'
+    ? openMemoryStore()
+    : openSqliteStore({ path: store.path, create: store.create, write })
+}
+
+/** A process of either mode fills an empty store once; after that a read-only one never writes. */
+async function fillEmptyStore(
+  config: Config,
+  types: RegisteredTypes,
+  start: (store: Store) => Promise<Engine>,
+): Promise<void> {
+  if (!config.seedFile || config.store.backend === 'memory') return
+  const reader = openStore(config, false)
+  const filled = (await reader.head()) > 0
+  await reader.close()
+  if (filled) return
+  const engine = await start(openStore(config, true))
+  try {
+    await seedFrom(config, types, engine)
+  } finally {
+    await engine.stop()
+  }
+}
+
+async function seedFrom({ seedFile }: Config, types: RegisteredTypes, engine: Engine): Promise<void> {
+  if (!seedFile) return
+  let content: unknown
+  try {
+    content = JSON.parse(readFileSync(seedFile, 'utf8'))
+  } catch (error) {
+    throw new StartProblems([`SEED_FILE ${seedFile}: ${(error as Error).message}`])
+  }
+  const seeded = await seed(engine, types, content)
+  if (seeded.ok) return
+  const { message, details = [] } = seeded.problem
+  const problems = details.length > 0 ? details.map(({ path, message }) => `${path} ${message}`) : [message]
+  throw new StartProblems(problems.map((problem) => `SEED_FILE ${seedFile}: ${problem}`))
+}
+
+function warnOfUnknownTypes({ state }: Engine, types: RegisteredTypes, log: Logger): void {
+  for (const type of state.typeNames().filter((name) => !types.get(name))) {
+    log.warn(
+      { type, documents: state.count(type) },
+      'the store holds documents of a type that no resource file describes',
+    )
+  }
+}
+
+main().catch((error: unknown) => {
+  const problems =
+    error instanceof StartProblems
+      ? error.problems
+      : error instanceof StoreError
+        ? [error.message]
+        : undefined
+  if (problems) for (const problem of problems) console.error(`flux-resourceset: ${problem}`)
+  else console.error('flux-resourceset: cannot start:', isListenError(error) ? error.message : error)
+  process.exit(problems ? 2 : 1)
+})
+
+function isListenError(error: unknown): error is Error {
+  return error instanceof Error && 'syscall' in error
+}

@@ -1,0 +1,252 @@
+// Turns resource files into types: validators, references, deliveries, and the cluster's own schema.
+import type { Json, JsonObject } from '../domain/json.ts'
+import type {
+  ClusterType,
+  DeliveredType,
+  Delivery,
+  InputField,
+  ResourceType,
+  Types,
+} from '../domain/resource-type.ts'
+import { normalise } from './normalise.ts'
+import type { FluxSection, QueryParam, ResourceFile, SchemaObject } from './resource-file.ts'
+import { buildChecker } from './validator.ts'
+
+/** A type with what the faces need of its file. */
+export interface RegisteredType extends ResourceType {
+  readonly file: ResourceFile
+  /** Of one document, with its id and, on clusters, the lists of assigned documents. */
+  readonly schema: SchemaObject
+  /** Of one reference; only where clusters can be given the type. */
+  readonly referenceSchema?: SchemaObject
+  readonly filters: readonly QueryParam[]
+}
+
+export interface RegisteredTypes extends Types {
+  readonly all: readonly RegisteredType[]
+  get(name: string): RegisteredType | undefined
+}
+
+type Built =
+  | { readonly ok: true; readonly types: RegisteredTypes }
+  | { readonly ok: false; readonly problems: readonly string[] }
+
+/** First segments of the service's own routes. */
+const RESERVED_KINDS = new Set(
+  'api batch docs health history metrics openapi ready revisions rollback rollouts tokens watch'.split(' '),
+)
+/** Segments below a cluster that are not lists of references. */
+const RESERVED_LISTS = new Set('bootstrap history inputs patches restore status'.split(' '))
+
+export function buildTypes(files: readonly ResourceFile[]): Built {
+  const problems = [...files.flatMap(checkFile), ...checkTogether(files)]
+  if (problems.length > 0) return { ok: false, problems }
+  const clusterFile = files.find((file) => fluxOf(file).cluster) as ResourceFile
+  const all: RegisteredType[] = []
+  try {
+    for (const file of files) all.push(buildType(file, file === clusterFile ? files : []))
+  } catch (error) {
+    return { ok: false, problems: [`a schema cannot be used: ${(error as Error).message}`] }
+  }
+  const byName = new Map(all.map((type) => [type.name, type]))
+  const delivered = all.filter((type): type is RegisteredType & DeliveredType => type.delivery !== undefined)
+  const byEndpoint = new Map(delivered.map((type) => [type.delivery.endpoint, type]))
+  const types: RegisteredTypes = {
+    all,
+    delivered,
+    cluster: buildClusterType(byName.get(clusterFile.kind) as RegisteredType),
+    patchable: delivered.find((type) => type.delivery.patches),
+    get: (name) => byName.get(name),
+    byEndpoint: (endpoint) => byEndpoint.get(endpoint),
+  }
+  return { ok: true, types }
+}
+
+function fluxOf(file: ResourceFile): FluxSection {
+  return file.schema['x-flux'] ?? {}
+}
+
+function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): RegisteredType {
+  const flux = fluxOf(file)
+  const schema = documentSchema(file, assignable)
+  const type = {
+    file,
+    schema,
+    name: file.kind,
+    singular: flux.singular ?? file.kind.replaceAll('_', ' ').replace(/s$/, ''),
+    references: Object.entries(flux.references ?? {}).map(([field, type]) => ({ field, type })),
+    filters: (file.schema.query_params ?? []).filter(({ methods }) => methods?.includes('get') ?? true),
+    normalise: (document: JsonObject) => normalise(schema, document) as JsonObject,
+    check: buildChecker(schema),
+  }
+  if (!flux.endpoint || !flux.assigned_by) return type
+  return { ...type, referenceSchema: referenceSchema(file), delivery: buildDelivery(file, flux) }
+}
+
+function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
+  const schema = referenceSchema(file)
+  const own = Object.keys(flux.reference ?? {})
+  return {
+    endpoint: flux.endpoint ?? '',
+    assignedBy: flux.assigned_by ?? '',
+    overrides: flux.overrides ?? [],
+    patches: flux.patches ?? false,
+    input: inputFields(flux),
+    referenceDefaults: defaultsOf(own.map((name) => [name, flux.reference?.[name] as SchemaObject])),
+    definitionDefaults: defaultsOf(Object.entries(file.schema.items.properties)),
+    normaliseReference: (reference) => normalise(schema, reference) as JsonObject,
+    checkReference: buildChecker(schema),
+  }
+}
+
+/** `cluster` is always a part of an input. */
+function inputFields(flux: FluxSection): InputField[] {
+  const fields = (flux.input ?? []).map((field): InputField => {
+    if (field === 'cluster' || field === 'patches') return { kind: field, name: field }
+    if (typeof field === 'string') return { kind: 'value', name: field, source: field }
+    const [name, sources] = Object.entries(field)[0] as [string, readonly string[]]
+    return { kind: 'group', name, sources }
+  })
+  const complete = fields.some(({ kind }) => kind === 'cluster')
+  return complete ? fields : [...fields, { kind: 'cluster', name: 'cluster' }]
+}
+
+function buildClusterType(type: RegisteredType): ClusterType {
+  const { dns, patches, deletion_protection, input, list } = fluxOf(type.file).cluster as NonNullable<
+    FluxSection['cluster']
+  >
+  return { type, dns, patches, deletionProtection: deletion_protection, input: Object.entries(input), list }
+}
+
+function documentSchema(file: ResourceFile, assignable: readonly ResourceFile[]): SchemaObject {
+  const { key, items } = file.schema
+  const { id: _key, ...properties } = items.properties
+  const lists = assignable.flatMap((other): [string, SchemaObject][] => {
+    const list = fluxOf(other).assigned_by
+    const description = `What the cluster is given of ${other.kind}, in order.`
+    return list ? [[list, { description, type: 'array', items: referenceSchema(other), default: [] }]] : []
+  })
+  return close({
+    type: 'object',
+    required: ['id', ...(items.required ?? []).filter((name) => name !== 'id')],
+    properties: { id: keySchema(key), ...properties, ...Object.fromEntries(lists) },
+  })
+}
+
+function keySchema(key: ResourceFile['schema']['key']): SchemaObject {
+  const schema = { type: 'string', format: 'dns-subdomain', ...key.schema }
+  return key.description ? { description: key.description, ...schema } : schema
+}
+
+/** The id, what the type says of references, and the fields that may be overridden. */
+function referenceSchema(file: ResourceFile): SchemaObject {
+  const flux = fluxOf(file)
+  const overrides = (flux.overrides ?? []).map((name) => {
+    const { default: _default, ...schema } = plain(file.schema.items.properties[name] as SchemaObject)
+    return [name, schema]
+  })
+  const id = { type: 'string', minLength: 1, description: `Id of one of ${file.kind}.` }
+  return close({
+    type: 'object',
+    required: ['id'],
+    properties: { id, ...flux.reference, ...Object.fromEntries(overrides) },
+  })
+}
+
+/** Firestone lets a property wrap its schema. */
+function plain(schema: SchemaObject): SchemaObject {
+  const { schema: wrapped, expose: _expose, ...rest } = schema
+  return wrapped ? { ...rest, ...(wrapped as SchemaObject) } : rest
+}
+
+/** Objects with declared properties take no others, unless they say so. */
+function close(schema: SchemaObject): SchemaObject {
+  const { properties, items, additionalProperties, ...rest } = plain(schema)
+  return {
+    ...rest,
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, child]) => [name, close(child)])),
+      additionalProperties: false,
+    }),
+    ...(items && { items: close(items) }),
+    ...(additionalProperties !== undefined && {
+      additionalProperties:
+        typeof additionalProperties === 'object' ? close(additionalProperties) : additionalProperties,
+    }),
+  }
+}
+
+function defaultsOf(properties: readonly (readonly [string, SchemaObject])[]): JsonObject {
+  const defaults = properties.filter(([, schema]) => schema.default !== undefined)
+  return Object.fromEntries(defaults.map(([name, schema]) => [name, schema.default as Json]))
+}
+
+function checkFile(file: ResourceFile): string[] {
+  const flux = fluxOf(file)
+  const properties = new Set(Object.keys(file.schema.items.properties))
+  const sources = new Set([...properties, ...Object.keys(flux.reference ?? {})])
+  const need = (known: ReadonlySet<string>, name: string, where: string): string[] =>
+    known.has(name)
+      ? []
+      : [`${file.kind}: ${where} names "${name}", which is not one of ${[...known].join(', ')}`]
+  const inputs = inputFields(flux).flatMap((field) =>
+    field.kind === 'value' ? [field.source] : field.kind === 'group' ? field.sources : [],
+  )
+  const { cluster } = flux
+  return [
+    ...(RESERVED_KINDS.has(file.kind) ? [`${file.kind}: this name is taken by a route of the service`] : []),
+    ...(RESERVED_LISTS.has(flux.assigned_by ?? '')
+      ? [`${file.kind}: assigned_by "${flux.assigned_by}" is reserved`]
+      : []),
+    ...(flux.overrides ?? []).flatMap((name) => need(properties, name, 'x-flux.overrides')),
+    ...Object.keys(flux.references ?? {}).flatMap((name) => need(properties, name, 'x-flux.references')),
+    ...inputs.filter((name) => name !== 'id').flatMap((name) => need(sources, name, 'x-flux.input')),
+    ...(file.schema.query_params ?? []).flatMap(({ name }) => need(properties, name, 'query_params')),
+    ...(cluster
+      ? [
+          cluster.dns,
+          cluster.patches,
+          cluster.deletion_protection,
+          ...Object.values(cluster.input),
+          ...cluster.list,
+        ]
+      : []
+    ).flatMap((name) => need(properties, name, 'x-flux.cluster')),
+  ]
+}
+
+function checkTogether(files: readonly ResourceFile[]): string[] {
+  const kinds = new Set(files.map(({ kind }) => kind))
+  const clusters = files.filter((file) => fluxOf(file).cluster)
+  const own = new Set(Object.keys(clusters[0]?.schema.items.properties ?? {}))
+  return [
+    ...(clusters.length === 1 ? [] : [`exactly one type must have x-flux.cluster, not ${clusters.length}`]),
+    ...twins(files, 'endpoint'),
+    ...twins(files, 'assigned_by'),
+    ...files
+      .filter((file) => fluxOf(file).patches)
+      .slice(1)
+      .map(({ kind }) => `${kind}: patches are keyed by id alone, so only one type may have x-flux.patches`),
+    ...files
+      .filter((file) => own.has(fluxOf(file).assigned_by ?? ''))
+      .map(
+        (file) => `${file.kind}: assigned_by "${fluxOf(file).assigned_by}" is a property of clusters already`,
+      ),
+    ...files.flatMap((file) =>
+      Object.values(fluxOf(file).references ?? {})
+        .filter((kind) => !kinds.has(kind))
+        .map((kind) => `${file.kind}: x-flux.references names an unknown type "${kind}"`),
+    ),
+  ]
+}
+
+function twins(files: readonly ResourceFile[], key: 'endpoint' | 'assigned_by'): string[] {
+  const seen = new Map<string, string>()
+  return files.flatMap((file) => {
+    const value = fluxOf(file)[key]
+    if (value === undefined) return []
+    const other = seen.get(value)
+    seen.set(value, file.kind)
+    return other ? [`${file.kind}: ${key} "${value}" is used by ${other} already`] : []
+  })
+}

@@ -1,0 +1,160 @@
+// The shape of a resource file: Firestone's keys, with our own under `schema.x-flux`.
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+
+/** A JSON Schema, as far as we read it. */
+export type SchemaObject = { readonly [key: string]: unknown } & {
+  readonly type?: string | readonly string[]
+  readonly properties?: { readonly [name: string]: SchemaObject }
+  readonly required?: readonly string[]
+  readonly items?: SchemaObject
+  readonly additionalProperties?: boolean | SchemaObject
+  readonly default?: unknown
+  readonly description?: string
+  readonly enum?: readonly unknown[]
+  readonly format?: string
+}
+
+export interface QueryParam {
+  readonly name: string
+  readonly description?: string
+  readonly schema?: SchemaObject
+  readonly methods?: readonly string[]
+}
+
+/** How a type reaches clusters, or that it is the cluster type itself. */
+export interface FluxSection {
+  readonly singular?: string
+  readonly endpoint?: string
+  readonly assigned_by?: string
+  readonly reference?: { readonly [name: string]: SchemaObject }
+  readonly overrides?: readonly string[]
+  readonly references?: { readonly [field: string]: string }
+  readonly patches?: boolean
+  readonly input?: readonly (string | { readonly [group: string]: readonly string[] })[]
+  readonly cluster?: {
+    readonly dns: string
+    readonly patches: string
+    readonly deletion_protection: string
+    readonly input: { readonly [name: string]: string }
+    readonly list: readonly string[]
+  }
+}
+
+export interface ResourceFile {
+  readonly kind: string
+  readonly apiVersion: string
+  readonly metadata?: { readonly name?: string; readonly description?: string }
+  readonly descriptions?: { readonly [level: string]: { readonly [method: string]: string } }
+  readonly schema: {
+    readonly key: { readonly name: string; readonly description?: string; readonly schema?: SchemaObject }
+    readonly query_params?: readonly QueryParam[]
+    readonly items: SchemaObject & { readonly properties: { readonly [name: string]: SchemaObject } }
+    readonly 'x-flux'?: FluxSection
+  }
+}
+
+const methods = {
+  type: 'array',
+  items: { enum: ['delete', 'get', 'head', 'options', 'patch', 'post', 'put'] },
+} as const
+const methodsByLevel = { resource: methods, instance: methods, instance_attrs: methods }
+const name = { type: 'string', pattern: '^[a-z][a-z0-9_]*$' }
+const names = { type: 'array', items: { type: 'string' }, uniqueItems: true }
+
+const fluxSchema = {
+  type: 'object',
+  properties: {
+    singular: { type: 'string', minLength: 1 },
+    endpoint: { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' },
+    assigned_by: name,
+    reference: { type: 'object', additionalProperties: { type: 'object' } },
+    overrides: names,
+    references: { type: 'object', additionalProperties: { type: 'string' } },
+    patches: { type: 'boolean' },
+    input: {
+      type: 'array',
+      items: {
+        type: ['string', 'object'],
+        minProperties: 1,
+        maxProperties: 1,
+        additionalProperties: { ...names, minItems: 1 },
+      },
+    },
+    cluster: {
+      type: 'object',
+      properties: {
+        dns: { type: 'string' },
+        patches: { type: 'string' },
+        deletion_protection: { type: 'string' },
+        input: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
+        list: names,
+      },
+      required: ['dns', 'patches', 'deletion_protection', 'input', 'list'],
+      additionalProperties: false,
+    },
+  },
+  dependentRequired: { endpoint: ['assigned_by', 'input'], assigned_by: ['endpoint'] },
+  additionalProperties: false,
+}
+
+/** Firestone is strict at the top and open under `schema`; so are we, and strict again inside `x-flux`. */
+const fileSchema = {
+  type: 'object',
+  properties: {
+    kind: name,
+    apiVersion: { type: 'string', minLength: 1 },
+    versionInPath: { type: 'boolean' },
+    metadata: {
+      type: 'object',
+      properties: { name: { type: 'string' }, description: { type: 'string' } },
+    },
+    asyncapi: { type: 'object' },
+    default_query_params: { type: 'array', items: { type: 'object' } },
+    descriptions: {
+      type: 'object',
+      additionalProperties: { type: 'object', additionalProperties: { type: 'string' } },
+    },
+    methods: { type: 'object', properties: methodsByLevel },
+    security: {
+      type: 'object',
+      properties: { ...methodsByLevel, scheme: { type: 'object', additionalProperties: { type: 'object' } } },
+    },
+    schema: {
+      type: 'object',
+      properties: {
+        type: { const: 'array' },
+        key: {
+          type: 'object',
+          properties: { name: { const: 'id' }, schema: { type: 'object' } },
+          required: ['name'],
+        },
+        query_params: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: { name: { type: 'string' }, schema: { type: 'object' }, methods },
+            required: ['name'],
+          },
+        },
+        items: {
+          type: 'object',
+          properties: {
+            type: { const: 'object' },
+            properties: { type: 'object', additionalProperties: { type: 'object' } },
+            required: names,
+          },
+          required: ['properties'],
+        },
+        'x-flux': fluxSchema,
+      },
+      required: ['key', 'items'],
+    },
+  },
+  required: ['kind', 'apiVersion', 'schema'],
+  additionalProperties: false,
+}
+
+export const checkResourceFile: ValidateFunction = new Ajv2020({
+  allErrors: true,
+  allowUnionTypes: true,
+}).compile(fileSchema)

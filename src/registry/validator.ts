@@ -1,0 +1,117 @@
+// JSON Schema validation with errors that say what is wrong and what would be right.
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import { isObject, type Json, pointer } from '../domain/json.ts'
+import type { Detail } from '../domain/problem.ts'
+import type { SchemaObject } from './resource-file.ts'
+
+const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
+const HOST_LABEL = '[a-zA-Z0-9](?:[-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?'
+const QUALIFIED = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
+
+/** String formats that resource files may use, with what to tell someone who missed one. */
+const FORMATS: Record<string, { pattern: RegExp; hint: string }> = {
+  'dns-label': {
+    pattern: new RegExp(`^${LABEL}$`),
+    hint: 'an RFC 1123 label: at most 63 of a-z, 0-9 and "-", with a letter or digit at both ends',
+  },
+  'dns-subdomain': {
+    pattern: new RegExp(`^(?=.{1,253}$)${LABEL}(?:\\.${LABEL})*$`),
+    hint: 'an RFC 1123 subdomain: at most 253 of a-z, 0-9, "-" and ".", with a letter or digit at both ends of each part',
+  },
+  hostname: {
+    pattern: new RegExp(`^(?=.{1,253}$)${HOST_LABEL}(?:\\.${HOST_LABEL})*$`),
+    hint: 'an RFC 1123 DNS name, such as cluster-01.k8s.example.com',
+  },
+  'label-key': {
+    pattern: new RegExp(`^(?:(?=[^/]{1,253}/)${LABEL}(?:\\.${LABEL})*/)?${QUALIFIED}$`),
+    hint: 'a Kubernetes label key, such as team or example.com/team',
+  },
+  'label-value': {
+    pattern: new RegExp(`^(?:${QUALIFIED})?$`),
+    hint: 'a Kubernetes label value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
+  },
+  uri: { pattern: /^[a-z][a-z0-9+.-]*:\S+$/i, hint: 'a URI, such as https://example.com/path' },
+  'date-time': {
+    pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i,
+    hint: 'an RFC 3339 time, such as 2026-01-31T12:00:00Z',
+  },
+}
+
+const ajv = new Ajv2020({
+  allErrors: true,
+  allowUnionTypes: true,
+  verbose: true,
+  strictTypes: false,
+  strictRequired: false,
+  keywords: ['example', 'expose'],
+  formats: Object.fromEntries(Object.entries(FORMATS).map(([name, { pattern }]) => [name, pattern])),
+})
+
+/** Everything in a value that its schema does not allow, and nulls, which templates cannot read. */
+export function buildChecker(schema: SchemaObject): (value: Json) => Detail[] {
+  const validate = ajv.compile(schema)
+  return (value) => {
+    const details = validate(value) ? [] : (validate.errors ?? []).flatMap(describe)
+    return details.length > 0 ? details : nulls(value, '')
+  }
+}
+
+function describe(error: ErrorObject): Detail[] {
+  const { keyword, params, instancePath: path } = error
+  switch (keyword) {
+    case 'required':
+      return [{ path: pointer(path, params.missingProperty), message: 'is required' }]
+    case 'additionalProperties': {
+      const known = Object.keys((error.parentSchema?.properties as object | undefined) ?? {}).join(', ')
+      return [
+        {
+          path: pointer(path, params.additionalProperty),
+          message: `is an unknown field: known are ${known}`,
+        },
+      ]
+    }
+    case 'type':
+      return [{ path, message: `must be ${article(String(params.type))}, not ${describeValue(error.data)}` }]
+    case 'enum':
+      return [
+        {
+          path,
+          message: `must be one of ${params.allowedValues.join(', ')}, not ${describeValue(error.data)}`,
+        },
+      ]
+    case 'format': {
+      const at = error.propertyName === undefined ? path : pointer(path, error.propertyName)
+      return [
+        { path: at, message: `must be ${FORMATS[params.format]?.hint}, not ${describeValue(error.data)}` },
+      ]
+    }
+    case 'minLength':
+      return [{ path, message: params.limit === 1 ? 'must not be empty' : String(error.message) }]
+    case 'propertyNames':
+      return [] // its own error comes beside it
+    default:
+      return [{ path, message: error.message ?? 'is not valid' }]
+  }
+}
+
+function nulls(value: Json, path: string): Detail[] {
+  if (value === null) return [{ path, message: 'must not be null: leave it out' }]
+  if (Array.isArray(value)) return value.flatMap((item, i) => nulls(item, pointer(path, i)))
+  if (isObject(value)) return Object.entries(value).flatMap(([key, item]) => nulls(item, pointer(path, key)))
+  return []
+}
+
+function article(types: string): string {
+  return types
+    .split(',')
+    .map((type) => (/^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`))
+    .join(' or ')
+}
+
+function describeValue(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'object') return 'an object'
+  const text = JSON.stringify(value)
+  return text.length <= 80 ? text : `${text.slice(0, 80)}…`
+}

@@ -1,0 +1,88 @@
+// Opening a SQLite file and bringing it to the current schema.
+import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { StoreError } from './store.ts'
+
+export interface WriterOptions {
+  readonly path: string
+  /** Caps the file's size, in pages; what would pass it fails like a full disk. */
+  readonly maxPages?: number
+}
+
+export function openDatabase(path: string, options: { readOnly: boolean; timeout: number }): DatabaseSync {
+  try {
+    return new DatabaseSync(path, options)
+  } catch (error) {
+    throw new StoreError(`${path}: ${sqliteProblem(error)}`, { cause: error })
+  }
+}
+
+const MIGRATIONS = new URL('./migrations/', import.meta.url)
+
+function migrations(): string[] {
+  const names = readdirSync(MIGRATIONS).filter((name) => /^sqlite-\d+\.sql$/.test(name))
+  return names.sort().map((name) => readFileSync(new URL(name, MIGRATIONS), 'utf8'))
+}
+
+/** Whether the file holds the current schema; throws when it is not ours, damaged, or newer than this program. */
+export function isCurrent(path: string): boolean {
+  if (!statSync(path, { throwIfNoEntry: false })?.size) return false
+  const db = openDatabase(path, { readOnly: true, timeout: 5_000 })
+  try {
+    return checkVersion(path, db) === migrations().length
+  } catch (error) {
+    if (error instanceof StoreError) throw error
+    throw new StoreError(`${path}: ${sqliteProblem(error)}`, { cause: error })
+  } finally {
+    db.close()
+  }
+}
+
+/** Creates the file and its folder where needed, and applies what is missing, once, whoever else is starting. */
+export function migrate(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    const db = openDatabase(path, { readOnly: false, timeout: 10_000 })
+    try {
+      db.exec('PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+      db.exec('BEGIN IMMEDIATE')
+      const all = migrations()
+      for (const sql of all.slice(checkVersion(path, db))) db.exec(sql)
+      db.exec(`PRAGMA user_version = ${all.length}; COMMIT`)
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    if (error instanceof StoreError) throw error
+    throw new StoreError(`${path}: ${sqliteProblem(error)}`, { cause: error })
+  }
+}
+
+function checkVersion(path: string, db: DatabaseSync): number {
+  const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
+  const known = migrations().length
+  if (version > known) {
+    const message = `its schema is version ${version}, newer than the ${known} that this program knows: upgrade the program`
+    throw new StoreError(`${path}: ${message}`)
+  }
+  const tables = Number(db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.n)
+  if (version === 0 && tables > 0) throw new StoreError(`${path}: is a SQLite file of another program`)
+  return version
+}
+
+const PROBLEMS: Record<number, string> = {
+  5: 'the database is locked by another process',
+  8: 'the database is read-only',
+  10: 'the disk failed (input/output error)',
+  11: 'the database is damaged: restore it from a backup',
+  13: 'the disk is full: make room and try again',
+  14: 'the file cannot be opened: check its path and permissions',
+  26: 'the file is not a SQLite database, or is damaged',
+}
+
+/** SQLite's primary result code in words. */
+export function sqliteProblem(error: unknown): string {
+  const { errcode, message } = error as { errcode?: number; message: string }
+  return (errcode !== undefined && PROBLEMS[errcode & 0xff]) || message
+}

@@ -1,0 +1,233 @@
+// The service for tests: inside this process through `inject`, or as a process of its own on a free port.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import pino from 'pino'
+import type { Json } from '../src/domain/json.ts'
+import { type Engine, startEngine } from '../src/engine/engine.ts'
+import { seed } from '../src/engine/seed.ts'
+import { buildApp } from '../src/http/app.ts'
+import { createTokens } from '../src/http/auth.ts'
+import { createMetrics } from '../src/http/metrics.ts'
+import type { RegisteredTypes } from '../src/registry/build-types.ts'
+import { loadTypes } from '../src/registry/load-types.ts'
+import { openMemoryStore } from '../src/store/memory.ts'
+import type { Store } from '../src/store/store.ts'
+
+export const READ_TOKEN = 'test-read-token'
+export const WRITE_TOKEN = 'test-write-token'
+export const RESOURCES = join(import.meta.dirname, '../resources')
+
+export function builtInTypes(...moreFolders: string[]): RegisteredTypes {
+  const loaded = loadTypes([RESOURCES, ...moreFolders])
+  if (!loaded.ok) throw new Error(loaded.problems.join('\n'))
+  return loaded.types
+}
+
+/** A small fleet: two clusters, three components in a chain, two namespaces, one role binding. */
+export function smallFleet() {
+  const component = (id: string, depends_on: string[] = []) => ({
+    id,
+    component_path: `core/${id}/1.0.0`,
+    component_version: '1.0.0',
+    oci_url: 'oci://registry.example.com/components',
+    oci_tag: 'v1.0.0',
+    depends_on,
+  })
+  return {
+    platform_components: [component('a'), component('b', ['a']), component('c', ['b'])],
+    namespaces: [{ id: 'team-a', labels: { team: 'a' } }, { id: 'team-b' }],
+    rolebindings: [{ id: 'admins', role: 'cluster-admin', subjects: [{ kind: 'Group', name: 'admins' }] }],
+    clusters: [
+      {
+        id: 'one',
+        cluster_name: 'one',
+        cluster_dns: 'one.k8s.example.com',
+        environment: 'dev',
+        platform_components: [{ id: 'a' }, { id: 'b', oci_tag: 'v2.0.0' }],
+        namespaces: [{ id: 'team-a' }],
+        rolebindings: [{ id: 'admins' }],
+        patches: { a: { replicas: '2' } },
+      },
+      { id: 'two', cluster_name: 'two', cluster_dns: 'two.k8s.example.com', environment: 'prod' },
+    ],
+  }
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | number | undefined>>
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely
+  readonly body: any
+}
+
+export interface Call {
+  /** The write token unless said otherwise; null for none. */
+  readonly token?: string | null
+  readonly body?: Json | undefined
+  readonly raw?: string | Buffer
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface TestService {
+  readonly app: FastifyInstance
+  readonly engine: Engine
+  readonly types: RegisteredTypes
+  call(method: string, url: string, options?: Call): Promise<Answer>
+  stop(): Promise<void>
+}
+
+export interface ServiceOptions {
+  readonly mode?: 'read-only' | 'crud'
+  readonly fleet?: unknown
+  readonly store?: Store
+  readonly types?: RegisteredTypes
+  readonly now?: () => Date
+}
+
+export async function startService(options: ServiceOptions = {}): Promise<TestService> {
+  const { mode = 'crud', fleet = smallFleet(), store = openMemoryStore(), types = builtInTypes() } = options
+  const engine = await startEngine({ store, types, now: options.now ?? (() => new Date()) })
+  const seeded = await seed(engine, types, fleet)
+  if (!seeded.ok) throw new Error(JSON.stringify(seeded.problem))
+  const metrics = createMetrics(types, 'test', () => engine.state)
+  const tokens = createTokens(READ_TOKEN, WRITE_TOKEN)
+  const log = pino({ level: 'silent' })
+  const app = await buildApp({ mode, version: 'test', engine, types, tokens, metrics, log })
+  return {
+    app,
+    engine,
+    types,
+    async call(method, url, { token = WRITE_TOKEN, body, raw, headers } = {}) {
+      const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body))
+      const response = await app.inject({
+        method: method as 'GET',
+        url,
+        headers: {
+          ...(token !== null && { authorization: `Bearer ${token}` }),
+          ...(payload !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(payload !== undefined && { payload }),
+      })
+      return {
+        status: response.statusCode,
+        headers: response.headers,
+        text: response.body,
+        body: parse(response.body),
+      }
+    },
+    async stop() {
+      await app.close()
+      await engine.stop()
+    },
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A folder that is gone after the test. */
+export function temporaryFolder(context: { after(clean: () => void): void }): string {
+  const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-'))
+  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+export interface ServiceProcess {
+  readonly url: string
+  readonly child: ChildProcess
+  /** Everything it has printed so far. */
+  output(): string
+  call(method: string, path: string, options?: Call): Promise<Answer>
+  /** Waits for the exit after a signal; answers the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+export const MAIN = join(import.meta.dirname, '../src/main.ts')
+
+/** Starts `main.ts` with these settings and waits until it is ready. */
+export async function spawnService(env: Record<string, string>): Promise<ServiceProcess> {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const child = spawn(process.execPath, [MAIN], {
+    env: { AUTH_TOKEN: READ_TOKEN, CRUD_AUTH_TOKEN: WRITE_TOKEN, LISTEN_ADDR: `127.0.0.1:${port}`, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  child.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    output += chunk
+  })
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
+  const service: ServiceProcess = {
+    url,
+    child,
+    output: () => output,
+    async call(method, path, { token = WRITE_TOKEN, body, headers } = {}) {
+      const response = await fetch(url + path, {
+        method,
+        headers: {
+          ...(token !== null && { authorization: `Bearer ${token}` }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      return {
+        status: response.status,
+        headers: Object.fromEntries(response.headers),
+        text,
+        body: parse(text),
+      }
+    },
+    stop(signal = 'SIGTERM') {
+      child.kill(signal)
+      return exited
+    },
+  }
+  for (let tries = 0; tries < 200; tries++) {
+    if (child.exitCode !== null) throw new Error(`the service stopped at once:\n${output}`)
+    const ready = await fetch(`${url}/ready`).catch(() => undefined)
+    if (ready?.ok) return service
+    await sleep(50)
+  }
+  child.kill('SIGKILL')
+  throw new Error(`the service did not become ready:\n${output}`)
+}
+
+/** Runs `main.ts` with these settings until it gives up; answers its exit code and what it said on stderr. */
+export async function failToStart(
+  env: Record<string, string>,
+): Promise<{ code: number | null; stderr: string }> {
+  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'ignore', 'pipe'], timeout: 20_000 })
+  let stderr = ''
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  const [code] = (await once(child, 'exit')) as [number | null]
+  return { code, stderr }
+}
