@@ -1,8 +1,9 @@
-// The service for tests: inside this process through `inject`, or as a process of its own on a free port.
+// The service for tests, on a free port: inside this process, or as a process of its own.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -61,7 +62,8 @@ export function smallFleet() {
 
 export interface Answer {
   readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | number | undefined>>
+  readonly headers: IncomingHttpHeaders
+  readonly bytes: Buffer
   readonly text: string
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely
   readonly body: any
@@ -100,34 +102,38 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const tokens = createTokens(READ_TOKEN, WRITE_TOKEN)
   const log = pino({ level: 'silent' })
   const app = await buildApp({ mode, version: 'test', engine, types, tokens, metrics, log })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  app.server.unref()
+  const { port } = app.server.address() as AddressInfo
   return {
     app,
     engine,
     types,
-    async call(method, url, { token = WRITE_TOKEN, body, raw, headers } = {}) {
-      const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body))
-      const response = await app.inject({
-        method: method as 'GET',
-        url,
-        headers: {
-          ...(token !== null && { authorization: `Bearer ${token}` }),
-          ...(payload !== undefined && { 'content-type': 'application/json' }),
-          ...headers,
-        },
-        ...(payload !== undefined && { payload }),
-      })
-      return {
-        status: response.statusCode,
-        headers: response.headers,
-        text: response.body,
-        body: parse(response.body),
-      }
-    },
+    call: (method, path, options) => httpCall(port, method, path, options),
     async stop() {
       await app.close()
       await engine.stop()
     },
   }
+}
+
+/** One request on a connection of its own, sent exactly as given. */
+async function httpCall(port: number, method: string, path: string, options: Call = {}): Promise<Answer> {
+  const { token = WRITE_TOKEN, body, raw } = options
+  const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body))
+  const headers = {
+    ...(token !== null && { authorization: `Bearer ${token}` }),
+    ...(payload !== undefined && {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(payload),
+    }),
+    ...options.headers,
+  }
+  const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }).end(payload)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const bytes = Buffer.concat(await response.toArray())
+  const text = bytes.toString('utf8')
+  return { status: response.statusCode ?? 0, headers: response.headers, bytes, text, body: parse(text) }
 }
 
 function parse(text: string): unknown {
@@ -186,24 +192,7 @@ export async function spawnService(env: Record<string, string>): Promise<Service
     url,
     child,
     output: () => output,
-    async call(method, path, { token = WRITE_TOKEN, body, headers } = {}) {
-      const response = await fetch(url + path, {
-        method,
-        headers: {
-          ...(token !== null && { authorization: `Bearer ${token}` }),
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-          ...headers,
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      })
-      const text = await response.text()
-      return {
-        status: response.status,
-        headers: Object.fromEntries(response.headers),
-        text,
-        body: parse(text),
-      }
-    },
+    call: (method, path, options) => httpCall(port, method, path, options),
     stop(signal = 'SIGTERM') {
       child.kill(signal)
       return exited

@@ -2,7 +2,7 @@
 import type { Assign, Outcome, PatchValues, Unassign } from './command.ts'
 import type { Draft } from './draft.ts'
 import { findLive } from './find-document.ts'
-import { equalJson, isObject, type JsonObject, own, pointer } from './json.ts'
+import { equalJson, isObject, type JsonObject, pointer } from './json.ts'
 import { mergePatch } from './merge-patch.ts'
 import { below, withId } from './parse-document.ts'
 import { fail, invalid, type Result, succeed } from './problem.ts'
@@ -10,6 +10,7 @@ import {
   type DeliveredType,
   type Document,
   findReference,
+  patchesOf,
   type Reference,
   type ResourceType,
   referencesOf,
@@ -77,7 +78,7 @@ export function patchValues(types: Types, draft: Draft, command: PatchValues): R
   }
   if (!isObject(command.values))
     return invalid([{ path, message: 'must be an object: values by their path' }])
-  const current = patchesOf(types, document, component)
+  const current = patchesOf(types.cluster, document, component)
   const values = mergePatch(command.merge ? current : {}, command.values) as JsonObject
   const wrong = Object.entries(values).filter(([, value]) => typeof value !== 'string')
   if (wrong.length > 0) {
@@ -91,12 +92,6 @@ export function patchValues(types: Types, draft: Draft, command: PatchValues): R
   if (!equalJson(current, values))
     draft.put(clusters.name, withPatches(types, document, component, values), path)
   return succeed({ type: clusters.name, id: document.id, created: false, removed: current })
-}
-
-/** A cluster's values for one of its components. */
-export function patchesOf(types: Types, cluster: Document, component: string): JsonObject {
-  const all = cluster[types.cluster.patches]
-  return ((isObject(all) ? own(all, component) : undefined) as JsonObject) ?? {}
 }
 
 /** No values at all means no entry for the component. */

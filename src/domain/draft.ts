@@ -4,7 +4,8 @@ import { equalJson } from './json.ts'
 import { type ClusterType, canonicalDns, type Document } from './resource-type.ts'
 import type { Change, Entry, PolledView, Slot, View } from './view.ts'
 
-interface Touched {
+/** A document that commands have laid hands on. */
+export interface Touched {
   readonly type: string
   readonly id: string
   readonly before: Entry | undefined
@@ -91,7 +92,7 @@ export class Draft implements View {
   }
 
   /** Everything laid over the base so far, whether it differs or not. */
-  touched(): { type: string; id: string; after: Slot | undefined; path: string }[] {
+  touched(): readonly Readonly<Touched>[] {
     return [...this.#touched.values()].flatMap((byId) => [...byId.values()])
   }
 

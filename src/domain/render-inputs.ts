@@ -1,41 +1,63 @@
 // What a cluster gets: catalog defaults merged with its overrides and patches, as the bytes of a poll's answer.
-import { getOrSet } from './get-or-set.ts'
-import { isObject, type Json, type JsonObject, own } from './json.ts'
+import { combine, type Digest, digestOf, EMPTY_DIGEST } from './digest.ts'
+import { type Json, own } from './json.ts'
 import {
   type ClusterType,
   type DeliveredType,
   type Delivery,
   type Document,
   type InputField,
+  patchesOf,
   type Reference,
   referencesOf,
   type Types,
 } from './resource-type.ts'
 import { isPlain } from './state.ts'
-import type { Entry, View } from './view.ts'
+import type { Entry, Piece, Pieces, RenderedCluster, RenderedDefinition, View } from './view.ts'
 
-export const EMPTY_ANSWER = '{"inputs":[]}'
+const EMPTY_ANSWER: RenderedAnswer = { text: '{"inputs":[]}', digest: EMPTY_DIGEST }
+
+export interface RenderedAnswer {
+  readonly text: string
+  /** Equal for equal texts. */
+  readonly digest: Digest
+}
 
 /** The answer to a poll. Equal state gives equal text: order comes from the cluster's list and from the type. */
-export function renderInputs(view: View, types: Types, type: DeliveredType, cluster: Entry): string {
+export function renderInputs(view: View, types: Types, type: DeliveredType, cluster: Entry): RenderedAnswer {
   if (cluster.deleted) return EMPTY_ANSWER
-  const { delivery } = type
-  const { document } = cluster
-  const identity = renderIdentity(types.cluster, document)
-  const patches = document[types.cluster.patches] as JsonObject | undefined
+  const { delivery, name } = type
+  const { holes } = delivery
+  const references = referencesOf(cluster.document, delivery)
+  const { identity, patches } = renderCluster(types, cluster)
+  let { digest } = identity
   let inputs = ''
-  for (const reference of referencesOf(document, delivery)) {
-    const definition = view.get(type.name, reference.id)?.document
-    if (!definition) continue
-    const pieces = piecesOf(delivery, definition, reference)
-    inputs += `${inputs === '' ? '' : ','}${pieces[0]}`
-    let next = 1
-    for (const field of delivery.input) {
-      if (field.kind === 'cluster') inputs += identity + pieces[next++]
-      else if (field.kind === 'patches') inputs += renderPatches(patches, reference.id) + pieces[next++]
+  for (let i = 0; i < references.length; i++) {
+    const reference = references[i] as Reference
+    const definition = view.get(name, reference.id)
+    if (definition === undefined) continue
+    const { texts, digest: ofDefinition } = renderDefinition(delivery, definition, reference)
+    digest = combine(digest, ofDefinition)
+    if (inputs !== '') inputs += ','
+    inputs += texts[0]
+    for (let hole = 0; hole < holes.length; hole++) {
+      if (holes[hole] === 'cluster') {
+        inputs += identity.text
+      } else {
+        const values = patches[i] as Piece
+        inputs += values.text
+        digest = combine(digest, values.digest)
+      }
+      inputs += texts[hole + 1]
     }
   }
-  return `{"inputs":[${inputs}]}`
+  return inputs === '' ? EMPTY_ANSWER : { text: `{"inputs":[${inputs}]}`, digest }
+}
+
+/** The list of clusters, or a part of it. */
+export function renderClusterList(lines: readonly string[]): RenderedAnswer {
+  const text = `{"inputs":[${lines.join(',')}]}`
+  return { text, digest: lines.reduce((digest, line) => combine(digest, digestOf(line)), EMPTY_DIGEST) }
 }
 
 /** One line of the list of clusters. */
@@ -45,42 +67,61 @@ export function renderClusterLine(cluster: ClusterType, document: Document): str
   return JSON.stringify(line)
 }
 
-function renderIdentity(cluster: ClusterType, document: Document): string {
-  let text = ''
-  for (const [name, property] of cluster.input) {
-    text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${JSON.stringify(document[property] ?? '')}`
+const NO_VALUES = piece('{}')
+
+function renderCluster(types: Types, cluster: Entry): RenderedCluster {
+  if (cluster.rendered) return cluster.rendered as RenderedCluster
+  const { document } = cluster
+  const identity: Record<string, Json> = {}
+  for (const [name, property] of types.cluster.input) identity[name] = document[property] ?? ''
+  const patched = types.patchable ? referencesOf(document, types.patchable.delivery) : []
+  const patches = patched.map(({ id }) => {
+    const values = patchesOf(types.cluster, document, id)
+    return Object.keys(values).length === 0 ? NO_VALUES : piece(JSON.stringify(values))
+  })
+  const rendered = { identity: piece(JSON.stringify(identity)), patches }
+  cluster.rendered = rendered
+  return rendered
+}
+
+function piece(text: string): Piece {
+  return { text, digest: digestOf(text) }
+}
+
+/** Kept for the plain reference only: that one object is shared by all clusters that override nothing. */
+function renderDefinition(delivery: Delivery, definition: Entry, reference: Reference): Pieces {
+  const kept = definition.rendered as RenderedDefinition | undefined
+  if (kept?.reference === reference) return kept.pieces
+  const texts = buildPieces(delivery, definition.document, reference)
+  const pieces = {
+    texts,
+    digest: texts.reduce((digest, text) => combine(digest, digestOf(text)), EMPTY_DIGEST),
   }
-  return `${text}}`
+  if (isPlain(reference, delivery.referenceDefaults)) definition.rendered = { reference, pieces }
+  return pieces
 }
 
-function renderPatches(patches: JsonObject | undefined, id: string): string {
-  const values = isObject(patches) ? own(patches, id) : undefined
-  return values === undefined ? '{}' : JSON.stringify(values)
-}
-
-/** Serialised once per definition, and gone with it: nothing to invalidate. */
-const plainPieces = new WeakMap<Document, readonly string[]>()
-
-/** An input's text around the places where the cluster's own identity and patches go. */
-function piecesOf(delivery: Delivery, definition: Document, reference: Reference): readonly string[] {
-  if (!isPlain(reference, delivery.referenceDefaults)) return buildPieces(delivery, definition, reference)
-  return getOrSet(plainPieces, definition, () => buildPieces(delivery, definition, reference))
-}
-
+/** An input's text around its holes. */
 function buildPieces(delivery: Delivery, definition: Document, reference: Reference): string[] {
   const pieces: string[] = []
-  let text = `{"id":${JSON.stringify(definition.id)}`
+  let parts = ['{"id":', JSON.stringify(definition.id)]
+  // Joined, not added: V8 keeps a sum of strings as a tree, which would be walked anew by every poll.
+  const end = (): void => {
+    pieces.push(parts.join(''))
+    parts = []
+  }
   for (const field of delivery.input) {
     const key = `,${JSON.stringify(field.name)}:`
-    if (field.kind === 'cluster' || field.kind === 'patches') {
-      pieces.push(text + key)
-      text = ''
-      continue
+    if (field.kind === 'value' || field.kind === 'group') {
+      const value = fieldValue(delivery, definition, reference, field)
+      if (value !== undefined) parts.push(key, JSON.stringify(value))
+    } else {
+      parts.push(key)
+      end()
     }
-    const value = fieldValue(delivery, definition, reference, field)
-    if (value !== undefined) text += key + JSON.stringify(value)
   }
-  pieces.push(`${text}}`)
+  parts.push('}')
+  end()
   return pieces
 }
 

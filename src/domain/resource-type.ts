@@ -1,5 +1,5 @@
 // What the rules know of a resource type. The registry makes these from the files in resources/.
-import type { Json, JsonObject } from './json.ts'
+import { isObject, type Json, type JsonObject, own } from './json.ts'
 import type { Detail } from './problem.ts'
 
 export type Document = JsonObject & { readonly id: string }
@@ -35,17 +35,21 @@ export interface Delivery {
   readonly patches: boolean
   /** One input after its `id`, in order. */
   readonly input: readonly InputField[]
+  /** The holes of an input, in order. */
+  readonly holes: readonly Hole[]
   /** Defaults of definition fields, for documents stored before a field existed. */
   readonly definitionDefaults: JsonObject
   normaliseReference(reference: JsonObject): JsonObject
   checkReference(reference: JsonObject): Detail[]
 }
 
+/** A place in an input for what only the cluster knows. */
+export type Hole = 'patches' | 'cluster'
+
 export type InputField =
   | { readonly kind: 'value'; readonly name: string; readonly source: string }
   | { readonly kind: 'group'; readonly name: string; readonly sources: readonly string[] }
-  | { readonly kind: 'patches'; readonly name: string }
-  | { readonly kind: 'cluster'; readonly name: string }
+  | { readonly kind: Hole; readonly name: string }
 
 export interface DeliveredType extends ResourceType {
   readonly delivery: Delivery
@@ -80,6 +84,12 @@ export function referencesOf(cluster: Document, delivery: Delivery): readonly Re
 
 export function findReference(cluster: Document, delivery: Delivery, id: string): Reference | undefined {
   return referencesOf(cluster, delivery).find((reference) => reference.id === id)
+}
+
+/** A cluster's values for one of its components. */
+export function patchesOf(cluster: ClusterType, document: Document, component: string): JsonObject {
+  const all = document[cluster.patches]
+  return ((isObject(all) ? own(all, component) : undefined) ?? {}) as JsonObject
 }
 
 /** The ids that a reference field of a definition names. */

@@ -1,5 +1,6 @@
 // What rules and renderings read: one consistent set of documents, wherever it comes from.
-import type { Document } from './resource-type.ts'
+import type { Digest } from './digest.ts'
+import type { Document, Reference } from './resource-type.ts'
 
 /** A document as it stands in a view. Entries are immutable: a change makes a new one. */
 export interface Entry {
@@ -11,6 +12,30 @@ export interface Entry {
   readonly deleted: boolean
   /** Length of its JSON, for a quick upper bound of answer sizes. */
   readonly size: number
+  /** Kept here by render-inputs, so that it is made once and goes with the entry: what polls repeat of it. */
+  rendered?: RenderedDefinition | RenderedCluster
+}
+
+/** A text and its digest. */
+export interface Piece {
+  readonly text: string
+  readonly digest: Digest
+}
+
+/** A definition's text around the places of a cluster's own data, for the reference that most clusters share. */
+export interface RenderedDefinition {
+  readonly reference: Reference
+  readonly pieces: Pieces
+}
+export interface Pieces {
+  readonly texts: readonly string[]
+  readonly digest: Digest
+}
+
+/** What inputs say of their cluster, and its patches in the order of its references. */
+export interface RenderedCluster {
+  readonly identity: Piece
+  readonly patches: readonly Piece[]
 }
 
 /** What a change leaves behind. */
@@ -45,4 +70,16 @@ export interface View {
 export interface PolledView extends View {
   /** The live cluster of that DNS name, or else a tombstone that had it. */
   clusterByDns(dns: string): Entry | undefined
+  /** What no cluster passes. */
+  readonly ceilings: Ceilings
+}
+
+/** Upper bounds over all clusters, cheap to keep and good enough to rule most things out. */
+export interface Ceilings {
+  /** Length of a cluster's JSON. */
+  readonly size: number
+  /** Characters of what an input says of its cluster. */
+  readonly identity: number
+  /** References of one cluster, by type. */
+  readonly references: ReadonlyMap<string, number>
 }

@@ -29,6 +29,8 @@ export interface Written {
 }
 
 export interface Engine {
+  /** True once a stop has begun. */
+  readonly draining: boolean
   /** Everything as of the last published revision; changes under the reader's feet only between ticks. */
   readonly state: PolledView & Pick<State, 'typeNames'>
   /** Does all of the commands as one revision, or none. */
@@ -64,6 +66,7 @@ export async function startEngine({
 }: EngineParts): Promise<Engine> {
   const state = new State(types)
   state.revision = await store.load((revision, document) => state.put(revision, document))
+  state.settle()
 
   let stopping = false
   let writes: Promise<unknown> = Promise.resolve()
@@ -118,6 +121,9 @@ export async function startEngine({
   })
 
   return {
+    get draining() {
+      return stopping
+    },
     state,
     catchUp,
     write(commands, author) {

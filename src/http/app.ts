@@ -1,5 +1,5 @@
 // The HTTP face: one Fastify instance over an engine, without a port or a process.
-import { randomUUID } from 'node:crypto'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -8,11 +8,12 @@ import Fastify, {
 } from 'fastify'
 import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
+import { createPollHandler, POLL_BASE, type PollHandler } from './poll-handler.ts'
 import { sendProblem, toProblem } from './problem-response.ts'
+import { requestId } from './request-id.ts'
 import { assignmentRoutes } from './routes/assignments.ts'
 import { documentRoutes } from './routes/documents.ts'
 import { operationRoutes } from './routes/operations.ts'
-import { pollRoutes } from './routes/polls.ts'
 import { revisionRoutes } from './routes/revisions.ts'
 import type { Service } from './service.ts'
 import { checkFlags } from './write.ts'
@@ -21,11 +22,11 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 export async function buildApp(service: Service): Promise<FastifyInstance> {
   const { engine, tokens, mode, log } = service
+  const polls = createPollHandler(service)
   const app = Fastify({
     logger: false,
     bodyLimit: BODY_LIMIT,
-    requestTimeout: 30_000,
-    keepAliveTimeout: 72_000,
+    serverFactory: (handle) => createHttpServer(polls, handle),
     forceCloseConnections: 'idle',
     genReqId: requestId,
     routerOptions: { maxParamLength: 300 },
@@ -60,10 +61,11 @@ export async function buildApp(service: Service): Promise<FastifyInstance> {
     })
   })
 
-  app.register(async (scope) => {
-    scope.addHook('onRequest', requireAccess(tokens))
-    pollRoutes(scope, service)
-  })
+  for (const url of [POLL_BASE, `${POLL_BASE}/:dns/:endpoint`]) {
+    app.get(url, (request, reply) => {
+      polls(request.raw, reply.hijack().raw)
+    })
+  }
   app.register(async (scope) => {
     countAndLog(scope, service)
     await operationRoutes(scope, service)
@@ -84,10 +86,12 @@ export async function buildApp(service: Service): Promise<FastifyInstance> {
   return app
 }
 
-/** A caller's own id, when it is fit for a log, or a new one. */
-function requestId({ headers }: { headers: Record<string, string | string[] | undefined> }): string {
-  const given = headers['x-request-id']
-  return typeof given === 'string' && /^[\w.:/+=-]{1,128}$/.test(given) ? given : randomUUID()
+/** Polls are nearly all requests there are, so they do not pass through the framework on their way. */
+function createHttpServer(polls: PollHandler, handle: RequestListener): Server {
+  const timeouts = { requestTimeout: 30_000, headersTimeout: 15_000, keepAliveTimeout: 72_000 }
+  return createServer(timeouts, (request, response) => {
+    if (!polls(request, response)) handle(request, response)
+  })
 }
 
 /** Polls come too often for a line each; everything else leaves one. */

@@ -1,6 +1,7 @@
 // Who is asking: bearer tokens, and HTTP Basic with the token as password.
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Problem } from '../domain/problem.ts'
 import { sendProblem } from './problem-response.ts'
 
 export interface Identity {
@@ -54,14 +55,18 @@ declare module 'fastify' {
   }
 }
 
+export const UNAUTHORIZED: Problem = {
+  code: 'unauthorized',
+  message: 'a valid token is needed: send "Authorization: Bearer <token>"',
+}
+
 /** Lets a request pass only with what its route asks for; a route that says nothing asks for the write token. */
 export function requireAccess(tokens: Tokens) {
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const { access = 'write' } = request.routeOptions.config
     const identity = tokens.identify(request.headers.authorization)
     if (!identity) {
-      const message = 'a valid token is needed: send "Authorization: Bearer <token>"'
-      sendProblem(reply, { code: 'unauthorized', message })
+      sendProblem(reply, UNAUTHORIZED)
     } else if (access === 'write' && !identity.canWrite) {
       sendProblem(reply, { code: 'forbidden', message: 'this token may only read: use the write token' })
     } else {

@@ -1,4 +1,5 @@
 // How a problem looks on the wire; the one table of status codes.
+import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { Problem, ProblemCode } from '../domain/problem.ts'
 
@@ -18,11 +19,29 @@ const STATUS: Record<ProblemCode, number> = {
 
 const RETRY_AFTER_SECONDS = '5'
 
-export function sendProblem(reply: FastifyReply, { code, message, details }: Problem): FastifyReply {
-  if (code === 'unauthorized') reply.header('WWW-Authenticate', 'Bearer realm="flux-resourceset"')
-  if (code === 'unavailable') reply.header('Retry-After', RETRY_AFTER_SECONDS)
-  const body = { error: code, message, ...(details && details.length > 0 && { details }) }
-  return reply.code(STATUS[code]).header('Cache-Control', 'no-store').send(body)
+export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+  return reply.code(STATUS[problem.code]).headers(headersOf(problem)).send(bodyOf(problem))
+}
+
+/** The same without the framework. */
+export function writeProblem(response: ServerResponse, problem: Problem): void {
+  const body = JSON.stringify(bodyOf(problem))
+  const headers = { ...headersOf(problem), 'Content-Type': 'application/json; charset=utf-8' }
+  response
+    .writeHead(STATUS[problem.code], { ...headers, 'Content-Length': Buffer.byteLength(body) })
+    .end(body)
+}
+
+function bodyOf({ code, message, details }: Problem) {
+  return { error: code, message, ...(details && details.length > 0 && { details }) }
+}
+
+function headersOf({ code }: Problem): Record<string, string> {
+  return {
+    'Cache-Control': 'no-store',
+    ...(code === 'unauthorized' && { 'WWW-Authenticate': 'Bearer realm="flux-resourceset"' }),
+    ...(code === 'unavailable' && { 'Retry-After': RETRY_AFTER_SECONDS }),
+  }
 }
 
 /** Failures of the framework, before or around our own code, as problems of ours. */
@@ -37,6 +56,11 @@ export function toProblem(
   if (statusCode === 413)
     return { code: 'payload_too_large', message: 'the body is larger than this route takes' }
   if (statusCode >= 400 && statusCode < 500) return { code: 'validation_error', message }
+  return internalError(requestId)
+}
+
+/** The client sees an id, the log sees everything. */
+export function internalError(requestId: string): Problem {
   return {
     code: 'internal_error',
     message: `something failed here; the log has more under request id ${requestId}`,

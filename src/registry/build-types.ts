@@ -86,12 +86,14 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
 function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
   const schema = referenceSchema(file)
   const own = Object.keys(flux.reference ?? {})
+  const input = inputFields(flux)
   return {
     endpoint: flux.endpoint ?? '',
     assignedBy: flux.assigned_by ?? '',
     overrides: flux.overrides ?? [],
     patches: flux.patches ?? false,
-    input: inputFields(flux),
+    input,
+    holes: input.flatMap(({ kind }) => (kind === 'cluster' || kind === 'patches' ? [kind] : [])),
     referenceDefaults: defaultsOf(own.map((name) => [name, flux.reference?.[name] as SchemaObject])),
     definitionDefaults: defaultsOf(Object.entries(file.schema.items.properties)),
     normaliseReference: (reference) => normalise(schema, reference) as JsonObject,

@@ -180,32 +180,31 @@ interface Writer {
   close(): Promise<void>
 }
 
-/** Speaks to the writing thread, one commit at a time. */
+/** Speaks to the writing thread, which answers in the order it is asked. */
 function startWriter(options: WriterOptions): Writer {
   const worker = new Worker(new URL(import.meta.url.replace(/sqlite(\.\w+)$/, 'sqlite-writer$1')), {
     workerData: options,
   })
   let failure: StoreError | undefined
-  let settle: { resolve: (result: CommitResult) => void; reject: (error: Error) => void } | undefined
+  const waiting: { resolve: (result: CommitResult) => void; reject: (error: Error) => void }[] = []
   const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
   worker.on('message', (reply: CommitReply) => {
-    if ('result' in reply) settle?.resolve(reply.result)
-    else settle?.reject(new StoreError(reply.error))
-    settle = undefined
+    const commit = waiting.shift()
+    if ('result' in reply) commit?.resolve(reply.result)
+    else commit?.reject(new StoreError(reply.error))
   })
   worker.on('error', (cause) => {
     failure = new StoreError('the writing thread of the database failed', { cause })
   })
   worker.on('exit', () => {
     failure ??= new StoreError('the database is closed')
-    settle?.reject(failure)
-    settle = undefined
+    for (const commit of waiting.splice(0)) commit.reject(failure)
   })
   return {
     commit(request) {
       return new Promise((resolve, reject) => {
         if (failure) return reject(failure)
-        settle = { resolve, reject }
+        waiting.push({ resolve, reject })
         worker.postMessage(request)
       })
     },

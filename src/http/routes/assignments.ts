@@ -1,9 +1,8 @@
 // What one cluster is given: references and patches, changed without rewriting the cluster.
 import type { FastifyInstance } from 'fastify'
-import { patchesOf } from '../../domain/assignment-commands.ts'
 import type { Json } from '../../domain/json.ts'
 import { notFound } from '../../domain/problem.ts'
-import { type DeliveredType, findReference } from '../../domain/resource-type.ts'
+import { type DeliveredType, findReference, patchesOf } from '../../domain/resource-type.ts'
 import type { Entry, View } from '../../domain/view.ts'
 import { accepts, JSON_TYPE, MERGE_PATCH } from '../body.ts'
 import { sendProblem } from '../problem-response.ts'
@@ -91,7 +90,7 @@ function patchesRoutes(app: FastifyInstance, service: Service, type: DeliveredTy
     if (!findReference(cluster.document, type.delivery, params.id)) {
       return sendProblem(reply, notFound(`assigned ${type.singular}`, params.id).problem)
     }
-    return reply.header('ETag', etagOf(cluster)).send(patchesOf(types, cluster.document, params.id))
+    return reply.header('ETag', etagOf(cluster)).send(patchesOf(types.cluster, cluster.document, params.id))
   })
 
   for (const [method, merge, options] of [
@@ -109,7 +108,7 @@ function patchesRoutes(app: FastifyInstance, service: Service, type: DeliveredTy
         const command = { op: 'patch_values', cluster, component, values, merge, path: '' } as const
         return answerWrite({ service, request, reply }, command, ({ after }, { removed }) => {
           const entry = clusterIn(service, after, cluster) as Entry
-          const answer = method === 'DELETE' ? removed : patchesOf(types, entry.document, component)
+          const answer = method === 'DELETE' ? removed : patchesOf(types.cluster, entry.document, component)
           return reply.header('ETag', etagOf(entry)).send(answer)
         })
       },

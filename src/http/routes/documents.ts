@@ -6,12 +6,12 @@ import { renderInputs } from '../../domain/render-inputs.ts'
 import type { Document } from '../../domain/resource-type.ts'
 import type { Entry } from '../../domain/view.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
+import { matchesEtag, sendAnswer } from '../answer.ts'
 import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf } from '../body.ts'
 import { parseListQuery, type RawQuery, sendPageHeaders } from '../list-query.ts'
 import { sendProblem } from '../problem-response.ts'
 import type { Service } from '../service.ts'
 import { answerWrite, etagOf, sendEntry } from '../write.ts'
-import { matchesEtag, sendAnswer } from './polls.ts'
 
 interface ById {
   Params: { id: string }
@@ -126,7 +126,8 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
       const cluster = engine.state.get(name, id)
       if (!cluster) return sendProblem(reply, notFound(singular, id).problem)
       if (!type) return sendProblem(reply, notFound('endpoint', endpoint).problem)
-      return sendAnswer(request, reply, renderInputs(engine.state, types, type, cluster))
+      sendAnswer(service, request.raw, reply.hijack().raw, renderInputs(engine.state, types, type, cluster))
+      return reply
     },
   )
 }

@@ -1,5 +1,5 @@
 -- Documents as they are now, and the log of every revision that made them so.
-CREATE TABLE head (revision INTEGER NOT NULL);
+CREATE TABLE head (revision INTEGER NOT NULL) STRICT;
 INSERT INTO head VALUES (0);
 
 CREATE TABLE documents (

@@ -1,0 +1,88 @@
+// Makes fleets of any size: every cluster has 20 of 60 components (3 patched), 10 namespaces and 5 role bindings.
+import type { Document } from '../src/domain/resource-type.ts'
+import { openSqliteStore } from '../src/store/sqlite.ts'
+import type { NewChange } from '../src/store/store.ts'
+
+const COMPONENTS = 60
+const NAMESPACES = 40
+const ROLEBINDINGS = 20
+const ENVIRONMENTS = ['dev', 'qa', 'uat', 'prod']
+
+export function clusterId(n: number): string {
+  return `cluster-${String(n).padStart(6, '0')}`
+}
+
+export function clusterDns(n: number): string {
+  return `${clusterId(n)}.k8s.example.com`
+}
+
+/** The i-th of `count` picks out of `total` for cluster n, spread evenly and always the same. */
+function picks(n: number, count: number, total: number, prefix: string): string[] {
+  return Array.from(
+    { length: count },
+    (_, i) => `${prefix}-${(n * 7 + Math.floor((i * total) / count)) % total}`,
+  )
+}
+
+function cluster(n: number): Document {
+  const components = picks(n, 20, COMPONENTS, 'component')
+  const patches = components
+    .slice(0, 3)
+    .map((id, i) => [id, { replicaCount: String((n % 5) + 1), 'ui.message': `hello ${n}-${i}` }])
+  return {
+    id: clusterId(n),
+    cluster_name: clusterId(n),
+    cluster_dns: clusterDns(n),
+    environment: ENVIRONMENTS[n % ENVIRONMENTS.length] ?? 'dev',
+    labels: { region: n % 2 ? 'eu' : 'us', wave: String(n % 10) },
+    deletion_protection: false,
+    patches: Object.fromEntries(patches),
+    namespaces: picks(n, 10, NAMESPACES, 'namespace').map((id) => ({ id })),
+    platform_components: components.map((id) => ({ id, enabled: true })),
+    rolebindings: picks(n, 5, ROLEBINDINGS, 'rolebinding').map((id) => ({ id })),
+  }
+}
+
+function component(n: number): Document {
+  return {
+    id: `component-${n}`,
+    component_path: `platform/component-${n}/1.${n}.0`,
+    component_version: `1.${n}.0`,
+    cluster_env_enabled: n % 3 === 0,
+    oci_url: 'oci://registry.example.com/platform-components',
+    oci_tag: 'v1.0.0',
+    depends_on: [],
+  }
+}
+
+function* documents(clusters: number): Generator<[string, Document]> {
+  for (let n = 0; n < COMPONENTS; n++) yield ['platform_components', component(n)]
+  for (let n = 0; n < NAMESPACES; n++) {
+    yield [
+      'namespaces',
+      { id: `namespace-${n}`, labels: { team: `team-${n}` }, annotations: { owner: `team-${n}` } },
+    ]
+  }
+  for (let n = 0; n < ROLEBINDINGS; n++) {
+    const subjects = [{ kind: 'Group', name: `group-${n}`, apiGroup: 'rbac.authorization.k8s.io' }]
+    yield ['rolebindings', { id: `rolebinding-${n}`, role: 'view', subjects }]
+  }
+  for (let n = 0; n < clusters; n++) yield ['clusters', cluster(n)]
+}
+
+/** Writes a fleet into a new SQLite file, as one revision. */
+export async function writeFleet(path: string, clusters: number): Promise<void> {
+  const changes: NewChange[] = []
+  for (const [type, document] of documents(clusters)) {
+    changes.push({ type, id: document.id, after: { json: JSON.stringify(document), deleted: false } })
+  }
+  const store = openSqliteStore({ path, create: true, write: true })
+  await store.commit(0, {
+    time: new Date(0).toISOString(),
+    actor: 'bench',
+    message: null,
+    request_id: 'bench',
+    changes,
+  })
+  await store.close()
+}

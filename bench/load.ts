@@ -1,0 +1,73 @@
+// A load of keep-alive GETs with as little cost of its own as possible, timing each of them.
+import { connect } from 'node:net'
+
+export interface Load {
+  readonly port: number
+  readonly paths: readonly string[]
+  readonly token: string
+  readonly requests: number
+  readonly connections: number
+  readonly headers?: string
+}
+
+/** Milliseconds of each request; throws on any answer but 200. */
+export async function runLoad({
+  port,
+  paths,
+  token,
+  requests,
+  connections,
+  headers = '',
+}: Load): Promise<number[]> {
+  const times: number[] = []
+  let started = 0
+  const request = (): Buffer => {
+    const path = paths[(started++ * 7919) % paths.length]
+    return Buffer.from(
+      `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n${headers}\r\n`,
+    )
+  }
+  const worker = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+      let sent = 0
+      let expected = -1
+      let received = 0
+      const next = (): void => {
+        if (started >= requests) {
+          socket.end()
+          resolve()
+          return
+        }
+        expected = -1
+        received = 0
+        sent = performance.now()
+        socket.write(request())
+      }
+      socket.on('connect', next)
+      socket.on('error', reject)
+      socket.on('data', (chunk) => {
+        if (expected < 0) {
+          const end = chunk.indexOf('\r\n\r\n')
+          const head = chunk.toString('latin1', 0, end)
+          if (!head.startsWith('HTTP/1.1 200')) return reject(new Error(`unexpected answer: ${head}`))
+          expected = end + 4 + Number(/content-length: (\d+)/i.exec(head)?.[1])
+        }
+        received += chunk.length
+        if (received < expected) return
+        times.push(performance.now() - sent)
+        next()
+      })
+    })
+  await Promise.all(Array.from({ length: connections }, worker))
+  return times
+}
+
+export function percentile(times: readonly number[], p: number): number {
+  const sorted = [...times].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? 0
+}
+
+export function median(values: readonly number[]): number {
+  return percentile(values, 0.5)
+}

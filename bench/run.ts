@@ -1,0 +1,154 @@
+// `npm run bench`: what a poll costs at growing fleet sizes beside a bare node:http server, all in one run.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { clusterDns, writeFleet } from './fleet.ts'
+import { median, percentile, runLoad } from './load.ts'
+import {
+  cpuSeconds,
+  residentMegabytes,
+  startService,
+  startTarget,
+  type Target,
+  TOKEN,
+} from './server-process.ts'
+
+const SIZES = (process.env.BENCH_SIZES ?? '10,1000,10000,100000').split(',').map(Number)
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 7)
+const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 6000)
+const CONNECTIONS = 64
+const FIRST_PORT = 18_400
+
+const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-bench-'))
+const targets: Target[] = []
+try {
+  await main()
+} finally {
+  for (const { child } of targets) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+}
+
+interface Sample {
+  readonly cpu: number[]
+  readonly p99: number[]
+}
+
+async function main(): Promise<void> {
+  for (const [i, size] of SIZES.entries()) {
+    const database = join(folder, `${size}.db`)
+    progress(`writing a fleet of ${size} clusters`)
+    await writeFleet(database, size)
+    targets.push(await startService(`${size} clusters`, database, FIRST_PORT + i))
+  }
+  const bare = await startBare()
+  targets.push(bare)
+  const memory = new Map(targets.map((target) => [target, residentMegabytes(target)]))
+  const samples = new Map<Target, Sample>(targets.map((target) => [target, { cpu: [], p99: [] }]))
+  for (let round = 0; round <= ROUNDS; round++) {
+    progress(`round ${round} of ${ROUNDS}`)
+    for (const target of targets) {
+      const sample = await measure(target)
+      if (round === 0) continue // warm-up
+      samples.get(target)?.cpu.push(sample.cpu)
+      samples.get(target)?.p99.push(sample.p99)
+    }
+  }
+  progress('')
+  printPolls(bare, samples, memory)
+  await catalogChange(targets[SIZES.length - 1] as Target)
+}
+
+/** The bare server sends the bytes of one answer of ours. */
+async function startBare(): Promise<Target> {
+  const [first] = targets
+  const url = `http://127.0.0.1:${first?.port}${pathOf(0)}`
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${TOKEN}` } })
+  const file = join(folder, 'answer.json')
+  writeFileSync(file, Buffer.from(await answer.arrayBuffer()))
+  const port = FIRST_PORT + SIZES.length
+  return startTarget('bare node:http', 'bare-server.ts', [file, String(port)], port, {})
+}
+
+function pathOf(n: number): string {
+  return `/api/v2/flux/clusters/${clusterDns(n)}/platform-components`
+}
+
+async function measure(target: Target): Promise<{ cpu: number; p99: number }> {
+  const size = SIZES[targets.indexOf(target)] ?? 1
+  const paths = Array.from({ length: Math.min(size, 20_000) }, (_, i) =>
+    pathOf(Math.floor((i * size) / Math.min(size, 20_000))),
+  )
+  const before = cpuSeconds(target)
+  const times = await runLoad({
+    port: target.port,
+    paths,
+    token: TOKEN,
+    requests: REQUESTS,
+    connections: CONNECTIONS,
+  })
+  return { cpu: ((cpuSeconds(target) - before) / REQUESTS) * 1e6, p99: percentile(times, 0.99) }
+}
+
+function printPolls(
+  bare: Target,
+  samples: ReadonlyMap<Target, Sample>,
+  memory: ReadonlyMap<Target, { now: number; peak: number }>,
+): void {
+  const cpu = (target: Target): number => median(samples.get(target)?.cpu ?? [])
+  const smallest = targets[0] as Target
+  const rows = targets.map((target) => [
+    target.name,
+    cpu(target).toFixed(1),
+    `${(cpu(target) / cpu(bare)).toFixed(2)}×`,
+    target === bare ? '' : `${(cpu(target) / cpu(smallest)).toFixed(2)}×`,
+    median(samples.get(target)?.p99 ?? []).toFixed(2),
+    target === bare ? '' : target.startSeconds.toFixed(2),
+    String(Math.round(memory.get(target)?.peak ?? 0)),
+  ])
+  printTable(
+    ['server', 'CPU µs per poll', 'of bare', 'of smallest', 'p99 ms', 'start s', 'peak RSS MB'],
+    rows,
+  )
+}
+
+/** One catalog edit while polls go on: how long it takes and how long any poll waits. */
+async function catalogChange(target: Target): Promise<void> {
+  const polls = runLoad({
+    port: target.port,
+    paths: [pathOf(0), pathOf(1)],
+    token: TOKEN,
+    requests: 4000,
+    connections: 2,
+  })
+  const times: number[] = []
+  for (let n = 0; n < 10; n++) {
+    const started = performance.now()
+    const response = await fetch(`http://127.0.0.1:${target.port}/platform_components/component-1`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ oci_tag: `v2.${'0'.repeat(n)}` }),
+    })
+    if (!response.ok) throw new Error(await response.text())
+    times.push(performance.now() - started)
+  }
+  const waits = await polls
+  console.log(`\nOne catalog change at ${target.name}, 10 times, with polls going on:`)
+  printTable(
+    ['', 'median ms', 'worst ms'],
+    [
+      ['change answered', median(times).toFixed(1), Math.max(...times).toFixed(1)],
+      ['poll answered meanwhile', median(waits).toFixed(2), Math.max(...waits).toFixed(1)],
+    ],
+  )
+}
+
+function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+  console.log(
+    [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n'),
+  )
+}
+
+function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
+}

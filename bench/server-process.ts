@@ -1,0 +1,55 @@
+// Starts the servers to be measured and reads what they cost.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export const TOKEN = 'bench-token'
+const TICKS_PER_SECOND = 100
+
+export interface Target {
+  readonly name: string
+  readonly port: number
+  readonly child: ChildProcess
+  readonly startSeconds: number
+}
+
+export async function startTarget(
+  name: string,
+  script: string,
+  args: readonly string[],
+  port: number,
+  env: Record<string, string>,
+): Promise<Target> {
+  const started = performance.now()
+  const child = spawn(process.execPath, [join(import.meta.dirname, script), ...args], {
+    env: { ...env, LISTEN_ADDR: `127.0.0.1:${port}` },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  for (let tries = 0; tries < 6000; tries++) {
+    const ready = await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined)
+    if (ready?.ok) return { name, port, child, startSeconds: (performance.now() - started) / 1000 }
+    if (child.exitCode !== null) break
+    await sleep(5)
+  }
+  child.kill('SIGKILL')
+  throw new Error(`${name} did not start`)
+}
+
+/** Our own service on a fleet in a SQLite file. */
+export function startService(name: string, database: string, port: number): Promise<Target> {
+  const env = { AUTH_TOKEN: TOKEN, API_MODE: 'crud', DATABASE_URL: `sqlite://${database}`, LOG_LEVEL: 'warn' }
+  return startTarget(name, '../src/main.ts', [], port, env)
+}
+
+/** User and system time that a process has used so far. */
+export function cpuSeconds({ child }: Target): number {
+  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}
+
+export function residentMegabytes({ child }: Target): { now: number; peak: number } {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
+  const read = (key: string): number => Number(new RegExp(`${key}:\\s+(\\d+)`).exec(status)?.[1]) / 1024
+  return { now: read('VmRSS'), peak: read('VmHWM') }
+}

@@ -1,0 +1,367 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setImmediate as breathe } from 'node:timers/promises'
+import { builtInTypes, temporaryFolder } from '../../test/service.ts'
+import type { Command } from '../domain/command.ts'
+import type { Json } from '../domain/json.ts'
+import type { Result } from '../domain/problem.ts'
+import { openMemoryStore } from '../store/memory.ts'
+import { openSqliteStore } from '../store/sqlite.ts'
+import { type Store, StoreError } from '../store/store.ts'
+import { type Engine, type EngineParts, startEngine, type Written } from './engine.ts'
+
+const types = builtInTypes()
+const author = { actor: 'writer', message: null, request_id: 'r' }
+const now = () => new Date('2026-01-31T12:00:00Z')
+
+async function start(
+  t: TestContext,
+  store: Store = openMemoryStore(),
+  parts: Partial<EngineParts> = {},
+): Promise<Engine> {
+  const engine = await startEngine({ store, types, now, ...parts })
+  t.after(() => engine.stop())
+  return engine
+}
+
+function create(type: string, document: Json): Command {
+  return { op: 'create', type, document, path: '' }
+}
+
+const namespace = (id: string): Command => create('namespaces', { id })
+const cluster = (id: string): Command =>
+  create('clusters', {
+    id,
+    cluster_name: id,
+    cluster_dns: `${id}.k8s.example.com`,
+    environment: 'dev',
+  })
+
+function label(id: string, name: string, value: string): Command {
+  return {
+    op: 'patch',
+    type: 'clusters',
+    id,
+    patch: { labels: { [name]: value } },
+    format: 'merge',
+    path: '',
+  }
+}
+
+function done(result: Result<Written>): Written {
+  assert.ok(result.ok, JSON.stringify(result))
+  return result.value
+}
+
+function problemCode(result: Result<unknown>): string {
+  assert.ok(!result.ok, 'is refused')
+  return result.problem.code
+}
+
+/** Every document that an engine serves, with its revision. */
+function served({ state }: Engine) {
+  const entries = types.all.map(({ name }) => [name, [...state.all(name)]] as const)
+  return { revision: state.revision, ...Object.fromEntries(entries) }
+}
+
+/** A store whose commits do something first. */
+function withCommit(store: Store, commit: (through: Store['commit']) => Store['commit']): Store {
+  return { ...store, commit: commit(store.commit.bind(store)) }
+}
+
+test('a write is served after the store has committed it, and not before', async (t) => {
+  let open = () => {}
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  let reached = () => {}
+  const committing = new Promise<void>((resolve) => {
+    reached = resolve
+  })
+  const store = withCommit(openMemoryStore(), (through) => async (base, revision) => {
+    reached()
+    await gate
+    return through(base, revision)
+  })
+  const engine = await start(t, store)
+  const writing = engine.write([namespace('a')], author)
+  await committing
+  await breathe()
+  assert.equal(engine.state.get('namespaces', 'a'), undefined)
+  assert.equal(engine.state.revision, 0)
+  open()
+  assert.equal(done(await writing).revision, 1)
+  assert.equal(engine.state.get('namespaces', 'a')?.revision, 1)
+  assert.equal(engine.state.revision, 1)
+})
+
+test('all commands of a write are one revision, or none of them happens', async (t) => {
+  const engine = await start(t)
+  const written = done(await engine.write([namespace('a'), namespace('b'), cluster('one')], author))
+  assert.equal(written.revision, 1)
+  assert.equal(written.changes.length, 3)
+  assert.equal(written.outcomes.length, 3)
+  const refused = await engine.write([namespace('c'), namespace('a')], author)
+  assert.equal(problemCode(refused), 'conflict')
+  assert.equal(engine.state.get('namespaces', 'c'), undefined)
+  assert.equal(engine.state.revision, 1)
+})
+
+test('a write that changes nothing makes no revision', async (t) => {
+  const engine = await start(t)
+  done(await engine.write([cluster('one'), label('one', 'a', '1')], author))
+  const again = done(await engine.write([label('one', 'a', '1')], author))
+  assert.deepEqual(again.changes, [])
+  assert.equal(again.revision, 1)
+  const history = await engine.history({ limit: 10, changeLimit: 10 })
+  assert.ok(history.ok)
+  assert.equal(history.value.length, 1)
+})
+
+test('the log says who wrote when by the clock that the engine was given', async (t) => {
+  const engine = await start(t)
+  await engine.write([namespace('a')], { actor: 'ops', message: 'Why not', request_id: 'req-1' })
+  const history = await engine.history({ limit: 10, changeLimit: 10 })
+  assert.ok(history.ok)
+  const { time, actor, message, request_id } = history.value[0] ?? assert.fail('no revision')
+  assert.deepEqual(
+    { time, actor, message, request_id },
+    { time: '2026-01-31T12:00:00.000Z', actor: 'ops', message: 'Why not', request_id: 'req-1' },
+  )
+})
+
+test('a store that fails to commit makes the write unavailable and leaves the state as it was', async (t) => {
+  let broken = true
+  const store = withCommit(openMemoryStore(), (through) => async (base, revision) => {
+    if (broken) throw new StoreError('the disk is full: make room and try again')
+    return through(base, revision)
+  })
+  const told: string[] = []
+  const engine = await start(t, store, {
+    onStoreError: (error, doing) => told.push(`${doing}: ${error.message}`),
+  })
+  const before = served(engine)
+  const refused = await engine.write([namespace('a')], author)
+  assert.equal(problemCode(refused), 'unavailable')
+  assert.match(!refused.ok ? refused.problem.message : '', /the disk is full/)
+  assert.deepEqual(served(engine), before)
+  assert.deepEqual(told, ['commit: the disk is full: make room and try again'])
+  broken = false
+  assert.equal(done(await engine.write([namespace('a')], author)).revision, 1)
+})
+
+test('a store that does not answer makes writes and history unavailable, while the state is still served', async (t) => {
+  let away = false
+  const memory = openMemoryStore()
+  const fail = async (): Promise<never> => {
+    throw new StoreError('the store is away')
+  }
+  const store: Store = {
+    ...memory,
+    head: () => (away ? fail() : memory.head()),
+    history: (query) => (away ? fail() : memory.history(query)),
+  }
+  const engine = await start(t, store)
+  done(await engine.write([namespace('a')], author))
+  assert.equal(await engine.check(), undefined)
+  away = true
+  assert.equal(problemCode(await engine.write([namespace('b')], author)), 'unavailable')
+  assert.equal(problemCode(await engine.history({ limit: 1, changeLimit: 1 })), 'unavailable')
+  assert.match((await engine.check()) ?? '', /the store is away/)
+  assert.equal(engine.state.get('namespaces', 'a')?.id, 'a')
+})
+
+test('an unforeseen failure of one write does not stop the next', async (t) => {
+  let bug = true
+  const store = withCommit(openMemoryStore(), (through) => async (base, revision) => {
+    if (bug) throw new TypeError('a bug')
+    return through(base, revision)
+  })
+  const engine = await start(t, store)
+  await assert.rejects(engine.write([namespace('a')], author), TypeError)
+  assert.equal(engine.state.revision, 0)
+  bug = false
+  done(await engine.write([namespace('a')], author))
+})
+
+test('writes that come together are done in their order', async (t) => {
+  const engine = await start(t)
+  await engine.write([cluster('one')], author)
+  const writes = Array.from({ length: 50 }, (_, i) => engine.write([label('one', 'n', String(i))], author))
+  const revisions = (await Promise.all(writes)).map((result) => done(result).revision)
+  assert.deepEqual(
+    revisions,
+    Array.from({ length: 50 }, (_, i) => i + 2),
+  )
+  assert.deepEqual(engine.state.get('clusters', 'one')?.document.labels, { n: '49' })
+})
+
+/** Engine whose first commit comes too late: `rival` writes to the same store before it. */
+async function outrun(t: TestContext, prepare: Command[], rival: Command[]): Promise<Engine> {
+  const memory = openMemoryStore()
+  const other = await start(t, memory)
+  done(await other.write(prepare, author))
+  let late = true
+  const store = withCommit(memory, (through) => async (base, revision) => {
+    if (late) {
+      late = false
+      done(await other.write(rival, author))
+    }
+    return through(base, revision)
+  })
+  return start(t, store)
+}
+
+test('a write that lost the race is decided again on the new state, and both are kept', async (t) => {
+  const engine = await outrun(t, [cluster('one')], [label('one', 'rival', 'yes')])
+  const written = done(await engine.write([label('one', 'mine', 'yes')], author))
+  assert.equal(written.revision, 3)
+  assert.deepEqual(engine.state.get('clusters', 'one')?.document.labels, { rival: 'yes', mine: 'yes' })
+})
+
+test('a write that lost the race is refused when the new state does not allow it any more', async (t) => {
+  const engine = await outrun(t, [cluster('one')], [namespace('a')])
+  assert.equal(problemCode(await engine.write([namespace('a')], author)), 'conflict')
+  assert.equal(engine.state.revision, 2)
+})
+
+test('a write that expects a revision is refused when it lost the race to a change of that document', async (t) => {
+  const engine = await outrun(t, [cluster('one')], [label('one', 'rival', 'yes')])
+  const mine = { ...label('one', 'mine', 'yes'), expect: { revisions: [1] } }
+  assert.equal(problemCode(await engine.write([mine], author)), 'precondition_failed')
+  assert.deepEqual(engine.state.get('clusters', 'one')?.document.labels, { rival: 'yes' })
+})
+
+test('a write that lost the race to what it wanted itself changes nothing', async (t) => {
+  const engine = await outrun(t, [cluster('one')], [label('one', 'a', '1')])
+  const written = done(await engine.write([label('one', 'a', '1')], author))
+  assert.deepEqual(written.changes, [])
+  assert.equal(written.revision, 2)
+})
+
+test('a write that loses every race gives up as unavailable instead of trying for ever', async (t) => {
+  const store = withCommit(openMemoryStore(), () => async () => ({ ok: false, head: 0 }))
+  const engine = await start(t, store)
+  assert.equal(problemCode(await engine.write([namespace('a')], author)), 'unavailable')
+  assert.equal(engine.state.revision, 0)
+})
+
+test('an engine catches up with what another has committed', async (t) => {
+  const store = openMemoryStore()
+  const [one, two] = [await start(t, store), await start(t, store)]
+  await one.write([cluster('one')], author)
+  await one.write([namespace('a')], author)
+  await one.write(
+    [{ op: 'delete', type: 'clusters', id: 'one', cascade: false, purge: false, path: '' }],
+    author,
+  )
+  assert.equal(two.state.revision, 0)
+  await Promise.all([two.catchUp(), two.catchUp(), two.catchUp()])
+  assert.deepEqual(served(two), served(one))
+  assert.equal(two.state.clusterByDns('one.k8s.example.com')?.deleted, true)
+})
+
+test('an engine that starts late serves what an engine that saw everything serves', async (t) => {
+  const store = openMemoryStore()
+  const early = await start(t, store)
+  for (const command of [cluster('one'), namespace('a'), label('one', 'n', '1'), label('one', 'n', '2')]) {
+    done(await early.write([command], author))
+  }
+  assert.deepEqual(served(await start(t, store)), served(early))
+})
+
+test('two engines on one SQLite file that write at once lose nothing and end equal', async (t) => {
+  const path = join(temporaryFolder(t), 'fleet.db')
+  const open = () => openSqliteStore({ path, create: true, write: true })
+  const engines = [await start(t, open()), await start(t, open())] as const
+  done(await engines[0].write([cluster('shared')], author))
+  const each = 150
+  const writes = engines.flatMap((engine, e) =>
+    Array.from({ length: each }, (_, i) =>
+      engine.write([label('shared', `e${e}-${i}`, 'yes'), namespace(`e${e}-${i}`)], author),
+    ),
+  )
+  const revisions = (await Promise.all(writes)).map((result) => done(result).revision)
+  assert.equal(new Set(revisions).size, 2 * each, 'every write has a revision of its own')
+  for (const engine of engines) await engine.catchUp()
+  assert.deepEqual(served(engines[0]), served(engines[1]))
+  assert.equal(engines[0].state.revision, 2 * each + 1)
+  const wanted = engines.flatMap((_, e) => Array.from({ length: each }, (_, i) => `e${e}-${i}`)).sort()
+  const { document } = engines[0].state.get('clusters', 'shared') ?? assert.fail('no cluster')
+  assert.deepEqual(Object.keys(document.labels as object).sort(), wanted)
+  assert.deepEqual(
+    [...engines[0].state.all('namespaces')].map(({ id }) => id),
+    wanted,
+  )
+})
+
+test('an engine that drains takes no writes and says that it stops, while the state is still served', async (t) => {
+  const engine = await start(t)
+  done(await engine.write([namespace('a')], author))
+  engine.drain()
+  assert.equal(problemCode(await engine.write([namespace('b')], author)), 'unavailable')
+  assert.match((await engine.check()) ?? '', /stopping/)
+  assert.equal(engine.state.get('namespaces', 'a')?.id, 'a')
+  assert.equal(engine.state.revision, 1)
+})
+
+test('stopping finishes the writes under way before it lets go of the store', async (t) => {
+  const memory = openMemoryStore()
+  const events: string[] = []
+  const store: Store = {
+    ...withCommit(memory, (through) => async (base, revision) => {
+      await breathe()
+      const result = await through(base, revision)
+      events.push('committed')
+      return result
+    }),
+    async close() {
+      events.push('closed')
+    },
+  }
+  const engine = await start(t, store)
+  const writes = [engine.write([namespace('a')], author), engine.write([namespace('b')], author)]
+  await engine.stop()
+  for (const write of writes) done(await write)
+  assert.deepEqual(events, ['committed', 'committed', 'closed'])
+})
+
+test('a store that cannot be loaded gives no engine', async () => {
+  const store: Store = {
+    ...openMemoryStore(),
+    load: async () => {
+      throw new StoreError('the database is damaged')
+    },
+  }
+  await assert.rejects(startEngine({ store, types, now }), StoreError)
+})
+
+test('a failure while following is told and does not stop the following', async (t) => {
+  const memory = openMemoryStore()
+  const other = await start(t, memory)
+  let moved = () => {}
+  let broken = true
+  const store: Store = {
+    ...memory,
+    watch(call) {
+      moved = call
+      return () => {}
+    },
+    async *changesSince(revision) {
+      if (broken) throw new StoreError('the store is away')
+      yield* memory.changesSince(revision)
+    },
+  }
+  const told: string[] = []
+  const engine = await start(t, store, { onStoreError: (_error, doing) => told.push(doing) })
+  done(await other.write([namespace('a')], author))
+  moved()
+  await breathe()
+  assert.deepEqual(told, ['follow'])
+  assert.equal(engine.state.revision, 0)
+  broken = false
+  moved()
+  await breathe()
+  assert.equal(engine.state.revision, 1)
+})

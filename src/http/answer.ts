@@ -1,0 +1,54 @@
+// Sends the bytes of an answer to a poll, with the headers that pollers and caches need.
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import { formatDigest } from '../domain/digest.ts'
+import type { RenderedAnswer } from '../domain/render-inputs.ts'
+import type { Service } from './service.ts'
+
+/** Below this an answer fits a packet or two anyway. */
+const GZIP_MIN_LENGTH = 2048
+
+export function sendAnswer(
+  { engine }: Pick<Service, 'engine'>,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { text, digest }: RenderedAnswer,
+): void {
+  const { headers } = request
+  const gzip = text.length >= GZIP_MIN_LENGTH && acceptsGzip(headers['accept-encoding'])
+  const etag = `"${formatDigest(digest)}${gzip ? '-gzip' : ''}"`
+  const answer: OutgoingHttpHeaders = {
+    ETag: etag,
+    'Cache-Control': 'no-store',
+    Vary: 'Accept-Encoding',
+    'X-Revision': engine.state.revision,
+  }
+  if (engine.draining || leavesConnectionsIdle(request)) answer.Connection = 'close'
+  // Only when asked: Flux takes a 304 for a failure.
+  if (matchesEtag(headers['if-none-match'], etag)) {
+    response.writeHead(304, answer).end()
+    return
+  }
+  const body = gzip ? gzipSync(text, { level: 1 }) : text
+  if (gzip) answer['Content-Encoding'] = 'gzip'
+  answer['Content-Type'] = 'application/json'
+  answer['Content-Length'] = Buffer.byteLength(body)
+  response.writeHead(200, answer).end(body)
+}
+
+/** Flux opens a connection for every poll and never uses it again. */
+export function leavesConnectionsIdle({ headers }: IncomingMessage): boolean {
+  return headers['user-agent']?.startsWith('flux-operator/') ?? false
+}
+
+function acceptsGzip(accepted: string | string[] | undefined): boolean {
+  return (
+    accepted !== undefined &&
+    /(?:^|,)\s*gzip\s*(?:;\s*q=(?:0\.\d*[1-9]\d*|1(?:\.0*)?)\s*)?(?:,|$)/i.test(String(accepted))
+  )
+}
+
+export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false
+  return ifNoneMatch.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+}

@@ -1,0 +1,352 @@
+import assert from 'node:assert/strict'
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openSqliteStore, type SqliteOptions } from './sqlite.ts'
+import { type Store, StoreError } from './store.ts'
+import { loadAll, put, remove, revisionOf, storeContract } from './store-contract.ts'
+
+const ALL = { limit: 1000, changeLimit: 1000 }
+const UNFIT = /damaged|not a SQLite database|not readable/
+
+/** A file of its own for the test; everything opened through it is closed before the folder goes. */
+function temporaryDatabase(t: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-store-'))
+  const stores: Store[] = []
+  t.after(async () => {
+    for (const store of stores) await store.close().catch(() => {})
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const path = join(folder, 'fleet.db')
+  function open(options: Partial<SqliteOptions> = {}): Store {
+    const store = openSqliteStore({ path, create: true, write: true, ...options })
+    stores.push(store)
+    return store
+  }
+  return { folder, path, open }
+}
+
+storeContract('SQLite', (t) => temporaryDatabase(t).open())
+
+/** A database of twenty documents over several pages, all in one file. */
+async function filledFile(t: TestContext) {
+  const database = temporaryDatabase(t)
+  const store = database.open()
+  for (let base = 0; base < 4; base++) {
+    const ids = Array.from({ length: 5 }, (_, i) => `d${base}-${i}`)
+    await store.commit(base, revisionOf(...ids.map((id) => put(id, { text: `${id} `.repeat(1500) }))))
+  }
+  const whole = await loadAll(store)
+  await store.close()
+  foldLog(database.path)
+  return { ...database, whole }
+}
+
+function foldLog(path: string): void {
+  const db = new DatabaseSync(path)
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  db.close()
+}
+
+/** What a reader gets of a file: all that is in it, or a refusal. */
+async function tryToLoad(open: () => Store) {
+  try {
+    return { loaded: await loadAll(open()) }
+  } catch (error) {
+    return { error: error as Error }
+  }
+}
+
+function assertRefused(error: Error | undefined, message: RegExp): void {
+  assert.ok(error instanceof StoreError, `a StoreError, not ${error?.stack}`)
+  assert.match(error.message, message)
+}
+
+describe('a SQLite file', () => {
+  test('keeps documents and log when it is closed and opened again', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const first = open()
+    await first.commit(0, revisionOf(put('a', { n: 1 }), put('b')))
+    await first.commit(1, revisionOf(put('a', { n: 1 }, true), remove('b')))
+    const [documents, history] = [await loadAll(first), await first.history(ALL)]
+    await first.close()
+    const second = open()
+    assert.deepEqual(await loadAll(second), documents)
+    assert.deepEqual(await second.history(ALL), history)
+    assert.deepEqual(await second.commit(2, revisionOf(put('c'))), { ok: true })
+  })
+
+  test('is made together with its folders', async (t) => {
+    const { folder, open } = temporaryDatabase(t)
+    const path = join(folder, 'some', 'where', 'fleet.db')
+    assert.deepEqual(await open({ path }).commit(0, revisionOf(put('a'))), { ok: true })
+    assert.ok(existsSync(path))
+  })
+
+  test('is not made when it may not be: that there is none is said', (t) => {
+    const { path, open } = temporaryDatabase(t)
+    assert.throws(
+      () => open({ create: false }),
+      (error: Error) => error instanceof StoreError && /there is no such file/.test(error.message),
+    )
+    assert.ok(!existsSync(path))
+  })
+
+  test('takes no commit once it is closed', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const store = open()
+    await store.close()
+    await assert.rejects(async () => store.commit(0, revisionOf(put('a'))), StoreError)
+  })
+})
+
+describe('two stores on one SQLite file', () => {
+  test('see each other’s commits', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const [one, two] = [open(), open()]
+    await one.commit(0, revisionOf(put('a')))
+    assert.equal(await two.head(), 1)
+    assert.deepEqual(await two.commit(0, revisionOf(put('b'))), { ok: false, head: 1 })
+    assert.deepEqual(await two.commit(1, revisionOf(put('b'))), { ok: true })
+    assert.deepEqual(await loadAll(one), await loadAll(two))
+  })
+
+  test('hear of each other’s commits within 250 ms', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const [writer, reader] = [open(), open({ write: false })]
+    let heard = () => {}
+    t.after(reader.watch(() => heard()))
+    await sleep(150)
+    for (let base = 0; base < 8; base++) {
+      await sleep(base * 13)
+      const moved = new Promise<number>((resolve) => {
+        heard = async () => {
+          if ((await reader.head()) === base + 1) resolve(performance.now())
+        }
+      })
+      await writer.commit(base, revisionOf(put('a', { base })))
+      const before = performance.now()
+      const delay = (await Promise.race([moved, sleep(5000, Number.POSITIVE_INFINITY)])) - before
+      assert.ok(delay < 250, `heard after ${delay} ms`)
+    }
+  })
+
+  test('are quiet when nothing happens, and after the watch is stopped', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const [writer, reader] = [open(), open()]
+    let calls = 0
+    const stop = reader.watch(() => {
+      calls++
+    })
+    await sleep(200)
+    const atRest = calls
+    await sleep(200)
+    assert.equal(calls, atRest)
+    await writer.commit(0, revisionOf(put('a')))
+    await sleep(200)
+    assert.ok(calls > atRest)
+    stop()
+    const stopped = calls
+    await writer.commit(1, revisionOf(put('a', { n: 1 })))
+    await sleep(200)
+    assert.equal(calls, stopped)
+  })
+
+  test('race for one base: one of them wins and the other writes nothing', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const [one, two] = [open(), open()]
+    for (let base = 0; base < 25; base++) {
+      const results = await Promise.all([
+        one.commit(base, revisionOf(put('one', { base }))),
+        two.commit(base, revisionOf(put('two', { base }))),
+      ])
+      assert.deepEqual(results.map(({ ok }) => ok).sort(), [false, true])
+      const [entry] = await one.history({ ...ALL, revision: base + 1 })
+      assert.deepEqual(
+        entry?.changes.map(({ id }) => id),
+        [results[0].ok ? 'one' : 'two'],
+      )
+    }
+    assert.equal(await two.head(), 25)
+  })
+})
+
+describe('a SQLite file that is not fit for use', () => {
+  test('of a newer program is refused, and so is left alone', async (t) => {
+    const { path, open } = await filledFile(t)
+    const db = new DatabaseSync(path)
+    db.exec('PRAGMA user_version = 99')
+    db.close()
+    const before = readFileSync(path)
+    for (const write of [true, false]) {
+      const { error } = await tryToLoad(() => open({ write }))
+      assertRefused(error, /version 99, newer than/)
+    }
+    assert.ok(before.equals(readFileSync(path)))
+  })
+
+  test('of another program is refused, and so is left alone', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    const db = new DatabaseSync(path)
+    db.exec('CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES (1)')
+    db.close()
+    const before = readFileSync(path)
+    for (const write of [true, false]) {
+      const { error } = await tryToLoad(() => open({ write }))
+      assertRefused(error, /another program/)
+    }
+    assert.ok(before.equals(readFileSync(path)))
+  })
+
+  test('that is not SQLite at all is refused, and so is left alone', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    const garbage = Buffer.alloc(50_000, 'not a database ')
+    writeFileSync(path, garbage)
+    for (const write of [true, false]) {
+      const { error } = await tryToLoad(() => open({ write }))
+      assertRefused(error, /not a SQLite database/)
+    }
+    assert.ok(garbage.equals(readFileSync(path)))
+  })
+
+  test('that is a folder is refused', async (t) => {
+    const { folder, open } = temporaryDatabase(t)
+    const { error } = await tryToLoad(() => open({ path: folder }))
+    assertRefused(error, /cannot be opened/)
+  })
+
+  test('that was cut off is refused wherever it was cut, never loaded in part', async (t) => {
+    const { folder, path, open, whole } = await filledFile(t)
+    const { size } = statSync(path)
+    let refused = 0
+    const cuts = [100, 8192, 8193, size / 4, size / 2, size - 8192, size - 1].map(Math.floor)
+    for (const cut of cuts) {
+      const copy = join(folder, `cut-${cut}.db`)
+      copyFileSync(path, copy)
+      truncateSync(copy, cut)
+      const { loaded, error } = await tryToLoad(() => open({ path: copy, write: false }))
+      if (error) assertRefused(error, UNFIT)
+      else assert.deepEqual(loaded, whole, `cut at ${cut}`)
+      if (error) refused++
+    }
+    assert.ok(refused >= cuts.length - 2, `${refused} of ${cuts.length} were refused`)
+  })
+
+  test('with a destroyed page is refused or loaded whole, whichever page it is', async (t) => {
+    const { folder, path, open, whole } = await filledFile(t)
+    const bytes = readFileSync(path)
+    const copy = join(folder, 'flipped.db')
+    let refused = 0
+    for (let page = 0; page * 8192 < bytes.length; page++) {
+      const damaged = Buffer.from(bytes)
+      for (let i = page * 8192; i < (page + 1) * 8192; i++) damaged[i] = ~(damaged[i] as number)
+      writeFileSync(copy, damaged)
+      const { loaded, error } = await tryToLoad(() => open({ path: copy, write: false }))
+      if (error) assertRefused(error, UNFIT)
+      else assert.deepEqual(loaded, whole, `page ${page}`)
+      if (error) refused++
+      for (const suffix of ['-wal', '-shm']) rmSync(copy + suffix, { force: true })
+    }
+    assert.ok(refused > 20, `${refused} pages were refused`)
+  })
+
+  test('with a document that is no JSON is refused, naming the document', async (t) => {
+    const { path, open } = await filledFile(t)
+    const db = new DatabaseSync(path)
+    db.exec(`UPDATE documents SET document = '{"id":"d2-' WHERE id = 'd2-3'`)
+    db.close()
+    const { error } = await tryToLoad(open)
+    assertRefused(error, /things "d2-3" is not readable/)
+  })
+
+  test('with a damaged write-ahead log never shows a part of a revision', async (t) => {
+    const { folder, path, open } = temporaryDatabase(t)
+    const store = open()
+    const states = [await loadAll(store)]
+    for (let base = 0; base < 6; base++) {
+      await store.commit(base, revisionOf(...['a', 'b', 'c'].map((id) => put(id, { base }))))
+      states.push(await loadAll(store))
+    }
+    const [main, log] = [readFileSync(path), readFileSync(`${path}-wal`)]
+    const copy = join(folder, 'copy.db')
+    const seen = new Set<number>()
+    for (let at = 0; at < log.length; at += 4001) {
+      const damaged = Buffer.from(log)
+      damaged[at] = ~(damaged[at] as number)
+      writeFileSync(copy, main)
+      writeFileSync(`${copy}-wal`, damaged)
+      const { loaded, error } = await tryToLoad(() => open({ path: copy, write: false }))
+      if (error) assertRefused(error, UNFIT)
+      else {
+        assert.deepEqual(loaded, states[loaded?.revision as number], `byte ${at}`)
+        seen.add(loaded?.revision as number)
+      }
+      for (const suffix of ['', '-wal', '-shm']) rmSync(copy + suffix, { force: true })
+    }
+    assert.ok(seen.size > 3, `the damage was felt: ${[...seen]}`)
+  })
+})
+
+describe('a full disk', () => {
+  const large = (id: string) => put(id, { text: 'x'.repeat(100_000) })
+
+  test('refuses a commit in words, and nothing of it is there afterwards', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const store = open({ maxPages: 60 })
+    assert.deepEqual(await store.commit(0, revisionOf(put('a'))), { ok: true })
+    const [documents, history] = [await loadAll(store), await store.history(ALL)]
+    const many = Array.from({ length: 20 }, (_, i) => large(`large-${i}`))
+    await assert.rejects(
+      async () => store.commit(1, revisionOf(put('a', { changed: true }), put('small'), ...many)),
+      (error: Error) => error instanceof StoreError && /the disk is full/.test(error.message),
+    )
+    assert.equal(await store.head(), 1)
+    assert.deepEqual(await loadAll(store), documents)
+    assert.deepEqual(await store.history(ALL), history)
+  })
+
+  test('still takes what fits, and everything once there is room again', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const full = open({ maxPages: 60 })
+    const many = revisionOf(...Array.from({ length: 20 }, (_, i) => large(`large-${i}`)))
+    await assert.rejects(async () => full.commit(0, many), StoreError)
+    assert.deepEqual(await full.commit(0, revisionOf(put('a'))), { ok: true })
+    await full.close()
+    const roomy = open()
+    assert.deepEqual(await roomy.commit(1, many), { ok: true })
+    assert.equal(Object.keys((await loadAll(roomy)).documents).length, 21)
+  })
+})
+
+describe('a SQLite file opened for reading only', () => {
+  test('takes no commit and does not change by a byte', async (t) => {
+    const { path, open, whole } = await filledFile(t)
+    const before = readFileSync(path)
+    const store = open({ write: false })
+    const stop = store.watch(() => {})
+    assert.deepEqual(await loadAll(store), whole)
+    assert.equal(await store.head(), 4)
+    assert.equal((await store.history(ALL)).length, 4)
+    await assert.rejects(
+      async () => store.commit(4, revisionOf(put('a'))),
+      (error: Error) => error instanceof StoreError && /reading only/.test(error.message),
+    )
+    await sleep(120)
+    stop()
+    assert.deepEqual(await loadAll(store), whole)
+    await store.close()
+    assert.ok(before.equals(readFileSync(path)))
+  })
+})

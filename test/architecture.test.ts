@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import { test } from 'node:test'
+
+const SRC = join(import.meta.dirname, '../src')
+
+/** Where the files of each folder may import from, beside their own folder; a whole folder or one file of it. */
+const ARROWS: Record<string, readonly string[]> = {
+  domain: [],
+  registry: ['domain'],
+  store: ['domain'],
+  engine: ['domain', 'store/store.ts'],
+  http: ['domain', 'registry', 'engine'],
+  cli: ['domain', 'registry'],
+  'config.ts': [],
+  'main.ts': ['config.ts', 'domain', 'registry', 'store', 'engine', 'http'],
+}
+
+const files = readdirSync(SRC, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => relative(SRC, join(entry.parentPath, entry.name)))
+const isTest = (file: string) => /\.test\.ts$|-contract\.ts$/.test(file)
+const sources = files.filter((file) => file.endsWith('.ts') && !isTest(file))
+
+function textOf(file: string): string {
+  return readFileSync(join(SRC, file), 'utf8')
+}
+
+/** Everything a file imports, also only for its types. */
+function importsOf(file: string): string[] {
+  const statements = /(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g
+  return [...textOf(file).matchAll(statements)].map(([, specifier]) => specifier as string)
+}
+
+/** The files of ours that a file imports, as paths below src. */
+function ownImportsOf(file: string): string[] {
+  const specifiers = importsOf(file).filter((specifier) => specifier.startsWith('.'))
+  return specifiers.map((specifier) => join(dirname(file), specifier))
+}
+
+function areaOf(file: string): string {
+  return file.split('/')[0] as string
+}
+
+test('the way imports are found knows every form of them', () => {
+  assert.deepEqual(ownImportsOf('http/body.ts').sort().slice(0, 2), ['domain/json.ts', 'domain/problem.ts'])
+  assert.ok(ownImportsOf('main.ts').includes('store/sqlite.ts'))
+  for (const file of sources) {
+    const lines = textOf(file).match(/^import\b|^export .* from\b/gm) ?? []
+    assert.ok(importsOf(file).length >= lines.length, file)
+  }
+})
+
+test('every import goes along an arrow of the design', () => {
+  const wrong = sources.flatMap((file) => {
+    const area = areaOf(file)
+    const allowed = ARROWS[area]
+    if (!allowed) return [`${file} is in no known place`]
+    return ownImportsOf(file)
+      .filter((target) => ![area, ...allowed].some((may) => may === areaOf(target) || may === target))
+      .map((target) => `${file} imports ${target}`)
+  })
+  assert.deepEqual(wrong, [])
+})
+
+test('no import leaves src', () => {
+  const leaving = sources.flatMap((file) => ownImportsOf(file).filter((target) => target.startsWith('..')))
+  assert.deepEqual(leaving, [])
+})
+
+test('every import names a file that is there', () => {
+  const missing = sources.flatMap((file) => ownImportsOf(file).filter((target) => !files.includes(target)))
+  assert.deepEqual(missing, [])
+})
+
+test('only the process reads the configuration, and nobody starts the process', () => {
+  const users = (target: string) => sources.filter((file) => ownImportsOf(file).includes(target))
+  assert.deepEqual(users('config.ts'), ['main.ts'])
+  assert.deepEqual(users('main.ts'), [])
+})
+
+test('the environment is read by the process alone', () => {
+  const readers = sources.filter((file) => /\bprocess\.env\b/.test(textOf(file)))
+  assert.deepEqual(readers, ['main.ts'])
+})
+
+test('the domain runs in a browser: no modules and no globals of Node', () => {
+  const domain = sources.filter((file) => areaOf(file) === 'domain')
+  assert.ok(domain.length > 0)
+  for (const file of domain) {
+    const foreign = importsOf(file).filter((specifier) => specifier.startsWith('node:'))
+    assert.deepEqual(foreign, [], file)
+    const code = textOf(file).replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
+    assert.doesNotMatch(code, /\b(?:process|Buffer|require|setImmediate|__dirname)\b\s*[.(]/, file)
+  }
+})
+
+test('the domain names no type of resource', () => {
+  for (const file of sources.filter((source) => areaOf(source) === 'domain')) {
+    const code = textOf(file).replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
+    assert.doesNotMatch(code, /platform_components|['"`](?:clusters|namespaces|rolebindings)['"`]/, file)
+  }
+})
+
+test('modules of Node are imported by their full names', () => {
+  const short =
+    /^(?:assert|buffer|child_process|crypto|events|fs|http|net|os|path|stream|url|util|worker_threads|zlib)$/
+  const wrong = sources.flatMap((file) => importsOf(file).filter((specifier) => short.test(specifier)))
+  assert.deepEqual(wrong, [])
+})
+
+test('file names are in kebab-case and unique', () => {
+  const names = files.map((file) => basename(file))
+  const odd = names.filter((name) => !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.test)?\.[a-z]+$/.test(name))
+  assert.deepEqual(odd, [])
+  const twins = names.filter((name, i) => names.indexOf(name) < i)
+  assert.deepEqual(twins, [])
+})
+
+test('no file is named after nothing: no index, no utils, no helpers', () => {
+  const vague = /^(?:index|utils?|helpers?|common|misc)\.|-(?:service|manager|utils?|helpers?)\./
+  assert.deepEqual(
+    files.filter((file) => vague.test(basename(file))),
+    [],
+  )
+})
+
+test('exports have names', () => {
+  const code = files.filter((file) => file.endsWith('.ts'))
+  const nameless = code.filter((file) => /^export default\b|\bas default\b/m.test(textOf(file)))
+  assert.deepEqual(nameless, [])
+})
+
+test('every source says in its first line what belongs there', () => {
+  const silent = sources.filter((file) => !/^(?:#!.*\n)?\/\/ \S/.test(textOf(file)))
+  assert.deepEqual(silent, [])
+})
