@@ -137,7 +137,7 @@ const missingFields: BadInput[] = [
       invalid(`${field} is missing`, `POST /${type}`, { body: without(document, field), at: `/${field}` }),
     ),
   ),
-  ...ofEveryType((type) => [invalid('no body at all', `POST /${type}`, { at: '/id' })]),
+  ...ofEveryType((type) => [invalid('no body at all', `POST /${type}`, { at: '', says: /missing/ })]),
   invalid('cluster_name is missing', 'PUT /clusters/one', {
     body: { cluster_dns: 'one.k8s.example.com', environment: 'dev' },
     at: '/cluster_name',

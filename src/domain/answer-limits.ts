@@ -1,5 +1,5 @@
 // What the Flux Operator accepts of one answer is a limit of ours: beyond it a cluster would stop or lose objects.
-import type { Draft, Touched } from './draft.ts'
+import { type Draft, pointerTo, type Touched } from './draft.ts'
 import { pointer } from './json.ts'
 import { invalid, type Result, succeed } from './problem.ts'
 import { renderInputs } from './render-inputs.ts'
@@ -23,18 +23,19 @@ export function checkLimits(types: Types, before: PolledView, draft: Draft): Res
   const touched = draft.touched()
   for (const type of types.delivered) {
     const largest = largestDefinition(draft, type)
-    for (const { type: name, id, path } of touched) {
+    for (const { type: name, id, origin } of touched) {
       const cluster = name === clusters ? draft.get(clusters, id) : undefined
       const problem = cluster && limitProblem(types, draft, type, cluster, largest)
-      if (problem) return invalid([{ path: pointer(path, type.delivery.assignedBy), message: problem }])
+      if (problem)
+        return invalid([{ path: pointerTo(origin, pointer('', type.delivery.assignedBy)), message: problem }])
     }
-    const grown = grownDefinitions(before, touched, type)
+    const changed = changedDefinitions(before, touched, type)
     const { size, identity, references } = before.ceilings
-    if (grown.length === 0 || !mayExceed(references.get(type.name) ?? 0, largest, identity, size)) continue
+    if (changed.length === 0 || !mayExceed(references.get(type.name) ?? 0, largest, identity, size)) continue
     for (const cluster of draft.all(clusters)) {
-      const cause = grown.find(({ id }) => findReference(cluster.document, type.delivery, id))
+      const cause = changed.find(({ id }) => findReference(cluster.document, type.delivery, id))
       const problem = cause && limitProblem(types, draft, type, cluster, largest)
-      if (problem) return invalid([{ path: cause.path, message: problem }])
+      if (problem) return invalid([{ path: cause.origin.path, message: problem }])
     }
   }
   return succeed(undefined)
@@ -71,14 +72,11 @@ function largestDefinition(view: View, type: DeliveredType): number {
   return largest
 }
 
-/** Existing definitions whose text got longer; a new one reaches only clusters that are touched too. */
-function grownDefinitions(
+/** Definitions that clusters may be using already; a new one reaches only clusters that are touched too. */
+function changedDefinitions(
   before: View,
   touched: readonly Touched[],
   type: DeliveredType,
 ): readonly Touched[] {
-  return touched.filter(({ type: name, id, after }) => {
-    const old = name === type.name ? before.get(name, id) : undefined
-    return old !== undefined && after !== undefined && after.json.length > old.size
-  })
+  return touched.filter(({ type: name, id, after }) => name === type.name && after && before.get(name, id))
 }

@@ -38,7 +38,8 @@ export function assign(types: Types, draft: Draft, type: DeliveredType, command:
     ? references.map((other) => (other.id === id ? reference : other))
     : [...references, reference]
   if (!current || !equalJson(current, reference)) {
-    draft.put(clusters.name, { ...document, [delivery.assignedBy]: updated }, path)
+    const at = pointer(pointer('', delivery.assignedBy), updated.indexOf(reference))
+    draft.put(clusters.name, { ...document, [delivery.assignedBy]: updated }, { path, at })
   }
   return succeed({ type: clusters.name, id: document.id, created: !current })
 }
@@ -55,7 +56,7 @@ export function unassign(
   const { document } = found.value
   const removed = findReference(document, type.delivery, command.id)
   if (!removed) return notAssigned(type, command.id, command.cluster)
-  draft.put(clusters.name, withoutReference(types, type, document, command.id), command.path)
+  draft.put(clusters.name, withoutReference(types, type, document, command.id), command)
   return succeed({ type: clusters.name, id: document.id, created: false, removed })
 }
 
@@ -89,8 +90,10 @@ export function patchValues(types: Types, draft: Draft, command: PatchValues): R
       })),
     )
   }
-  if (!equalJson(current, values))
-    draft.put(clusters.name, withPatches(types, document, component, values), path)
+  if (!equalJson(current, values)) {
+    const at = pointer(pointer('', types.cluster.patches), component)
+    draft.put(clusters.name, withPatches(types, document, component, values), { path, at })
+  }
   return succeed({ type: clusters.name, id: document.id, created: false, removed: current })
 }
 

@@ -1,5 +1,5 @@
 // References stay whole: whatever a document names exists, once, without cycles, under a DNS name of its own.
-import type { Draft } from './draft.ts'
+import { type Draft, type Origin, pointerTo } from './draft.ts'
 import { getOrSet } from './get-or-set.ts'
 import { isObject, pointer } from './json.ts'
 import { type Detail, fail, invalid, type Result, succeed } from './problem.ts'
@@ -20,19 +20,22 @@ export function checkWhole(types: Types, draft: Draft): Result<string[]> {
   const details: Detail[] = []
   const warnings: string[] = []
   const removed = new Map<string, Set<string>>()
-  for (const { type: name, id, after, path } of draft.touched()) {
+  for (const { type: name, id, after, origin } of draft.touched()) {
     const type = types.get(name)
     if (!type) continue
     if (!after || after.deleted) {
       getOrSet(removed, name, () => new Set()).add(id)
-    } else if (type === types.cluster.type) {
-      const holder = draft.dnsHolder(String(after.document[types.cluster.dns]), id)
-      if (holder) return dnsTaken(types, after.document, holder.id, path)
-      details.push(...checkAssignments(types, draft, after.document, path))
-      warnings.push(...missingDependencies(types, draft, after.document))
-    } else {
-      details.push(...checkReferences(types, draft, type, after.document, path))
+      continue
     }
+    const { document } = after
+    const isCluster = type === types.cluster.type
+    const holder = isCluster ? draft.dnsHolder(String(document[types.cluster.dns]), id) : undefined
+    if (holder) return dnsTaken(types, document, holder.id, origin)
+    if (isCluster) warnings.push(...missingDependencies(types, draft, document))
+    const found = isCluster
+      ? checkAssignments(types, draft, document)
+      : checkReferences(types, draft, type, document)
+    details.push(...found.map(({ path, message }) => ({ path: pointerTo(origin, path), message })))
   }
   if (details.length > 0) return invalid(details)
   for (const [name, ids] of removed) {
@@ -42,16 +45,20 @@ export function checkWhole(types: Types, draft: Draft): Result<string[]> {
   return succeed(shorten(warnings))
 }
 
-function dnsTaken(types: Types, document: Document, holder: string, path: string): Result<never> {
+function dnsTaken(types: Types, document: Document, holder: string, origin: Origin): Result<never> {
   const { dns, type } = types.cluster
   const message = `"${document[dns]}" is the DNS name of ${type.singular} "${holder}" already: choose another`
-  return fail({ code: 'conflict', message, details: [{ path: pointer(path, dns), message }] })
+  return fail({
+    code: 'conflict',
+    message,
+    details: [{ path: pointerTo(origin, pointer('', dns)), message }],
+  })
 }
 
-function checkAssignments(types: Types, draft: Draft, cluster: Document, path: string): Detail[] {
+function checkAssignments(types: Types, draft: Draft, cluster: Document): Detail[] {
   const details: Detail[] = []
   for (const type of types.delivered) {
-    const at = pointer(path, type.delivery.assignedBy)
+    const at = pointer('', type.delivery.assignedBy)
     const seen = new Set<string>()
     referencesOf(cluster, type.delivery).forEach(({ id }, i) => {
       const message = seen.has(id)
@@ -65,23 +72,17 @@ function checkAssignments(types: Types, draft: Draft, cluster: Document, path: s
     if (!isObject(patches)) continue
     for (const id of Object.keys(patches).filter((id) => !seen.has(id))) {
       const message = `patches a ${type.singular} that is not assigned to the cluster: assign "${id}" first`
-      details.push({ path: pointer(pointer(path, types.cluster.patches), id), message })
+      details.push({ path: pointer(pointer('', types.cluster.patches), id), message })
     }
   }
   return details
 }
 
-function checkReferences(
-  types: Types,
-  draft: Draft,
-  type: ResourceType,
-  document: Document,
-  path: string,
-): Detail[] {
+function checkReferences(types: Types, draft: Draft, type: ResourceType, document: Document): Detail[] {
   return type.references.flatMap(({ field, type: target }) => {
     const value = document[field]
     return idsIn(value).flatMap((id, i, ids) => {
-      const at = Array.isArray(value) ? `${pointer(path, field)}/${i}` : pointer(path, field)
+      const at = Array.isArray(value) ? `${pointer('', field)}/${i}` : pointer('', field)
       const singular = types.get(target)?.singular
       if (ids.indexOf(id) < i) return [{ path: at, message: `names ${singular} "${id}" twice` }]
       if (!draft.get(target, id))

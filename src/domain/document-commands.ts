@@ -1,13 +1,13 @@
 // Commands on whole documents of any type.
-import { applyPatch } from 'rfc6902'
+import jsonPatch, { type JsonPatchError, type Operation } from 'fast-json-patch'
 import { withoutReference } from './assignment-commands.ts'
 import type { Create, Delete, Outcome, Patch, Replace, Restore } from './command.ts'
-import type { Draft } from './draft.ts'
+import type { Draft, Origin } from './draft.ts'
 import { checkExpectation, findLive } from './find-document.ts'
 import { checkJson, equalJson, isObject, type Json, pointer } from './json.ts'
 import { mergePatch } from './merge-patch.ts'
 import { below, parseDocument } from './parse-document.ts'
-import { type Detail, fail, invalid, notFound, type Result, succeed } from './problem.ts'
+import { fail, invalid, notFound, type Result, succeed } from './problem.ts'
 import {
   type DeliveredType,
   type Document,
@@ -25,7 +25,7 @@ export function create(draft: Draft, type: ResourceType, command: Create): Resul
   if (draft.get(type.name, id)) {
     return fail({ code: 'conflict', message: `${type.singular} "${id}" exists already: replace or patch it` })
   }
-  draft.put(type.name, parsed.value, command.path)
+  draft.put(type.name, parsed.value, command)
   return succeed({ type: type.name, id, created: true })
 }
 
@@ -38,7 +38,7 @@ export function replace(draft: Draft, type: ResourceType, command: Replace): Res
   if (!current && !creating) return notFound(type.singular, id)
   const parsed = parseDocument(type, command.document, id, command.path)
   if (!parsed.ok) return parsed
-  putIfChanged(draft, type, current, parsed.value, command.path)
+  putIfChanged(draft, type, current, parsed.value, command)
   return succeed({ type: type.name, id, created: !current })
 }
 
@@ -53,7 +53,7 @@ export function patch(draft: Draft, type: ResourceType, command: Patch): Result<
   if (!patched.ok) return patched
   const parsed = parseDocument(type, patched.value, id, command.path)
   if (!parsed.ok) return parsed
-  putIfChanged(draft, type, found.value, parsed.value, command.path)
+  putIfChanged(draft, type, found.value, parsed.value, command)
   return succeed({ type: type.name, id, created: false })
 }
 
@@ -63,29 +63,48 @@ function applyMergePatch(document: Document, command: Patch): Result<Json> {
 }
 
 function applyJsonPatch(document: Document, { patch, path }: Patch): Result<Json> {
-  if (!Array.isArray(patch) || !patch.every((step) => isObject(step) && typeof step.path === 'string')) {
-    return invalid([{ path, message: 'must be a list of operations, each with "op" and "path" (RFC 6902)' }])
+  if (!Array.isArray(patch)) return invalid([{ path, message: 'must be a list of operations (RFC 6902)' }])
+  const malformed = patch.findIndex((operation) => !isOperation(operation))
+  if (malformed >= 0) {
+    const message =
+      'is not one of the operations of RFC 6902: "op", a "path" such as /labels/team, and "from" or "value" as needed'
+    return invalid([{ path: pointer(path, malformed), message }])
   }
-  const target = structuredClone(document)
-  const errors = applyPatch(target, structuredClone(patch))
-  const failed = errors.findIndex((error) => error?.name === 'TestError')
-  if (failed >= 0) {
+  try {
+    const { newDocument } = jsonPatch.applyPatch(
+      document as object,
+      patch as unknown as Operation[],
+      true,
+      false,
+    )
+    const unfit = checkJson(newDocument)
+    return unfit.length > 0 ? invalid(below(path, unfit)) : succeed(newDocument as Json)
+  } catch (error) {
+    const { name, index, message } = error as JsonPatchError
     const detail = {
-      path: pointer(path, failed),
-      message: 'is a test that does not hold: read the document again',
+      path: pointer(path, index ?? 0),
+      message: `cannot be applied: ${message.split('\n')[0]}`,
     }
-    return fail({ code: 'conflict', message: `${detail.path} ${detail.message}`, details: [detail] })
+    if (name !== 'TEST_OPERATION_FAILED') return invalid([detail])
+    return fail({
+      code: 'conflict',
+      message: `${detail.path} is a test that does not hold`,
+      details: [detail],
+    })
   }
-  const details: Detail[] = errors.flatMap((error, i) =>
-    error ? [{ path: pointer(path, i), message: `cannot be applied: ${error.message || error.name}` }] : [],
+}
+
+function isOperation(operation: Json): boolean {
+  if (!isObject(operation)) return false
+  const isPointer = (value: Json | undefined): boolean => typeof value === 'string' && /^(?:\/|$)/.test(value)
+  const needsFrom = operation.op === 'move' || operation.op === 'copy'
+  return (
+    typeof operation.op === 'string' && isPointer(operation.path) && (!needsFrom || isPointer(operation.from))
   )
-  if (details.length > 0) return invalid(details)
-  const unfit = checkJson(target)
-  return unfit.length > 0 ? invalid(below(path, unfit)) : succeed(target)
 }
 
 export function remove(types: Types, draft: Draft, type: ResourceType, command: Delete): Result<Outcome> {
-  const { id, path } = command
+  const { id } = command
   const isCluster = type === types.cluster.type
   const current =
     draft.get(type.name, id) ?? (isCluster && command.purge ? draft.tombstone(type.name, id) : undefined)
@@ -99,20 +118,21 @@ export function remove(types: Types, draft: Draft, type: ResourceType, command: 
       message: `${type.singular} "${id}" is protected: set ${field} to false first`,
     })
   }
-  if (command.cascade) dropUses(types, draft, type, id, path)
-  if (isCluster && !command.purge) draft.put(type.name, current.document, path, true)
-  else draft.remove(type.name, id, path)
+  if (command.cascade) dropUses(types, draft, type, command)
+  if (isCluster && !command.purge) draft.put(type.name, current.document, command, true)
+  else draft.remove(type.name, id, command)
   return succeed({ type: type.name, id, created: false, removed: current.document })
 }
 
 /** Takes a definition out of every cluster and every definition that names it. */
-function dropUses(types: Types, draft: Draft, type: ResourceType, id: string, path: string): void {
+function dropUses(types: Types, draft: Draft, type: ResourceType, command: Delete): void {
+  const { id } = command
   const clusters = types.cluster.type
   if (type.delivery) {
     const delivered = type as DeliveredType
     for (const { document } of [...draft.all(clusters.name)]) {
       if (!findReference(document, type.delivery, id)) continue
-      draft.put(clusters.name, withoutReference(types, delivered, document, id), path)
+      draft.put(clusters.name, withoutReference(types, delivered, document, id), command)
     }
   }
   for (const user of types.all) {
@@ -124,17 +144,17 @@ function dropUses(types: Types, draft: Draft, type: ResourceType, id: string, pa
         const kept = Array.isArray(value)
           ? { ...document, [field]: ids.filter((other) => other !== id) }
           : rest
-        draft.put(user.name, kept as Document, path)
+        draft.put(user.name, kept as Document, command)
       }
     }
   }
 }
 
 export function restore(draft: Draft, type: ResourceType, command: Restore): Result<Outcome> {
-  const { id, path } = command
+  const { id } = command
   const tombstone = draft.tombstone(type.name, id)
   if (tombstone) {
-    draft.put(type.name, tombstone.document, path)
+    draft.put(type.name, tombstone.document, command)
     return succeed({ type: type.name, id, created: false })
   }
   if (!draft.get(type.name, id))
@@ -150,7 +170,7 @@ function putIfChanged(
   type: ResourceType,
   current: Entry | undefined,
   next: Document,
-  path: string,
+  origin: Origin,
 ): void {
-  if (!current || !equalJson(current.document, next)) draft.put(type.name, next, path)
+  if (!current || !equalJson(current.document, next)) draft.put(type.name, next, origin)
 }

@@ -10,8 +10,20 @@ export interface Touched {
   readonly id: string
   readonly before: Entry | undefined
   after: Slot | undefined
-  /** Where the last payload that shaped it stands in what was sent. */
-  path: string
+  origin: Origin
+}
+
+/** Which part of what was sent shaped a document, so that problems can point there. */
+export interface Origin {
+  /** JSON pointer to the payload in what was sent. */
+  readonly path: string
+  /** JSON pointer to where the payload went in the document; the whole of it when left out. */
+  readonly at?: string
+}
+
+/** Where a place in the document stands in what was sent, as near as it can be told. */
+export function pointerTo({ path, at = '' }: Origin, place: string): string {
+  return place.startsWith(at) ? path + place.slice(at.length) : path
 }
 
 export class Draft implements View {
@@ -80,15 +92,15 @@ export class Draft implements View {
     return stands ? base : undefined
   }
 
-  /** Lays a document over the base; `path` says where it stands in what was sent. */
-  put(type: string, document: Document, path: string, deleted = false): void {
-    this.#set(type, document.id, { document, deleted, json: JSON.stringify(document) }, path)
+  /** Lays a document over the base. */
+  put(type: string, document: Document, origin: Origin, deleted = false): void {
+    this.#set(type, document.id, { document, deleted, json: JSON.stringify(document) }, origin)
     if (type !== this.#cluster.type.name) return
     getOrSet(this.#dnsIds, this.#dnsOf(document), () => new Set()).add(document.id)
   }
 
-  remove(type: string, id: string, path: string): void {
-    this.#set(type, id, undefined, path)
+  remove(type: string, id: string, origin: Origin): void {
+    this.#set(type, id, undefined, origin)
   }
 
   /** Everything laid over the base so far, whether it differs or not. */
@@ -101,15 +113,15 @@ export class Draft implements View {
     return [...this.#touched.values()].flatMap((byId) => [...byId.values()].filter(differs))
   }
 
-  #set(type: string, id: string, after: Slot | undefined, path: string): void {
+  #set(type: string, id: string, after: Slot | undefined, origin: Origin): void {
     const byId = getOrSet(this.#touched, type, () => new Map<string, Touched>())
     const touched = byId.get(id)
     if (touched) {
       touched.after = after
-      touched.path = path
+      touched.origin = origin
     } else {
       const before = this.#base.get(type, id) ?? this.#base.tombstone(type, id)
-      byId.set(id, { type, id, before, after, path })
+      byId.set(id, { type, id, before, after, origin })
     }
   }
 

@@ -75,6 +75,7 @@ test('a write is served after the store has committed it, and not before', async
   const gate = new Promise<void>((resolve) => {
     open = resolve
   })
+  t.after(() => open())
   let reached = () => {}
   const committing = new Promise<void>((resolve) => {
     reached = resolve

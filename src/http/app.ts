@@ -1,24 +1,17 @@
 // The HTTP face: one Fastify instance over an engine, without a port or a process.
 import { createServer, type RequestListener, type Server } from 'node:http'
-import Fastify, {
-  type FastifyError,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from 'fastify'
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
 import { createPollHandler, POLL_BASE, type PollHandler } from './poll-handler.ts'
 import { sendProblem, toProblem } from './problem-response.ts'
+import { checkQuery } from './query.ts'
 import { requestId } from './request-id.ts'
 import { assignmentRoutes } from './routes/assignments.ts'
 import { documentRoutes } from './routes/documents.ts'
 import { operationRoutes } from './routes/operations.ts'
 import { revisionRoutes } from './routes/revisions.ts'
 import type { Service } from './service.ts'
-import { checkFlags } from './write.ts'
-
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 export async function buildApp(service: Service): Promise<FastifyInstance> {
   const { engine, tokens, mode, log } = service
@@ -36,7 +29,10 @@ export async function buildApp(service: Service): Promise<FastifyInstance> {
   })
   app.decorateRequest('identity', undefined)
   app.decorateRequest('bodyProblem', undefined)
-  const allowed = collectMethods(app)
+  const allowedOn = collectMethods(app)
+  // Bodies are read only where a route takes one.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('X-Request-Id', request.id).header('X-Revision', engine.state.revision)
@@ -48,17 +44,15 @@ export async function buildApp(service: Service): Promise<FastifyInstance> {
     return sendProblem(reply, problem)
   })
   app.setNotFoundHandler((request, reply) => {
-    if (mode === 'read-only' && !['GET', 'HEAD'].includes(request.method)) {
-      reply.header('Allow', 'GET, HEAD')
-      return sendProblem(reply, {
-        code: 'method_not_allowed',
-        message: 'this instance is read-only: write to one in crud mode',
-      })
-    }
-    return sendProblem(reply, {
-      code: 'not_found',
-      message: `no route ${request.method} ${request.url.split('?')[0]}`,
-    })
+    const path = request.url.split('?')[0] ?? ''
+    const readOnly = mode === 'read-only' && !['GET', 'HEAD'].includes(request.method)
+    const allow = readOnly ? 'GET, HEAD' : allowedOn(path)
+    if (allow === '')
+      return sendProblem(reply, { code: 'not_found', message: `no route ${request.method} ${path}` })
+    const why = readOnly
+      ? 'this instance is read-only: write to one in crud mode'
+      : `${request.method} is not possible here, only ${allow}`
+    return sendProblem(reply.header('Allow', allow), { code: 'method_not_allowed', message: why })
   })
 
   for (const url of [POLL_BASE, `${POLL_BASE}/:dns/:endpoint`]) {
@@ -73,14 +67,13 @@ export async function buildApp(service: Service): Promise<FastifyInstance> {
   if (mode === 'crud') {
     app.register(async (scope) => {
       scope.addHook('onRequest', requireAccess(tokens))
-      scope.addHook('onRequest', checkFlags)
+      scope.addHook('onRequest', checkQuery)
       addBodyParser(scope)
       countAndLog(scope, service)
       documentRoutes(scope, service)
       assignmentRoutes(scope, service)
       revisionRoutes(scope, service)
     })
-    app.register(async (scope) => refuseOtherMethods(scope, allowed))
   }
   await app.ready()
   return app
@@ -109,26 +102,14 @@ function describe({ id, method, url, identity, ip }: FastifyRequest) {
   return { request_id: id, method, path: url.split('?')[0], actor: identity?.name, ip }
 }
 
-/** Notes which methods each path has, as routes are added. */
-function collectMethods(app: FastifyInstance): Map<string, Set<string>> {
-  const allowed = new Map<string, Set<string>>()
+/** Notes which methods each path has, as routes are added; answers those of a path, or nothing. */
+function collectMethods(app: FastifyInstance): (path: string) => string {
+  const routes: { pattern: RegExp; methods: string[] }[] = []
   app.addHook('onRoute', ({ url, method }) => {
-    const methods = allowed.get(url) ?? new Set()
-    for (const name of [method].flat()) methods.add(name)
-    allowed.set(url, methods)
+    routes.push({ pattern: new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`), methods: [method].flat() })
   })
-  return allowed
-}
-
-function refuseOtherMethods(scope: FastifyInstance, allowed: ReadonlyMap<string, ReadonlySet<string>>): void {
-  for (const [url, methods] of [...allowed]) {
-    const allow = [...methods].sort().join(', ')
-    const others = METHODS.filter((method) => !methods.has(method))
-    if (others.length === 0 || url.startsWith('/docs')) continue
-    const refuse = (request: FastifyRequest, reply: FastifyReply): void => {
-      const message = `${request.method} is not possible here, only ${allow}`
-      sendProblem(reply.header('Allow', allow), { code: 'method_not_allowed', message })
-    }
-    scope.route({ method: others, url, exposeHeadRoute: false, onRequest: refuse, handler: refuse })
+  return (path) => {
+    const methods = routes.filter(({ pattern }) => pattern.test(path)).flatMap((route) => route.methods)
+    return [...new Set(methods)].sort().join(', ')
   }
 }

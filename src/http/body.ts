@@ -46,15 +46,26 @@ export function mediaTypeOf({ headers }: FastifyRequest): string {
   return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 }
 
-/** A route's own content types, beside none at all for an empty body. */
-export function accepts(...types: readonly string[]) {
+/** The content types of a route's body, and whether there may be none. */
+export function accepts(types: readonly string[], { empty = false } = {}) {
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const given = mediaTypeOf(request)
-    if (given === '' || types.includes(given)) done()
-    else
+    if (request.body === undefined && given === '') {
+      if (empty) done()
+      else
+        sendProblem(
+          reply,
+          invalid([{ path: '', message: `is missing: send a body as ${types.join(' or ')}` }]).problem,
+        )
+    } else if (!types.includes(given)) {
       sendProblem(reply, {
         code: 'unsupported_media_type',
         message: `send ${types.join(' or ')}, not ${given}`,
       })
+    } else if (request.body === undefined && !empty) {
+      sendProblem(reply, invalid([{ path: '', message: 'is empty: send a JSON body' }]).problem)
+    } else {
+      done()
+    }
   }
 }

@@ -4,9 +4,10 @@ import { type Detail, invalid, type Result, succeed } from '../domain/problem.ts
 import { canonicalDns, type Document } from '../domain/resource-type.ts'
 import type { RegisteredType } from '../registry/build-types.ts'
 import type { QueryParam, SchemaObject } from '../registry/resource-file.ts'
+import { parseWhole, type RawQuery } from './query.ts'
 
-export const DEFAULT_LIMIT = 1000
-export const MAX_LIMIT = 5000
+const DEFAULT_LIMIT = 1000
+const MAX_LIMIT = 5000
 
 export interface ListQuery {
   readonly limit: number
@@ -14,22 +15,16 @@ export interface ListQuery {
   matches(document: Document): boolean
 }
 
-export type RawQuery = Readonly<Record<string, string | string[] | undefined>>
-
-/** Refuses a parameter that it does not know: a misspelt filter must not list everything. */
-export function parseListQuery(type: RegisteredType, query: RawQuery): Result<ListQuery> {
-  const known = ['limit', 'offset', ...type.filters.map(({ name }) => name)]
-  const unknown = Object.keys(query).filter((name) => !known.includes(name))
-  if (unknown.length === 0) return parseKnown(type, query, { limit: DEFAULT_LIMIT, max: MAX_LIMIT })
-  return invalid(
-    unknown.map((name) => ({
-      path: `?${name}`,
-      message: `is an unknown parameter: known are ${known.join(', ')}`,
-    })),
-  )
+/** The names of what `parseListQuery` reads. */
+export function listParameters(type: RegisteredType): string[] {
+  return ['limit', 'offset', ...type.filters.map(({ name }) => name)]
 }
 
-/** Ignores what it does not know and answers everything unless told otherwise: a poll must not break. */
+export function parseListQuery(type: RegisteredType, query: RawQuery): Result<ListQuery> {
+  return parseKnown(type, query, { limit: DEFAULT_LIMIT, max: MAX_LIMIT })
+}
+
+/** Answers everything unless told otherwise, and ignores what it does not know: a poll must not break. */
 export function parsePollQuery(type: RegisteredType, query: RawQuery): Result<ListQuery> {
   return parseKnown(type, query, { limit: Number.POSITIVE_INFINITY, max: Number.MAX_SAFE_INTEGER })
 }
@@ -55,18 +50,14 @@ type Filter = (document: Document) => boolean
 function parseFilter(
   type: RegisteredType,
   param: QueryParam,
-  given: string | string[] | undefined,
+  given: RawQuery[string],
   details: Detail[],
 ): Filter | undefined {
-  if (given === undefined) return undefined
+  if (typeof given !== 'string') return undefined
   const { name } = param
   const property = type.schema.properties?.[name] ?? {}
   const schema: SchemaObject = { ...property, ...param.schema }
   const path = `?${name}`
-  if (Array.isArray(given)) {
-    details.push({ path, message: 'is given more than once' })
-    return undefined
-  }
   if (schema.enum && !schema.enum.includes(given)) {
     details.push({ path, message: `must be one of ${schema.enum.join(', ')}, not "${given}"` })
     return undefined
@@ -76,20 +67,6 @@ function parseFilter(
     return (document) => canonicalDns(String(document[name])) === wanted
   }
   return (document) => document[name] !== undefined && String(document[name]) === given
-}
-
-/** A whole number from 0 to max, when there is one. */
-export function parseWhole(
-  given: string | string[] | undefined,
-  name: string,
-  max: number,
-  details: Detail[],
-): number | undefined {
-  if (given === undefined) return undefined
-  if (typeof given === 'string' && /^\d{1,16}$/.test(given) && Number(given) <= max) return Number(given)
-  const range = max === Number.MAX_SAFE_INTEGER ? 'of 0 or more' : `from 0 to ${max}`
-  details.push({ path: `?${name}`, message: `must be a whole number ${range}, not "${given}"` })
-  return undefined
 }
 
 /** Says how many there are and where the rest is. */

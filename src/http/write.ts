@@ -4,7 +4,6 @@ import type { Command, Expectation, Outcome } from '../domain/command.ts'
 import { fail, invalid, type Result, succeed } from '../domain/problem.ts'
 import type { Entry } from '../domain/view.ts'
 import type { Author, Written } from '../engine/engine.ts'
-import type { RawQuery } from './list-query.ts'
 import { sendProblem } from './problem-response.ts'
 import type { Service } from './service.ts'
 
@@ -74,32 +73,6 @@ function parseAuthor({ headers, identity, id }: FastifyRequest): Result<Author> 
     return invalid([{ path: 'X-Change-Message', message: `is longer than ${MAX_MESSAGE} characters` }])
   }
   return succeed({ actor: identity?.name ?? 'unknown', message, request_id: id })
-}
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Parameters that a writing route takes, each true or false. */
-    flags?: readonly string[]
-  }
-}
-
-/** Refuses an unknown parameter of a write: it may have been meant to change what the write does. */
-export function checkFlags(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  const { access, flags = [] } = request.routeOptions.config
-  const details = Object.entries(access === 'write' ? (request.query as RawQuery) : {}).flatMap(
-    ([name, value]) => {
-      const path = `?${name}`
-      if (flags.includes(name)) {
-        return value === 'true' || value === 'false'
-          ? []
-          : [{ path, message: `must be true or false, not "${value}"` }]
-      }
-      const hint = flags.length > 0 ? `known are ${flags.join(', ')}` : 'this route has none'
-      return [{ path, message: `is an unknown parameter: ${hint}` }]
-    },
-  )
-  if (details.length > 0) sendProblem(reply, invalid(details).problem)
-  else done()
 }
 
 export function sendEntry(reply: FastifyReply, entry: Entry, status = 200): FastifyReply {

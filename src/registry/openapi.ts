@@ -184,6 +184,13 @@ function inputs(type: RegisteredType): Node {
   }
 }
 
+function clusterList({ cluster }: RegisteredTypes): Node {
+  const names = ['id', ...cluster.list]
+  const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]))
+  const inputs = { type: 'array', items: { type: 'object', required: names, properties } }
+  return { type: 'object', required: ['inputs'], properties: { inputs } }
+}
+
 function pollPaths(types: RegisteredTypes): Node {
   const dns = inPath('dns', 'DNS name of the cluster; case and a trailing dot do not matter.')
   const cluster = types.get(types.cluster.type.name) as RegisteredType
@@ -195,7 +202,7 @@ function pollPaths(types: RegisteredTypes): Node {
         id: 'poll_clusters',
         summary: 'All live clusters, for the provisioning layer.',
         parameters: [LIMIT, OFFSET, ...filterParameters(cluster)],
-        answers: { 200: ok('Inputs for the Flux Operator.', inputs({ ...cluster, singular: 'cluster' })) },
+        answers: { 200: ok('Inputs for the Flux Operator.', clusterList(types)) },
       }),
     },
     ...Object.fromEntries(

@@ -11,12 +11,13 @@ import { answerWrite, etagOf } from '../write.ts'
 
 interface Params {
   Params: { cluster: string; id: string }
-  Body: Json | undefined
+  Body: Json
 }
 
 const READ = { config: { access: 'read' } } as const
-const PUT = { config: { access: 'write' }, preHandler: accepts(JSON_TYPE) } as const
-const PATCH = { config: { access: 'write' }, preHandler: accepts(JSON_TYPE, MERGE_PATCH) } as const
+const ASSIGN = { config: { access: 'write' }, preHandler: accepts([JSON_TYPE], { empty: true }) } as const
+const PUT = { config: { access: 'write' }, preHandler: accepts([JSON_TYPE]) } as const
+const PATCH = { config: { access: 'write' }, preHandler: accepts([JSON_TYPE, MERGE_PATCH]) } as const
 const DELETE = { config: { access: 'write' } } as const
 
 export function assignmentRoutes(app: FastifyInstance, service: Service): void {
@@ -42,7 +43,7 @@ function referenceRoutes(app: FastifyInstance, service: Service, type: Delivered
   })
 
   for (const [method, merge, options] of [
-    ['PUT', false, PUT],
+    ['PUT', false, ASSIGN],
     ['PATCH', true, PATCH],
   ] as const) {
     app.route<Params>({
@@ -56,7 +57,7 @@ function referenceRoutes(app: FastifyInstance, service: Service, type: Delivered
           type: name,
           cluster,
           id,
-          reference: request.body ?? {},
+          reference: request.body === undefined ? {} : request.body,
           merge,
           path: '',
         } as const
@@ -104,7 +105,7 @@ function patchesRoutes(app: FastifyInstance, service: Service, type: DeliveredTy
       ...options,
       handler: (request, reply) => {
         const { cluster, id: component } = request.params
-        const values = method === 'DELETE' ? {} : (request.body ?? {})
+        const values = method === 'DELETE' ? {} : request.body
         const command = { op: 'patch_values', cluster, component, values, merge, path: '' } as const
         return answerWrite({ service, request, reply }, command, ({ after }, { removed }) => {
           const entry = clusterIn(service, after, cluster) as Entry

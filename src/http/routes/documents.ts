@@ -8,8 +8,9 @@ import type { Entry } from '../../domain/view.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { matchesEtag, sendAnswer } from '../answer.ts'
 import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf } from '../body.ts'
-import { parseListQuery, type RawQuery, sendPageHeaders } from '../list-query.ts'
+import { listParameters, parseListQuery, sendPageHeaders } from '../list-query.ts'
 import { sendProblem } from '../problem-response.ts'
+import type { RawQuery } from '../query.ts'
 import type { Service } from '../service.ts'
 import { answerWrite, etagOf, sendEntry } from '../write.ts'
 
@@ -18,15 +19,15 @@ interface ById {
   Querystring: RawQuery
 }
 interface WithBody {
-  Body: Json | undefined
+  Body: Json
   Querystring: RawQuery
 }
 
 const READ = { config: { access: 'read' } } as const
-const WRITE = { config: { access: 'write' }, preHandler: accepts(JSON_TYPE) } as const
+const WRITE = { config: { access: 'write' }, preHandler: accepts([JSON_TYPE]) } as const
 const PATCH = {
   config: { access: 'write' },
-  preHandler: accepts(JSON_TYPE, MERGE_PATCH, JSON_PATCH),
+  preHandler: accepts([JSON_TYPE, MERGE_PATCH, JSON_PATCH]),
 } as const
 
 export function documentRoutes(app: FastifyInstance, service: Service): void {
@@ -38,7 +39,8 @@ export function documentRoutes(app: FastifyInstance, service: Service): void {
 }
 
 function readRoutes(app: FastifyInstance, { engine }: Service, type: RegisteredType): void {
-  app.get<{ Querystring: RawQuery }>(`/${type.name}`, READ, (request, reply) => {
+  const list = { config: { access: 'read', parameters: listParameters(type) } } as const
+  app.get<{ Querystring: RawQuery }>(`/${type.name}`, list, (request, reply) => {
     const query = parseListQuery(type, request.query)
     if (!query.ok) return sendProblem(reply, query.problem)
     const { limit, offset, matches } = query.value
@@ -65,7 +67,7 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
   const { name } = type
 
   app.post<WithBody>(`/${name}`, WRITE, (request, reply) => {
-    const command = { op: 'create', type: name, document: request.body ?? {}, path: '' } as const
+    const command = { op: 'create', type: name, document: request.body, path: '' } as const
     return answerWrite({ service, request, reply }, command, ({ after }, { id }) =>
       sendEntry(reply.header('Location', `/${name}/${id}`), after.get(name, id) as Entry, 201),
     )
@@ -73,7 +75,7 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
 
   app.put<ById & WithBody>(`/${name}/:id`, WRITE, (request, reply) => {
     const { id } = request.params
-    const command = { op: 'replace', type: name, id, document: request.body ?? {}, path: '' } as const
+    const command = { op: 'replace', type: name, id, document: request.body, path: '' } as const
     return answerWrite({ service, request, reply }, command, ({ after }, { created }) => {
       if (created) reply.header('Location', `/${name}/${id}`)
       return sendEntry(reply, after.get(name, id) as Entry, created ? 201 : 200)
@@ -83,7 +85,7 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
   app.patch<ById & WithBody>(`/${name}/:id`, PATCH, (request, reply) => {
     const { id } = request.params
     const format = mediaTypeOf(request) === JSON_PATCH ? 'json' : 'merge'
-    const command = { op: 'patch', type: name, id, patch: request.body ?? {}, format, path: '' } as const
+    const command = { op: 'patch', type: name, id, patch: request.body, format, path: '' } as const
     return answerWrite({ service, request, reply }, command, ({ after }) =>
       sendEntry(reply, after.get(name, id) as Entry),
     )
@@ -109,7 +111,7 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
   const { engine, types } = service
   const { name, singular } = types.cluster.type
 
-  app.post<ById>(`/${name}/:id/restore`, WRITE, (request, reply) => {
+  app.post<ById>(`/${name}/:id/restore`, { config: { access: 'write' } }, (request, reply) => {
     const { id } = request.params
     const command = { op: 'restore', type: name, id, path: '' } as const
     return answerWrite({ service, request, reply }, command, ({ after }) =>

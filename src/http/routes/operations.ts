@@ -7,6 +7,10 @@ import { buildOpenapi } from '../../registry/openapi.ts'
 import { sendProblem } from '../problem-response.ts'
 import type { Service } from '../service.ts'
 
+/** The page needs nothing but what comes with it; its widgets style themselves inline. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'self'"
+
 export async function operationRoutes(app: FastifyInstance, service: Service): Promise<void> {
   const { engine, metrics, types, version, mode } = service
 
@@ -27,5 +31,9 @@ export async function operationRoutes(app: FastifyInstance, service: Service): P
 
   // biome-ignore lint/suspicious/noExplicitAny: our document is checked against the OpenAPI schema by a test
   await app.register(swagger, { mode: 'static', specification: { document: openapi as any } })
-  await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true, uiConfig: { docExpansion: 'none' } })
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: CONTENT_SECURITY_POLICY,
+    uiConfig: { docExpansion: 'none' },
+  })
 }

@@ -3,11 +3,12 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { equalJson } from '../../domain/json.ts'
 import { type Detail, invalid, notFound } from '../../domain/problem.ts'
 import type { HistoryQuery, RecordedChange, RecordedRevision } from '../../engine/engine.ts'
-import { parseWhole, type RawQuery } from '../list-query.ts'
 import { sendProblem } from '../problem-response.ts'
+import { parseWhole, type RawQuery } from '../query.ts'
 import type { Service } from '../service.ts'
 
-const READ = { config: { access: 'read' } } as const
+const LIST = { config: { access: 'read', parameters: ['limit', 'before'] } } as const
+const ONE = { config: { access: 'read', parameters: ['limit', 'offset'] } } as const
 const DEFAULT_REVISIONS = 50
 const MAX_REVISIONS = 100
 /** Of each revision in a list; one revision by its number shows all of them, in pages. */
@@ -26,7 +27,7 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
     return { ...revision, changes: changes.map((change) => presentChange(change, types.cluster.type.name)) }
   }
 
-  app.get<{ Querystring: RawQuery }>('/revisions', READ, (request, reply) => {
+  app.get<{ Querystring: RawQuery }>('/revisions', LIST, (request, reply) => {
     const paging = parsePaging(request.query)
     if (paging.details.length > 0) return sendProblem(reply, invalid(paging.details).problem)
     return sendHistory(reply, { ...paging.query, changeLimit: CHANGES_IN_LIST })
@@ -34,13 +35,12 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
 
   app.get<{ Params: { revision: string }; Querystring: RawQuery }>(
     '/revisions/:revision',
-    READ,
+    ONE,
     async (request, reply) => {
       const details: Detail[] = []
-      const { limit, offset, ...unknown } = request.query
+      const { limit, offset } = request.query
       const changeLimit = parseWhole(limit, 'limit', MAX_CHANGES, details) ?? MAX_CHANGES
       const changeOffset = parseWhole(offset, 'offset', Number.MAX_SAFE_INTEGER, details) ?? 0
-      details.push(...unknownParameters(unknown, 'limit, offset'))
       if (details.length > 0) return sendProblem(reply, invalid(details).problem)
       const revision = Number(/^\d{1,16}$/.exec(request.params.revision)?.[0] ?? Number.NaN)
       const history = Number.isNaN(revision)
@@ -56,7 +56,7 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
   for (const type of types.all) {
     app.get<{ Params: { id: string }; Querystring: RawQuery }>(
       `/${type.name}/:id/history`,
-      READ,
+      LIST,
       async (request, reply) => {
         const { id } = request.params
         const paging = parsePaging(request.query)
@@ -72,25 +72,17 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
   }
 }
 
-function parsePaging({ limit, before, ...unknown }: RawQuery): {
+function parsePaging({ limit, before }: RawQuery): {
   query: Pick<HistoryQuery, 'limit' | 'before'>
   details: Detail[]
 } {
   const details: Detail[] = []
   const parsedLimit = parseWhole(limit, 'limit', MAX_REVISIONS, details) ?? DEFAULT_REVISIONS
   const parsedBefore = parseWhole(before, 'before', Number.MAX_SAFE_INTEGER, details)
-  details.push(...unknownParameters(unknown, 'limit, before'))
   return {
     query: { limit: parsedLimit, ...(parsedBefore !== undefined && { before: parsedBefore }) },
     details,
   }
-}
-
-function unknownParameters(unknown: RawQuery, known: string): Detail[] {
-  return Object.keys(unknown).map((name) => ({
-    path: `?${name}`,
-    message: `is an unknown parameter: known are ${known}`,
-  }))
 }
 
 /** A tombstone is nothing to a reader, except when it is what a purge forgot. */

@@ -1,0 +1,57 @@
+// Parameters of a URL's query: each route says which it takes.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Detail, invalid } from '../domain/problem.ts'
+import { sendProblem } from './problem-response.ts'
+
+export type RawQuery = Readonly<Record<string, string | string[] | undefined>>
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Parameters that a route takes. */
+    parameters?: readonly string[]
+    /** Parameters that a route takes, each true or false. */
+    flags?: readonly string[]
+  }
+}
+
+/** Refuses what a route does not know: a misspelt filter must not list everything, nor a misspelt flag be ignored. */
+export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  const { parameters = [], flags = [] } = request.routeOptions.config
+  const known = [...parameters, ...flags]
+  const details = Object.entries(request.query as RawQuery).flatMap(([name, value]): Detail[] => {
+    const path = `?${name}`
+    if (!known.includes(name)) {
+      const hint = known.length > 0 ? `known are ${known.join(', ')}` : 'there are none here'
+      return [{ path, message: `is an unknown parameter: ${hint}` }]
+    }
+    if (Array.isArray(value)) return [{ path, message: 'is given more than once' }]
+    const isFlag = flags.includes(name) && value !== 'true' && value !== 'false'
+    return isFlag ? [{ path, message: `must be true or false, not "${value}"` }] : []
+  })
+  if (!isWellEncoded(request.url)) details.push({ path: '?', message: 'is not well percent-encoded' })
+  if (details.length > 0) sendProblem(reply, invalid(details).problem)
+  else done()
+}
+
+function isWellEncoded(url: string): boolean {
+  try {
+    decodeURIComponent(url)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A whole number from 0 to max, when there is one. */
+export function parseWhole(
+  given: RawQuery[string],
+  name: string,
+  max: number,
+  details: Detail[],
+): number | undefined {
+  if (given === undefined) return undefined
+  if (typeof given === 'string' && /^\d{1,16}$/.test(given) && Number(given) <= max) return Number(given)
+  const range = max === Number.MAX_SAFE_INTEGER ? 'of 0 or more' : `from 0 to ${max}`
+  details.push({ path: `?${name}`, message: `must be a whole number ${range}, not "${given}"` })
+  return undefined
+}
