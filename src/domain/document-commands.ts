@@ -64,34 +64,25 @@ function applyMergePatch(document: Document, command: Patch): Result<Json> {
 
 function applyJsonPatch(document: Document, { patch, path }: Patch): Result<Json> {
   if (!Array.isArray(patch)) return invalid([{ path, message: 'must be a list of operations (RFC 6902)' }])
-  const malformed = patch.findIndex((operation) => !isOperation(operation))
-  if (malformed >= 0) {
-    const message =
-      'is not one of the operations of RFC 6902: "op", a "path" such as /labels/team, and "from" or "value" as needed'
-    return invalid([{ path: pointer(path, malformed), message }])
-  }
-  try {
-    const { newDocument } = jsonPatch.applyPatch(
-      document as object,
-      patch as unknown as Operation[],
-      true,
-      false,
-    )
-    const unfit = checkJson(newDocument)
-    return unfit.length > 0 ? invalid(below(path, unfit)) : succeed(newDocument as Json)
-  } catch (error) {
-    const { name, index, message } = error as JsonPatchError
-    const detail = {
-      path: pointer(path, index ?? 0),
-      message: `cannot be applied: ${message.split('\n')[0]}`,
+  let patched: unknown = structuredClone(document)
+  for (const [i, operation] of patch.entries()) {
+    const at = pointer(path, i)
+    if (!isOperation(operation)) {
+      const message =
+        'is not one of the operations of RFC 6902: "op", a "path" such as /labels/team, "from" or "value"'
+      return invalid([{ path: at, message }])
     }
-    if (name !== 'TEST_OPERATION_FAILED') return invalid([detail])
-    return fail({
-      code: 'conflict',
-      message: `${detail.path} is a test that does not hold`,
-      details: [detail],
-    })
+    try {
+      patched = jsonPatch.applyOperation(patched, operation as unknown as Operation, true).newDocument
+    } catch (error) {
+      const { name, message } = error as JsonPatchError
+      const detail = { path: at, message: `cannot be applied: ${message.split('\n')[0]}` }
+      if (name !== 'TEST_OPERATION_FAILED') return invalid([detail])
+      return fail({ code: 'conflict', message: `${at} is a test that does not hold`, details: [detail] })
+    }
   }
+  const unfit = checkJson(patched)
+  return unfit.length > 0 ? invalid(below(path, unfit)) : succeed(patched as Json)
 }
 
 function isOperation(operation: Json): boolean {
