@@ -8,7 +8,7 @@ const NAMESPACES = 40
 const ROLEBINDINGS = 20
 const ENVIRONMENTS = ['dev', 'qa', 'uat', 'prod']
 
-export function clusterId(n: number): string {
+function clusterId(n: number): string {
   return `cluster-${String(n).padStart(6, '0')}`
 }
 

@@ -8,9 +8,9 @@ import { identityLength } from './state.ts'
 import type { Entry, PolledView, View } from './view.ts'
 
 /** Flux refuses a body that is larger. */
-export const MAX_ANSWER_BYTES = 900 * 1024
+const MAX_ANSWER_BYTES = 900 * 1024
 /** The highest `spec.filter.limit` of a provider; what is beyond it is cut off, and so deleted. */
-export const MAX_INPUTS = 10_000
+const MAX_INPUTS = 10_000
 
 /** Field names, punctuation and defaults that an input adds to its definition's text. */
 const INPUT_OVERHEAD = 512

@@ -44,7 +44,7 @@ export interface Delivery {
 }
 
 /** A place in an input for what only the cluster knows. */
-export type Hole = 'patches' | 'cluster'
+type Hole = 'patches' | 'cluster'
 
 export type InputField =
   | { readonly kind: 'value'; readonly name: string; readonly source: string }

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../domain/problem.ts'
 import { sendProblem } from './problem-response.ts'
 
-export interface Identity {
+interface Identity {
   /** As it stands in the audit. */
   readonly name: string
   readonly canWrite: boolean
