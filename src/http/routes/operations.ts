@@ -34,6 +34,6 @@ export async function operationRoutes(app: FastifyInstance, service: Service): P
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: CONTENT_SECURITY_POLICY,
-    uiConfig: { docExpansion: 'none' },
+    uiConfig: { docExpansion: 'none', layout: 'BaseLayout' },
   })
 }
