@@ -89,7 +89,7 @@ function parseStore(env: Environment, problems: string[]): Config['store'] {
 
 /** A URL may carry a password. */
 function redact(url: string): string {
-  return url.replace(/\/\/[^/@]*@/, '//***@')
+  return url.replace(/\/\/.*@/, '//***@').replace(/\?.*/, '?…')
 }
 
 function parseListenAddress(text: string, problems: string[]): Config['listen'] {

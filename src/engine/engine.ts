@@ -33,8 +33,8 @@ export interface Engine {
   readonly draining: boolean
   /** Everything as of the last published revision; changes under the reader's feet only between ticks. */
   readonly state: PolledView & Pick<State, 'typeNames'>
-  /** Does all of the commands as one revision, or none. */
-  write(commands: readonly Command[], author: Author): Promise<Result<Written>>
+  /** Does all of the commands as one revision, or none; with `onlyAt`, only on top of that very revision. */
+  write(commands: readonly Command[], author: Author, options?: { onlyAt?: number }): Promise<Result<Written>>
   history(query: HistoryQuery): Promise<Result<RecordedRevision[]>>
   /** Takes in what other processes have committed. */
   catchUp(): Promise<void>
@@ -88,9 +88,19 @@ export async function startEngine({
     await following
   }
 
-  async function attempt(commands: readonly Command[], author: Author): Promise<Result<Written>> {
+  async function attempt(
+    commands: readonly Command[],
+    author: Author,
+    onlyAt?: number,
+  ): Promise<Result<Written>> {
     for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
       if ((await store.head()) !== state.revision) await catchUp()
+      if (onlyAt !== undefined && state.revision !== onlyAt) {
+        return fail({
+          code: 'conflict',
+          message: `the store is at revision ${state.revision}, not ${onlyAt}`,
+        })
+      }
       const decision = decide(types, state, commands)
       if (!decision.ok) return decision
       const { changes } = decision.value
@@ -126,9 +136,9 @@ export async function startEngine({
     },
     state,
     catchUp,
-    write(commands, author) {
+    write(commands, author, { onlyAt } = {}) {
       if (stopping) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
-      const result = writes.then(() => guarded('commit', () => attempt(commands, author)))
+      const result = writes.then(() => guarded('commit', () => attempt(commands, author, onlyAt)))
       writes = result.catch(() => {})
       return result
     },

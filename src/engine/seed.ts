@@ -12,11 +12,8 @@ export async function seed(engine: Engine, types: Types, content: unknown): Prom
   if (engine.state.revision > 0) return succeed(undefined)
   const commands = parseSeed(types, content)
   if (!commands.ok) return commands
-  const written = await engine.write(commands.value, {
-    actor: 'seed',
-    message: 'Seed file',
-    request_id: 'seed',
-  })
+  const author = { actor: 'seed', message: 'Seed file', request_id: 'seed' }
+  const written = await engine.write(commands.value, author, { onlyAt: 0 })
   const filledByOther = !written.ok && engine.state.revision > 0
   return written.ok || filledByOther ? succeed(undefined) : written
 }
@@ -40,9 +37,11 @@ function parseSeed(types: Types, content: unknown): Result<Create[]> {
     } else if (!Array.isArray(documents)) {
       details.push({ path: pointer('', name), message: 'must be a list of documents' })
     } else {
-      const created = documents.map((item, i) => create(type, withPlainId(item), `/${name}/${i}`))
-      details.push(...created.flatMap((command) => problemsOf(type, command)))
-      commands.push(...created)
+      for (const [i, item] of documents.entries()) {
+        const command = create(type, withPlainId(item), `/${name}/${i}`)
+        details.push(...problemsOf(type, command).map((detail) => asWritten(detail, command, item)))
+        commands.push(command)
+      }
     }
   }
   if (details.length > 0) return invalid(details)
@@ -63,6 +62,12 @@ function withPlainId(item: Json): Json {
   if (!isObject(item) || !Object.hasOwn(item, '_id')) return item
   const { _id, ...rest } = item
   return { id: _id as Json, ...rest }
+}
+
+/** Points at the id where the file has it. */
+function asWritten(detail: Detail, { path }: Create, item: Json): Detail {
+  const renamed = isObject(item) && Object.hasOwn(item, '_id') && detail.path === `${path}/id`
+  return renamed ? { ...detail, path: `${path}/_id` } : detail
 }
 
 /** Old seed files write namespaces and role bindings out in each cluster: the first mention becomes the definition. */

@@ -38,6 +38,10 @@ export async function buildApp(service: Service): Promise<FastifyInstance> {
     reply.header('X-Request-Id', request.id).header('X-Revision', engine.state.revision)
     done()
   })
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (engine.draining) reply.header('Connection', 'close')
+    done(null, payload)
+  })
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const problem = toProblem(error, request.id)
     if (problem.code === 'internal_error') log.error({ err: error, ...describe(request) }, 'request failed')

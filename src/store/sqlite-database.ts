@@ -27,7 +27,9 @@ function migrations(): string[] {
 
 /** Whether the file holds the current schema; throws when it is not ours, damaged, or newer than this program. */
 export function isCurrent(path: string): boolean {
-  if (!statSync(path, { throwIfNoEntry: false })?.size) return false
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats?.isDirectory()) throw new StoreError(`${path}: is a folder, which cannot be opened as a database`)
+  if (!stats?.size) return false
   const db = openDatabase(path, { readOnly: true, timeout: 5_000 })
   try {
     return checkVersion(path, db) === migrations().length
@@ -73,7 +75,7 @@ function checkVersion(path: string, db: DatabaseSync): number {
 
 const PROBLEMS: Record<number, string> = {
   5: 'the database is locked by another process',
-  8: 'the database is read-only',
+  8: 'the database is read-only here: give this process write permission, or start one that has it first',
   10: 'the disk failed (input/output error)',
   11: 'the database is damaged: restore it from a backup',
   13: 'the disk is full: make room and try again',

@@ -35,12 +35,20 @@ export function openSqliteStore({ write, create, ...options }: SqliteOptions): S
   const version = db.prepare('PRAGMA data_version')
   const readHead = db.prepare('SELECT revision FROM head')
 
+  /** Changes with every commit of another connection; none when the file cannot be read, which reading on will tell. */
+  const dataVersion = (): unknown => {
+    try {
+      return version.get()?.data_version
+    } catch {
+      return undefined
+    }
+  }
   const head = (): number => Number(readHead.get()?.revision)
 
   return {
     load: (take) => guard(() => loadDocuments(db, head, take)),
     head: () => guard(head),
-    commit: (base, revision) => {
+    commit: async (base, revision) => {
       if (!writer) throw new StoreError('the database is opened for reading only')
       return writer.commit({ base, revision })
     },
@@ -49,8 +57,8 @@ export function openSqliteStore({ write, create, ...options }: SqliteOptions): S
     watch(moved) {
       let seen: unknown
       const timer = setInterval(() => {
-        const now = version.get()?.data_version
-        if (now !== seen) moved()
+        const now = dataVersion()
+        if (now === undefined || now !== seen) moved()
         seen = now
       }, WATCH_INTERVAL_MS)
       return () => clearInterval(timer)
