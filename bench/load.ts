@@ -1,4 +1,4 @@
-// A load of keep-alive GETs with as little cost of its own as possible, timing each of them.
+// A load of GETs with as little cost of its own as possible, timing each of them.
 import { connect } from 'node:net'
 
 export interface Load {
@@ -7,7 +7,8 @@ export interface Load {
   readonly token: string
   readonly requests: number
   readonly connections: number
-  readonly headers?: string
+  /** A connection for every request, as the Flux Operator does it, instead of few that are kept. */
+  readonly reconnect?: boolean
 }
 
 /** Milliseconds of each request; throws on any answer but 200. */
@@ -17,34 +18,28 @@ export async function runLoad({
   token,
   requests,
   connections,
-  headers = '',
+  reconnect = false,
 }: Load): Promise<number[]> {
   const times: number[] = []
   let started = 0
-  const request = (): Buffer => {
+  const request = (): string => {
     const path = paths[(started++ * 7919) % paths.length]
-    return Buffer.from(
-      `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n${headers}\r\n`,
-    )
+    const end = reconnect ? 'Connection: close\r\n\r\n' : '\r\n'
+    return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n${end}`
   }
-  const worker = (): Promise<void> =>
+  /** Sends requests over one connection for as long as `more` says so. */
+  const converse = (more: () => boolean): Promise<void> =>
     new Promise((resolve, reject) => {
-      const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-      let sent = 0
+      let sent = performance.now()
       let expected = -1
       let received = 0
-      const next = (): void => {
-        if (started >= requests) {
-          socket.end()
-          resolve()
-          return
-        }
+      const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+      const send = (): void => {
         expected = -1
         received = 0
-        sent = performance.now()
-        socket.write(request())
+        socket.write(request(), 'latin1')
       }
-      socket.on('connect', next)
+      socket.on('connect', send)
       socket.on('error', reject)
       socket.on('data', (chunk) => {
         if (expected < 0) {
@@ -56,9 +51,18 @@ export async function runLoad({
         received += chunk.length
         if (received < expected) return
         times.push(performance.now() - sent)
-        next()
+        if (!more()) {
+          socket.end()
+          return resolve()
+        }
+        sent = performance.now()
+        send()
       })
     })
+  const worker = async (): Promise<void> => {
+    if (!reconnect) return converse(() => started < requests)
+    while (started < requests) await converse(() => false)
+  }
   await Promise.all(Array.from({ length: connections }, worker))
   return times
 }

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Command } from '../src/domain/command.ts'
-import { formatDigest } from '../src/domain/digest.ts'
 import { isObject, type Json, type JsonObject } from '../src/domain/json.ts'
 import { renderInputs } from '../src/domain/render-inputs.ts'
 import { type Document, idsIn, referencesOf } from '../src/domain/resource-type.ts'
@@ -200,7 +199,7 @@ function answersOf({ state }: Engine): Record<string, { text: string; etag: stri
     if (!entry) continue
     for (const type of types.delivered) {
       const { text, digest } = renderInputs(state, types, type, entry)
-      answers[`${name}/${type.delivery.endpoint}`] = { text, etag: formatDigest(digest) }
+      answers[`${name}/${type.delivery.endpoint}`] = { text, etag: `${digest.a}.${digest.b}` }
     }
   }
   return answers

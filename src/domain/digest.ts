@@ -1,27 +1,36 @@
 // A quick digest of text, to tell answers apart: made of parts, so that a poll hashes none of its bytes anew.
 
-/** Two independent halves of 32 bits. Not for secrets: anyone can make two texts of equal digest. */
-export type Digest = readonly [number, number]
+/** Two halves of 32 bits. Not for secrets: anyone can make two texts of equal digest. */
+export interface Digest {
+  readonly a: number
+  readonly b: number
+}
 
-export const EMPTY_DIGEST: Digest = [0x811c9dc5, 0x9747b28c]
+/** Takes in text, or the digests of texts, in order. */
+export class Digester implements Digest {
+  // Kept as signed integers: V8 stores those without allocating.
+  a = 0x011c9dc5
+  b = 0x1747b28c
+
+  add({ a, b }: Digest): this {
+    this.a = Math.imul(this.a ^ a, 0x01000193)
+    this.b = Math.imul(this.b ^ b, 0x5bd1e995)
+    this.b ^= this.b >>> 15
+    return this
+  }
+
+  addText(text: string): this {
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i)
+      this.a = Math.imul(this.a ^ code, 0x01000193)
+      this.b = Math.imul(this.b ^ code, 0x5bd1e995)
+      this.b ^= this.b >>> 15
+    }
+    return this
+  }
+}
 
 export function digestOf(text: string): Digest {
-  let [a, b] = EMPTY_DIGEST
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    a = Math.imul(a ^ code, 0x01000193)
-    b = Math.imul(b ^ code, 0x5bd1e995)
-    b ^= b >>> 15
-  }
-  return [a >>> 0, b >>> 0]
-}
-
-/** Depends on the order of the parts. */
-export function combine([a, b]: Digest, [c, d]: Digest): Digest {
-  const mixed = Math.imul(b ^ d, 0x5bd1e995)
-  return [Math.imul(a ^ c, 0x01000193) >>> 0, (mixed ^ (mixed >>> 13)) >>> 0]
-}
-
-export function formatDigest([a, b]: Digest): string {
-  return a.toString(16).padStart(8, '0') + b.toString(16).padStart(8, '0')
+  const { a, b } = new Digester().addText(text)
+  return { a, b }
 }

@@ -1,5 +1,5 @@
 // What a cluster gets: catalog defaults merged with its overrides and patches, as the bytes of a poll's answer.
-import { combine, type Digest, digestOf, EMPTY_DIGEST } from './digest.ts'
+import { type Digest, Digester, digestOf } from './digest.ts'
 import { type Json, own } from './json.ts'
 import {
   type ClusterType,
@@ -15,7 +15,7 @@ import {
 import { isPlain } from './state.ts'
 import type { Entry, Piece, Pieces, RenderedCluster, RenderedDefinition, View } from './view.ts'
 
-const EMPTY_ANSWER: RenderedAnswer = { text: '{"inputs":[]}', digest: EMPTY_DIGEST }
+const EMPTY_ANSWER: RenderedAnswer = { text: '{"inputs":[]}', digest: digestOf('') }
 
 export interface RenderedAnswer {
   readonly text: string
@@ -30,14 +30,14 @@ export function renderInputs(view: View, types: Types, type: DeliveredType, clus
   const { holes } = delivery
   const references = referencesOf(cluster.document, delivery)
   const { identity, patches } = renderCluster(types, cluster)
-  let { digest } = identity
+  const digest = new Digester().add(identity.digest)
   let inputs = ''
   for (let i = 0; i < references.length; i++) {
     const reference = references[i] as Reference
     const definition = view.get(name, reference.id)
     if (definition === undefined) continue
     const { texts, digest: ofDefinition } = renderDefinition(delivery, definition, reference)
-    digest = combine(digest, ofDefinition)
+    digest.add(ofDefinition)
     if (inputs !== '') inputs += ','
     inputs += texts[0]
     for (let hole = 0; hole < holes.length; hole++) {
@@ -46,7 +46,7 @@ export function renderInputs(view: View, types: Types, type: DeliveredType, clus
       } else {
         const values = patches[i] as Piece
         inputs += values.text
-        digest = combine(digest, values.digest)
+        digest.add(values.digest)
       }
       inputs += texts[hole + 1]
     }
@@ -56,8 +56,9 @@ export function renderInputs(view: View, types: Types, type: DeliveredType, clus
 
 /** The list of clusters, or a part of it. */
 export function renderClusterList(lines: readonly string[]): RenderedAnswer {
-  const text = `{"inputs":[${lines.join(',')}]}`
-  return { text, digest: lines.reduce((digest, line) => combine(digest, digestOf(line)), EMPTY_DIGEST) }
+  const digest = new Digester()
+  for (const line of lines) digest.addText(line)
+  return { text: `{"inputs":[${lines.join(',')}]}`, digest }
 }
 
 /** One line of the list of clusters. */
@@ -93,10 +94,7 @@ function renderDefinition(delivery: Delivery, definition: Entry, reference: Refe
   const kept = definition.rendered as RenderedDefinition | undefined
   if (kept?.reference === reference) return kept.pieces
   const texts = buildPieces(delivery, definition.document, reference)
-  const pieces = {
-    texts,
-    digest: texts.reduce((digest, text) => combine(digest, digestOf(text)), EMPTY_DIGEST),
-  }
+  const pieces = { texts, digest: digestOf(texts.join('\0')) }
   if (isPlain(reference, delivery.referenceDefaults)) definition.rendered = { reference, pieces }
   return pieces
 }

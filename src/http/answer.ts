@@ -1,7 +1,6 @@
 // Sends the bytes of an answer to a poll, with the headers that pollers and caches need.
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import { formatDigest } from '../domain/digest.ts'
 import type { RenderedAnswer } from '../domain/render-inputs.ts'
 import type { Service } from './service.ts'
 
@@ -16,23 +15,18 @@ export function sendAnswer(
 ): void {
   const { headers } = request
   const gzip = text.length >= GZIP_MIN_LENGTH && acceptsGzip(headers['accept-encoding'])
-  const etag = `"${formatDigest(digest)}${gzip ? '-gzip' : ''}"`
-  const answer: OutgoingHttpHeaders = {
-    ETag: etag,
-    'Cache-Control': 'no-store',
-    Vary: 'Accept-Encoding',
-    'X-Revision': engine.state.revision,
-  }
-  if (engine.draining || leavesConnectionsIdle(request)) answer.Connection = 'close'
+  const etag = `"${digest.a}.${digest.b}${gzip ? '-gzip' : ''}"`
+  const answer = ['ETag', etag, 'Cache-Control', 'no-store', 'Vary', 'Accept-Encoding']
+  answer.push('X-Revision', String(engine.state.revision))
+  if (engine.draining || leavesConnectionsIdle(request)) answer.push('Connection', 'close')
   // Only when asked: Flux takes a 304 for a failure.
   if (matchesEtag(headers['if-none-match'], etag)) {
     response.writeHead(304, answer).end()
     return
   }
   const body = gzip ? gzipSync(text, { level: 1 }) : text
-  if (gzip) answer['Content-Encoding'] = 'gzip'
-  answer['Content-Type'] = 'application/json'
-  answer['Content-Length'] = Buffer.byteLength(body)
+  if (gzip) answer.push('Content-Encoding', 'gzip')
+  answer.push('Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body)))
   response.writeHead(200, answer).end(body)
 }
 

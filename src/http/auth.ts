@@ -32,18 +32,14 @@ export function createTokens(read: string, write: string): Tokens {
 }
 
 function tokenIn(authorization: string): string | undefined {
-  const [, scheme, credentials] = /^(\w+) +(\S+)$/.exec(authorization) ?? []
-  switch (scheme?.toLowerCase()) {
-    case 'bearer':
-      return credentials
-    case 'basic': {
-      const pair = Buffer.from(credentials ?? '', 'base64').toString('utf8')
-      const colon = pair.indexOf(':')
-      return colon < 0 ? undefined : pair.slice(colon + 1)
-    }
-    default:
-      return undefined
-  }
+  const space = authorization.indexOf(' ')
+  const scheme = authorization.slice(0, space).toLowerCase()
+  const credentials = authorization.slice(space + 1).trim()
+  if (scheme === 'bearer') return credentials
+  if (scheme !== 'basic') return undefined
+  const pair = Buffer.from(credentials, 'base64').toString('utf8')
+  const colon = pair.indexOf(':')
+  return colon < 0 ? undefined : pair.slice(colon + 1)
 }
 
 declare module 'fastify' {

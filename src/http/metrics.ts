@@ -1,7 +1,8 @@
 // What Prometheus reads. Labels come from our own routes and types only, so their number is bounded.
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Types } from '../domain/resource-type.ts'
 import type { PolledView } from '../domain/view.ts'
+import { PollMetrics } from './poll-metrics.ts'
 
 export interface Metrics {
   countPoll(endpoint: string, status: number, seconds: number): void
@@ -12,25 +13,12 @@ export interface Metrics {
   readonly contentType: string
 }
 
-const POLL_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1]
-
 export function createMetrics(types: Types, version: string, state: () => PolledView): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
-  const polls = new Counter({
-    name: 'flux_resourceset_polls_total',
-    help: 'Polls of clusters by endpoint and class of status.',
-    labelNames: ['endpoint', 'code'],
-    registers,
-  })
-  const pollSeconds = new Histogram({
-    name: 'flux_resourceset_poll_duration_seconds',
-    help: 'Time from a poll to its answer.',
-    labelNames: ['endpoint'],
-    buckets: POLL_BUCKETS,
-    registers,
-  })
+  const endpoints = types.delivered.map(({ delivery }) => delivery.endpoint)
+  const polls = new PollMetrics([...endpoints, 'clusters', 'unknown'])
   const requests = new Counter({
     name: 'flux_resourceset_requests_total',
     help: 'Requests other than polls by method and class of status.',
@@ -82,14 +70,11 @@ export function createMetrics(types: Types, version: string, state: () => Polled
   }).set({ version }, 1)
 
   return {
-    countPoll(endpoint, status, seconds) {
-      polls.inc({ endpoint, code: statusClass(status) })
-      pollSeconds.observe({ endpoint }, seconds)
-    },
+    countPoll: (endpoint, status, seconds) => polls.count(endpoint, status, seconds),
     countRequest: (method, status) => requests.inc({ method, code: statusClass(status) }),
     countWrite: (type, op, result) => writes.inc({ type, op, result }),
     countStoreError: (operation) => storeErrors.inc({ operation }),
-    render: () => registry.metrics(),
+    render: async () => (await registry.metrics()) + polls.render(),
     contentType: registry.contentType,
   }
 }

@@ -1,7 +1,7 @@
 // What clusters ask for, every few minutes, for ever: answered from memory, straight on node:http.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as breathe } from 'node:timers/promises'
-import { fail, type Problem, type Result, succeed } from '../domain/problem.ts'
+import { notFound, type Problem, type Result, succeed } from '../domain/problem.ts'
 import {
   type RenderedAnswer,
   renderClusterLine,
@@ -25,20 +25,20 @@ export type PollHandler = (request: IncomingMessage, response: ServerResponse) =
 export function createPollHandler(service: Service): PollHandler {
   const { tokens, types, metrics, log } = service
 
-  function respond(request: IncomingMessage, response: ServerResponse, answer: Result<RenderedAnswer>): void {
+  /** Sends what the work comes to, whatever it comes to, and counts it. */
+  function finish(poll: Poll, answer: Result<RenderedAnswer>): void {
+    const { request, response, endpoint, started } = poll
     if (answer.ok) sendAnswer(service, request, response, answer.value)
     else refuse(request, response, answer.problem)
+    const label = endpoint === undefined ? 'clusters' : types.byEndpoint(endpoint) ? endpoint : 'unknown'
+    metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
   }
 
-  function refuse(
-    request: IncomingMessage,
-    response: ServerResponse,
-    problem: Problem,
-    id = requestId(request),
-  ): void {
-    response.setHeader('X-Request-Id', id)
-    if (leavesConnectionsIdle(request)) response.setHeader('Connection', 'close')
-    writeProblem(response, problem)
+  function fail(poll: Poll, error: unknown): void {
+    const id = requestId(poll.request)
+    log.error({ err: error, request_id: id, path: poll.request.url }, 'poll failed')
+    poll.response.setHeader('X-Request-Id', id)
+    finish(poll, { ok: false, problem: internalError(id) })
   }
 
   return (request, response) => {
@@ -46,38 +46,41 @@ export function createPollHandler(service: Service): PollHandler {
     if (!url.startsWith(POLL_BASE) || (method !== 'GET' && method !== 'HEAD')) return false
     const target = parseTarget(url)
     if (!target) return false
-    const { dns, endpoint } = target
-    const label = endpoint === undefined ? 'clusters' : types.byEndpoint(endpoint) ? endpoint : 'unknown'
-    const started = performance.now()
-    const done = (): void =>
-      metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
-    const failed = (error: unknown): void => {
-      const id = requestId(request)
-      log.error({ err: error, request_id: id, path: url }, 'poll failed')
-      refuse(request, response, internalError(id), id)
-      done()
-    }
+    const { dns, endpoint, query } = target
+    const poll: Poll = { request, response, endpoint, started: performance.now() }
     try {
-      if (!tokens.identify(request.headers.authorization)) refuse(request, response, UNAUTHORIZED)
-      else if (endpoint !== undefined) respond(request, response, answerPoll(service, dns, endpoint))
-      else {
-        answerList(service, target.query)
-          .then((answer) => respond(request, response, answer))
-          .then(done, failed)
-        return true
-      }
-      done()
+      if (!tokens.identify(request.headers.authorization)) finish(poll, REFUSED)
+      else if (endpoint !== undefined) finish(poll, answerPoll(service, dns, endpoint))
+      else
+        answerList(service, query)
+          .then((answer) => finish(poll, answer))
+          .catch((error) => fail(poll, error))
     } catch (error) {
-      failed(error)
+      fail(poll, error)
     }
     return true
   }
 }
 
+const REFUSED: Result<never> = { ok: false, problem: UNAUTHORIZED }
+
+interface Poll {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly endpoint: string | undefined
+  readonly started: number
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse, problem: Problem): void {
+  if (!response.hasHeader('X-Request-Id')) response.setHeader('X-Request-Id', requestId(request))
+  if (leavesConnectionsIdle(request)) response.setHeader('Connection', 'close')
+  writeProblem(response, problem)
+}
+
 interface Target {
   readonly dns: string
   /** None for the list of clusters. */
-  readonly endpoint?: string
+  readonly endpoint: string | undefined
   readonly query: string
 }
 
@@ -85,9 +88,19 @@ function parseTarget(url: string): Target | undefined {
   const question = url.indexOf('?')
   const path = question < 0 ? url : url.slice(0, question)
   const query = question < 0 ? '' : url.slice(question + 1)
-  if (path.length === POLL_BASE.length) return { dns: '', query }
-  const [empty, dns, endpoint, ...more] = path.slice(POLL_BASE.length).split('/')
-  if (empty !== '' || !dns || !endpoint || more.length > 0) return undefined
+  if (path.length === POLL_BASE.length) return { dns: '', endpoint: undefined, query }
+  const slash = path.indexOf('/', POLL_BASE.length + 1)
+  const dns = path.slice(POLL_BASE.length + 1, slash)
+  const endpoint = path.slice(slash + 1)
+  if (
+    path[POLL_BASE.length] !== '/' ||
+    slash < 0 ||
+    dns === '' ||
+    endpoint === '' ||
+    endpoint.includes('/')
+  ) {
+    return undefined
+  }
   if (!path.includes('%')) return { dns, endpoint, query }
   try {
     return { dns: decodeURIComponent(dns), endpoint: decodeURIComponent(endpoint), query }
@@ -100,11 +113,14 @@ function answerPoll({ engine, types }: Service, dns: string, endpoint: string): 
   const type = types.byEndpoint(endpoint)
   if (!type) {
     const known = types.delivered.map(({ delivery }) => delivery.endpoint).join(', ')
-    return fail({ code: 'not_found', message: `no endpoint "${endpoint}": known are ${known}` })
+    return {
+      ok: false,
+      problem: { code: 'not_found', message: `no endpoint "${endpoint}": known are ${known}` },
+    }
   }
   // Flux keeps what it has on a 404; an empty list would make it delete everything.
   const cluster = engine.state.clusterByDns(dns)
-  if (!cluster) return fail({ code: 'not_found', message: `no cluster with the DNS name "${dns}"` })
+  if (!cluster) return notFound('cluster with the DNS name', dns)
   return succeed(renderInputs(engine.state, types, type, cluster))
 }
 

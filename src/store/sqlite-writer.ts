@@ -55,6 +55,8 @@ function commit({ base, revision: { changes, ...meta } }: CommitRequest): Commit
 
 parentPort?.on('message', (request: CommitRequest | 'close') => {
   if (request === 'close') {
+    // Leaves the log short for the next writer, and in place for readers that may not make it anew.
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     db.close()
     parentPort?.close()
     return
