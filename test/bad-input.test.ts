@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { describe, test } from 'node:test'
 import type { Json, JsonObject } from '../src/domain/json.ts'
 import { type Call, smallFleet, startService, type TestService, WRITE_TOKEN } from './service.ts'
@@ -929,4 +929,23 @@ test('10,000 inputs are the most that a cluster can be given, whatever their siz
     service,
     invalid('', `PUT /clusters/tiny/rolebindings/${MAX_INPUTS}`, { body: {}, says: figures }),
   )
+})
+
+test('what is not HTTP, or has headers without end, is refused in the same words', async () => {
+  const service = await startService()
+  const { port } = service.app.server.address() as AddressInfo
+  for (const [sent, status] of [
+    ['NOT HTTP\r\n\r\n', '400 Bad Request'],
+    [
+      `GET /health HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`,
+      '431 Request Header Fields Too Large',
+    ],
+  ] as const) {
+    const socket = connect(port, '127.0.0.1').setEncoding('utf8')
+    socket.write(sent)
+    const [head = '', body = ''] = (await socket.toArray()).join('').split('\r\n\r\n')
+    assert.ok(head.startsWith(`HTTP/1.1 ${status}`), head)
+    assert.equal(JSON.parse(body).error, 'validation_error')
+  }
+  assert.equal((await service.call('GET', '/health')).status, 200)
 })

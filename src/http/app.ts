@@ -1,5 +1,6 @@
 // The HTTP face: one Fastify instance over an engine, without a port or a process.
 import { createServer, type RequestListener, type Server } from 'node:http'
+import type { Socket } from 'node:net'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
@@ -22,6 +23,7 @@ export async function buildApp(service: Service): Promise<FastifyInstance> {
     serverFactory: (handle) => createHttpServer(polls, handle),
     forceCloseConnections: 'idle',
     genReqId: requestId,
+    clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket),
     routerOptions: { maxParamLength: 300 },
     frameworkErrors: (error, request, reply) => {
       sendProblem(reply.header('X-Request-Id', request.id), toProblem(error, request.id))
@@ -89,6 +91,28 @@ function createHttpServer(polls: PollHandler, handle: RequestListener): Server {
   return createServer(timeouts, (request, response) => {
     if (!polls(request, response)) handle(request, response)
   })
+}
+
+/** What is not HTTP, is too long or takes too long has no route; it still gets an answer of ours. */
+function refuseBrokenRequest({ code }: { code?: string }, socket: Socket): void {
+  if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
+  const [status, message] = BROKEN_REQUESTS[code ?? ''] ?? [
+    '400 Bad Request',
+    'this is not a valid HTTP request',
+  ]
+  const body = JSON.stringify({ error: 'validation_error', message })
+  const head = [
+    `HTTP/1.1 ${status}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+const BROKEN_REQUESTS: Record<string, [string, string]> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are larger than 16 KiB'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request took too long to arrive'],
 }
 
 /** Polls come too often for a line each; everything else leaves one. */

@@ -1,8 +1,8 @@
 // What one cluster is given: references and patches, changed without rewriting the cluster.
 import type { FastifyInstance } from 'fastify'
 import type { Json } from '../../domain/json.ts'
-import { notFound } from '../../domain/problem.ts'
-import { type DeliveredType, findReference, patchesOf } from '../../domain/resource-type.ts'
+import { notFound, type Result, succeed } from '../../domain/problem.ts'
+import { type DeliveredType, findReference, patchesOf, type Reference } from '../../domain/resource-type.ts'
 import type { Entry, View } from '../../domain/view.ts'
 import { accepts, JSON_TYPE, MERGE_PATCH } from '../body.ts'
 import { sendProblem } from '../problem-response.ts'
@@ -29,16 +29,27 @@ function clusterIn(service: Service, view: View, id: string): Entry | undefined 
   return view.get(service.types.cluster.type.name, id)
 }
 
+/** A cluster and its reference to a document, as they are now. */
+function findAssigned(
+  service: Service,
+  type: DeliveredType,
+  { cluster: clusterId, id }: Params['Params'],
+): Result<{ cluster: Entry; reference: Reference }> {
+  const cluster = clusterIn(service, service.engine.state, clusterId)
+  if (!cluster) return notFound(service.types.cluster.type.singular, clusterId)
+  const reference = findReference(cluster.document, type.delivery, id)
+  return reference ? succeed({ cluster, reference }) : notFound(`assigned ${type.singular}`, id)
+}
+
 function referenceRoutes(app: FastifyInstance, service: Service, type: DeliveredType): void {
   const { delivery, name } = type
   const clusters = service.types.cluster.type
   const url = `/${clusters.name}/:cluster/${delivery.assignedBy}/:id`
 
   app.get<Params>(url, READ, ({ params }, reply) => {
-    const cluster = clusterIn(service, service.engine.state, params.cluster)
-    if (!cluster) return sendProblem(reply, notFound(clusters.singular, params.cluster).problem)
-    const reference = findReference(cluster.document, delivery, params.id)
-    if (!reference) return sendProblem(reply, notFound(`assigned ${type.singular}`, params.id).problem)
+    const assigned = findAssigned(service, type, params)
+    if (!assigned.ok) return sendProblem(reply, assigned.problem)
+    const { cluster, reference } = assigned.value
     return reply.header('ETag', etagOf(cluster)).send(reference)
   })
 
@@ -81,16 +92,13 @@ function referenceRoutes(app: FastifyInstance, service: Service, type: Delivered
 }
 
 function patchesRoutes(app: FastifyInstance, service: Service, type: DeliveredType): void {
-  const { engine, types } = service
-  const clusters = types.cluster.type
-  const url = `/${clusters.name}/:cluster/${types.cluster.patches}/:id`
+  const { types } = service
+  const url = `/${types.cluster.type.name}/:cluster/${types.cluster.patches}/:id`
 
   app.get<Params>(url, READ, ({ params }, reply) => {
-    const cluster = clusterIn(service, engine.state, params.cluster)
-    if (!cluster) return sendProblem(reply, notFound(clusters.singular, params.cluster).problem)
-    if (!findReference(cluster.document, type.delivery, params.id)) {
-      return sendProblem(reply, notFound(`assigned ${type.singular}`, params.id).problem)
-    }
+    const assigned = findAssigned(service, type, params)
+    if (!assigned.ok) return sendProblem(reply, assigned.problem)
+    const { cluster } = assigned.value
     return reply.header('ETag', etagOf(cluster)).send(patchesOf(types.cluster, cluster.document, params.id))
   })
 
