@@ -196,7 +196,6 @@ async function checkEverything(service: ServiceProcess, clients: Client[], repla
 async function crashOften(t: TestContext, random: () => number, database: string): Promise<void> {
   const env = {
     API_MODE: 'crud',
-    LOG_LEVEL: 'silent',
     DATABASE_URL: `sqlite://${database}`,
     NODE_COMPILE_CACHE: `${database}.compiled`,
   }

@@ -3,13 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ServiceProcess, spawnService, temporaryFolder, WRITE_TOKEN } from './service.ts'
+import { portIn, type ServiceProcess, spawnService, temporaryFolder, WRITE_TOKEN } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const SEED_FILE = join(ROOT, 'data/seed.json')
@@ -17,7 +16,7 @@ const DEMO = '/api/v2/flux/clusters/demo-cluster-01.k8s.example.com'
 
 /** Starts services together; all of them are gone after the test, whatever happens. */
 async function start(t: TestContext, ...envs: Record<string, string>[]): Promise<ServiceProcess[]> {
-  const started = await Promise.allSettled(envs.map((env) => spawnService({ LOG_LEVEL: 'warn', ...env })))
+  const started = await Promise.allSettled(envs.map((env) => spawnService(env)))
   for (const result of started) {
     if (result.status === 'fulfilled') t.after(() => result.value.stop('SIGKILL'))
   }
@@ -158,7 +157,6 @@ function contentOf(folder: string): Record<string, string> {
 
 interface Unprivileged {
   readonly child: ChildProcess
-  readonly url: string
   exitCode(): Promise<number | null>
   output(): string
 }
@@ -168,13 +166,7 @@ interface Unprivileged {
  * through the working folder, which is entered before the rights are dropped, so that it may lie anywhere.
  */
 async function startUnprivileged(t: TestContext, env: Record<string, string>): Promise<Unprivileged> {
-  const port = await new Promise<number>((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
-  const common = { AUTH_TOKEN: 'read', LOG_LEVEL: 'warn', LISTEN_ADDR: `127.0.0.1:${port}` }
+  const common = { AUTH_TOKEN: 'read', LISTEN_ADDR: '127.0.0.1:0' }
   const root = process.getuid?.() === 0
   const [command, args] = root
     ? [
@@ -198,18 +190,23 @@ async function startUnprivileged(t: TestContext, env: Record<string, string>): P
   const exited = new Promise<number | null>((resolve) => child.once('close', resolve))
   return {
     child,
-    url: `http://127.0.0.1:${port}`,
     exitCode: () => exited,
     output: () => output,
   }
 }
 
+function urlOf({ output }: Unprivileged): string {
+  return `http://127.0.0.1:${portIn(output())}`
+}
+
 async function checkServes(service: Unprivileged): Promise<void> {
   await until(`ready: ${service.output()}`, 10_000, async () => {
     assert.equal(service.child.exitCode, null, service.output())
-    return (await fetch(`${service.url}/ready`).catch(() => undefined))?.ok ?? false
+    return portIn(service.output()) !== undefined
   })
-  const poll = await fetch(`${service.url}${DEMO}/namespaces`, { headers: { authorization: 'Bearer read' } })
+  const poll = await fetch(`${urlOf(service)}${DEMO}/namespaces`, {
+    headers: { authorization: 'Bearer read' },
+  })
   assert.equal(poll.status, 200)
   assert.equal(((await poll.json()) as { inputs: unknown[] }).inputs.length, 3)
 }
@@ -225,7 +222,7 @@ describe('a read-only process that may not write to the database file nor to its
     for (let i = 0; i < 5; i++) {
       const { headers } = await writer.call('POST', '/namespaces', { body: { id: `new-${i}` } })
       await until('the commit in the other process', 250, async () => {
-        const ready = await fetch(`${reader.url}/ready`)
+        const ready = await fetch(`${urlOf(reader)}/ready`)
         return ready.headers.get('x-revision') === headers['x-revision']
       })
     }
@@ -249,7 +246,7 @@ describe('a read-only process that may not write to the database file nor to its
       const before = contentOf(folder)
       const reader = await startUnprivileged(t, { DATABASE_URL, SEED_FILE })
       await checkServes(reader)
-      assert.equal((await fetch(`${reader.url}/ready`)).headers.get('x-revision'), '2')
+      assert.equal((await fetch(`${urlOf(reader)}/ready`)).headers.get('x-revision'), '2')
       reader.child.kill('SIGTERM')
       assert.equal(await reader.exitCode(), 0)
       assert.deepEqual(contentOf(folder), before)

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -151,13 +151,10 @@ export function temporaryFolder(context: { after(clean: () => void): void }): st
   return folder
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
+/** The port that a process says it listens on, once it is ready. */
+export function portIn(output: string): number | undefined {
+  const port = /"port":(\d+)\}.*"msg":"ready"/.exec(output)?.[1]
+  return port === undefined ? undefined : Number(port)
 }
 
 export interface ServiceProcess {
@@ -174,35 +171,33 @@ export const MAIN = join(import.meta.dirname, '../src/main.ts')
 
 /** Starts `main.ts` with these settings and waits until it is ready. */
 export async function spawnService(env: Record<string, string>): Promise<ServiceProcess> {
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
   const child = spawn(process.execPath, [MAIN], {
-    env: { AUTH_TOKEN: READ_TOKEN, CRUD_AUTH_TOKEN: WRITE_TOKEN, LISTEN_ADDR: `127.0.0.1:${port}`, ...env },
+    env: { AUTH_TOKEN: READ_TOKEN, CRUD_AUTH_TOKEN: WRITE_TOKEN, ...env, LISTEN_ADDR: '127.0.0.1:0' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
-  child.stdout.on('data', (chunk) => {
-    output += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    output += chunk
-  })
-  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
-  const service: ServiceProcess = {
-    url,
-    child,
-    output: () => output,
-    call: (method, path, options) => httpCall(port, method, path, options),
-    stop(signal = 'SIGTERM') {
-      child.kill(signal)
-      return exited
-    },
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      output += chunk
+    })
   }
-  for (let tries = 0; tries < 200; tries++) {
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
+  for (let tries = 0; tries < 1000; tries++) {
+    const port = portIn(output)
+    if (port !== undefined) {
+      return {
+        url: `http://127.0.0.1:${port}`,
+        child,
+        output: () => output,
+        call: (method, path, options) => httpCall(port, method, path, options),
+        stop(signal = 'SIGTERM') {
+          child.kill(signal)
+          return exited
+        },
+      }
+    }
     if (child.exitCode !== null) throw new Error(`the service stopped at once:\n${output}`)
-    const ready = await fetch(`${url}/ready`).catch(() => undefined)
-    if (ready?.ok) return service
-    await sleep(50)
+    await sleep(10)
   }
   child.kill('SIGKILL')
   throw new Error(`the service did not become ready:\n${output}`)

@@ -106,7 +106,7 @@ test('a service that was refused for its seed starts once the seed is mended', a
   const broken = writeJson(folder, 'broken.json', { clusters: [{ id: 'one' }] })
   await refusal({ DATABASE_URL, SEED_FILE: broken })
   const SEED_FILE = writeJson(folder, 'seed.json', smallFleet())
-  const service = await spawnService({ DATABASE_URL, SEED_FILE, LOG_LEVEL: 'silent' })
+  const service = await spawnService({ DATABASE_URL, SEED_FILE })
   t.after(() => service.stop('SIGKILL'))
   const poll = await service.call('GET', '/api/v2/flux/clusters/one.k8s.example.com/namespaces')
   assert.equal(poll.status, 200)
@@ -239,7 +239,7 @@ test('an address that is in use is told in one line, without a stack, and exits 
 
 test('a service makes the folder of its database', async (t) => {
   const folder = join(temporaryFolder(t), 'some', 'where')
-  const service = await spawnService({ ...databaseIn(folder), LOG_LEVEL: 'silent' })
+  const service = await spawnService({ ...databaseIn(folder) })
   t.after(() => service.stop('SIGKILL'))
   assert.equal(await service.stop(), 0)
   assert.ok(existsSync(join(folder, 'fleet.db')))
@@ -248,7 +248,7 @@ test('a service makes the folder of its database', async (t) => {
 test('a service without any documents starts, and knows no cluster', async (t) => {
   const folder = temporaryFolder(t)
   mkdirSync(join(folder, 'empty'))
-  const env = { ...databaseIn(folder), RESOURCES_DIR: join(folder, 'empty'), LOG_LEVEL: 'silent' }
+  const env = { ...databaseIn(folder), RESOURCES_DIR: join(folder, 'empty') }
   const service = await spawnService(env)
   t.after(() => service.stop('SIGKILL'))
   const poll = await service.call('GET', '/api/v2/flux/clusters/one.k8s.example.com/namespaces')
