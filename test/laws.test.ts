@@ -15,6 +15,10 @@ import type { Store } from '../src/store/store.ts'
 import { builtInTypes, temporaryFolder } from './service.ts'
 
 const types = builtInTypes()
+/** Failing is enough where every run takes a database; elsewhere the smallest example is looked for, for a while. */
+const RUNS = { numRuns: 300, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: true }
+const SLOW_RUNS = { numRuns: 40, endOnFailure: true }
+
 const AUTHOR = { actor: 'law', message: null, request_id: 'law' }
 const DEFINITIONS = ['platform_components', 'namespaces', 'rolebindings']
 
@@ -249,6 +253,35 @@ function assertContract(text: string): void {
   assert.ok(!hasNull(answer), `a null in ${text}`)
 }
 
+/** The merge in its simplest words, for the type that uses all of it. */
+function assertMerged({ state }: Engine): void {
+  const type = types.byEndpoint('platform-components') ?? assert.fail()
+  for (const entry of state.all('clusters')) {
+    const { document } = entry
+    const patches = document.patches as Record<string, JsonObject>
+    const inputs = referencesOf(document, type.delivery).map((reference) => {
+      const catalog = state.get('platform_components', reference.id)?.document ?? assert.fail()
+      const { component_version, cluster_env_enabled, depends_on, oci_url } = catalog
+      return {
+        id: reference.id,
+        component_path: reference.component_path ?? catalog.component_path,
+        component_version,
+        cluster_env_enabled,
+        depends_on,
+        enabled: reference.enabled,
+        patches: patches[reference.id] ?? {},
+        cluster: {
+          name: document.cluster_name,
+          dns: document.cluster_dns,
+          environment: document.environment,
+        },
+        source: { oci_url, oci_tag: reference.oci_tag ?? catalog.oci_tag },
+      }
+    })
+    assert.equal(renderInputs(state, types, type, entry).text, JSON.stringify({ inputs }))
+  }
+}
+
 function hasNull(value: unknown): boolean {
   if (value === null) return true
   return typeof value === 'object' && Object.values(value).some(hasNull)
@@ -265,9 +298,10 @@ test('after any commands references are whole and answers keep the contract; a r
         if (result.ok) assertWhole(engine.state)
         else assert.deepEqual([documentsOf(engine.state), engine.state.revision], [before, revision])
         for (const { text } of Object.values(answersOf(engine))) assertContract(text)
+        assertMerged(engine)
       }
     }),
-    { numRuns: 300 },
+    RUNS,
   )
 })
 
@@ -339,27 +373,30 @@ test('memory and SQLite agree, and a state loaded or rebuilt from the log equals
       }
       assert.deepEqual(rebuilt, served)
     }),
-    { numRuns: 40 },
+    SLOW_RUNS,
   )
 })
 
 test('a batch does what its commands do one by one, or nothing at all', async () => {
   await fc.assert(
-    fc.asyncProperty(commands, commands, async (prelude, batch) => {
-      const [oneByOne, atOnce] = [await start(openMemoryStore()), await start(openMemoryStore())]
+    fc.asyncProperty(commands, fc.array(command, { minLength: 2, maxLength: 3 }), async (prelude, batch) => {
+      const store = openMemoryStore()
+      const [oneByOne, atOnce] = [await start(openMemoryStore()), await start(store)]
       for (const next of prelude) {
         await oneByOne.write([next], AUTHOR)
         await atOnce.write([next], AUTHOR)
       }
       const before = documentsOf(atOnce.state)
-      const together = await atOnce.write(batch.slice(0, 6), AUTHOR)
+      const together = await atOnce.write(batch, AUTHOR)
       if (!together.ok) return assert.deepEqual(documentsOf(atOnce.state), before)
+      assertWhole(atOnce.state)
+      assert.deepEqual(answersOf(atOnce), answersOf(await load(store)))
       let allDone = true
-      for (const next of batch.slice(0, 6)) allDone = (await oneByOne.write([next], AUTHOR)).ok && allDone
+      for (const next of batch) allDone = (await oneByOne.write([next], AUTHOR)).ok && allDone
       // Together, commands may lean on later ones (a dependency that is created after its user).
       if (allDone) assert.deepEqual(contents(atOnce.state), contents(oneByOne.state))
     }),
-    { numRuns: 300 },
+    { ...RUNS, numRuns: 2000 },
   )
 })
 
@@ -383,7 +420,7 @@ test('equal answers have equal ETags and different answers have different ones',
         }
       }
     }),
-    { numRuns: 300 },
+    RUNS,
   )
   assert.ok(byText.size > 100, `only ${byText.size} different answers`)
 })
