@@ -20,8 +20,8 @@ const WARM_UP_REQUESTS = 20_000
 const CONNECTIONS = 8
 const FIRST_PORT = 18_400
 
-/** How connections are used: kept by a proxy, or one for every poll as by the Flux Operator. */
-const STYLES = ['kept', 'new'] as const
+/** How connections are used: one for every poll as by the Flux Operator, or kept by a proxy. */
+const STYLES = ['new', 'kept'] as const
 type Style = (typeof STYLES)[number]
 
 const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-bench-'))
