@@ -446,3 +446,19 @@ test('a failure inside is 500 with the request id and no internals, never an emp
   assert.equal(body.inputs, undefined)
   assert.equal(headers['x-request-id'], 'req-7')
 })
+
+test('text outside ASCII arrives whole, wherever in an answer it comes from', async () => {
+  for (const [what, method, url, body] of [
+    ['a value of the cluster', 'PATCH', '/clusters/one/patches/a', { motto: 'größer 🚀' }],
+    ['the name of the cluster', 'PATCH', '/clusters/one', { cluster_name: 'größer 🚀' }],
+    ['the catalog', 'PATCH', '/platform_components/a', { component_path: 'größer 🚀' }],
+    ['an override', 'PATCH', '/clusters/one/platform_components/b', { oci_tag: 'größer 🚀' }],
+  ] as const) {
+    const service = await startService()
+    assert.equal((await service.call(method, url, { body })).status, 200, what)
+    const { bytes, headers } = await poll(service, COMPONENTS)
+    assert.equal(headers['content-length'], String(bytes.length), what)
+    assert.ok(bytes.includes(Buffer.from('größer 🚀', 'utf8')), what)
+    JSON.parse(bytes.toString('utf8'))
+  }
+})

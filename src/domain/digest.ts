@@ -1,9 +1,11 @@
 // A quick digest of text, to tell answers apart: made of parts, so that a poll hashes none of its bytes anew.
 
-/** Two halves of 32 bits. Not for secrets: anyone can make two texts of equal digest. */
 export interface Digest {
+  /** Two halves of 32 bits. Not for secrets: anyone can make two texts of equal digest. */
   readonly a: number
   readonly b: number
+  /** Whether every character takes one byte. */
+  readonly ascii: boolean
 }
 
 /** Takes in text, or the digests of texts, in order. */
@@ -11,26 +13,31 @@ export class Digester implements Digest {
   // Kept as signed integers: V8 stores those without allocating.
   a = 0x011c9dc5
   b = 0x1747b28c
+  ascii = true
 
-  add({ a, b }: Digest): this {
+  add({ a, b, ascii }: Digest): this {
     this.a = Math.imul(this.a ^ a, 0x01000193)
     this.b = Math.imul(this.b ^ b, 0x5bd1e995)
     this.b ^= this.b >>> 15
+    if (!ascii) this.ascii = false
     return this
   }
 
   addText(text: string): this {
+    let seen = 0
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i)
       this.a = Math.imul(this.a ^ code, 0x01000193)
       this.b = Math.imul(this.b ^ code, 0x5bd1e995)
       this.b ^= this.b >>> 15
+      seen |= code
     }
+    if (seen > 0x7f) this.ascii = false
     return this
   }
 }
 
 export function digestOf(text: string): Digest {
-  const { a, b } = new Digester().addText(text)
-  return { a, b }
+  const { a, b, ascii } = new Digester().addText(text)
+  return { a, b, ascii }
 }

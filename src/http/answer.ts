@@ -26,8 +26,11 @@ export function sendAnswer(
   }
   const body = gzip ? gzipSync(text, { level: 1 }) : text
   if (gzip) answer.push('Content-Encoding', 'gzip')
-  answer.push('Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body)))
-  response.writeHead(200, answer).end(body)
+  // Text that is known to be ASCII need not be counted, nor encoded with care.
+  const plain = digest.ascii && !gzip
+  const length = plain ? text.length : Buffer.byteLength(body)
+  answer.push('Content-Type', 'application/json', 'Content-Length', String(length))
+  response.writeHead(200, answer).end(body, plain ? 'latin1' : 'utf8')
 }
 
 /** Flux opens a connection for every poll and never uses it again. */
