@@ -366,3 +366,25 @@ test('a failure while following is told and does not stop the following', async 
   await breathe()
   assert.equal(engine.state.revision, 1)
 })
+
+test('a gap in the log is told, once, and nothing beyond it is served', async (t) => {
+  const failures: string[] = []
+  let look: () => unknown = () => {}
+  const after = { document: { id: 'late' }, deleted: false, size: 13 }
+  const store: Store = {
+    ...openMemoryStore(),
+    async *changesSince() {
+      yield { revision: 2, changes: [{ type: 'namespaces', id: 'late', after }] }
+    },
+    watch(moved) {
+      look = moved
+      return () => {}
+    },
+  }
+  const engine = await start(t, store, { onStoreError: (error) => failures.push(error.message) })
+  await look()
+  await look()
+  assert.deepEqual(failures, ['revision 1 is missing from the log'])
+  assert.equal(engine.state.revision, 0)
+  assert.equal(engine.state.get('namespaces', 'late'), undefined)
+})

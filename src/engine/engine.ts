@@ -75,7 +75,10 @@ export async function startEngine({
   async function follow(): Promise<void> {
     for await (const { revision, changes } of store.changesSince(state.revision)) {
       // A commit of our own may have published it while it was being read.
-      if (revision === state.revision + 1) state.apply(revision, changes)
+      if (revision <= state.revision) continue
+      if (revision > state.revision + 1)
+        throw new StoreError(`revision ${state.revision + 1} is missing from the log`)
+      state.apply(revision, changes)
     }
   }
 
@@ -126,8 +129,16 @@ export async function startEngine({
     }
   }
 
-  const unwatch = store.watch(() => {
-    catchUp().catch((error) => onStoreError(error, 'follow'))
+  // A store that stays away is looked at many times a second, and told of once.
+  let followed = true
+  const unwatch = store.watch(async () => {
+    try {
+      await catchUp()
+      followed = true
+    } catch (error) {
+      if (followed) onStoreError(error as StoreError, 'follow')
+      followed = false
+    }
   })
 
   return {
