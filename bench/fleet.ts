@@ -76,7 +76,7 @@ export async function writeFleet(path: string, clusters: number): Promise<void> 
   for (const [type, document] of documents(clusters)) {
     changes.push({ type, id: document.id, after: { json: JSON.stringify(document), deleted: false } })
   }
-  const store = openSqliteStore({ path, create: true, write: true })
+  const store = openSqliteStore({ path, write: true })
   await store.commit(0, {
     time: new Date(0).toISOString(),
     actor: 'bench',

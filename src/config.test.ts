@@ -27,7 +27,7 @@ function problem(name: string, value: string): string {
 test('a token is all that must be set', () => {
   assert.deepEqual(parsed(), {
     mode: 'read-only',
-    store: { backend: 'sqlite', path: './data/flux-resourceset.db', create: true },
+    store: { backend: 'sqlite', path: './data/flux-resourceset.db', mode: 'rwc' },
     readToken: TOKEN,
     writeToken: TOKEN,
     seedFile: undefined,
@@ -51,7 +51,7 @@ test('every setting is taken from its variable', () => {
   })
   assert.deepEqual(config, {
     mode: 'crud',
-    store: { backend: 'sqlite', path: '/var/lib/fleet.db', create: false },
+    store: { backend: 'sqlite', path: '/var/lib/fleet.db', mode: 'rw' },
     readToken: TOKEN,
     writeToken: 'secret-write-token',
     seedFile: 'data/seed.json',
@@ -97,16 +97,26 @@ test('a SQLite URL names a file from the working folder or from the root', () =>
   assert.equal(path('sqlite://data/fleet.db?mode=rwc'), './data/fleet.db')
 })
 
-test('a SQLite URL says whether the file may be made', () => {
-  const create = (DATABASE_URL: string) => {
+test('a SQLite URL says whether the file may be made or written', () => {
+  const mode = (DATABASE_URL: string) => {
     const { store } = parsed({ DATABASE_URL })
-    return store.backend === 'sqlite' && store.create
+    return store.backend === 'sqlite' && store.mode
   }
-  assert.equal(create('sqlite://fleet.db'), true)
-  assert.equal(create('sqlite://fleet.db?mode=rwc'), true)
-  assert.equal(create('sqlite://fleet.db?mode=rw'), false)
-  assert.equal(create('sqlite://fleet.db?mode=ro'), false)
+  assert.equal(mode('sqlite://fleet.db'), 'rwc')
+  for (const given of ['rwc', 'rw', 'ro']) assert.equal(mode(`sqlite://fleet.db?mode=${given}`), given)
   assert.match(problem('DATABASE_URL', 'sqlite://fleet.db?mode=rx'), /mode/)
+})
+
+test('a service that is to write is not given a file that it may only read', () => {
+  const config = parseConfig({
+    AUTH_TOKEN: TOKEN,
+    API_MODE: 'crud',
+    DATABASE_URL: 'sqlite://fleet.db?mode=ro',
+  })
+  assert.deepEqual(config, {
+    ok: false,
+    problems: ['API_MODE crud needs to write, but DATABASE_URL says mode=ro'],
+  })
 })
 
 test('a URL that names no file of SQLite is refused', () => {

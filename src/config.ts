@@ -5,7 +5,7 @@ export interface Config {
   readonly mode: 'read-only' | 'crud'
   readonly store:
     | { readonly backend: 'memory' }
-    | { readonly backend: 'sqlite'; readonly path: string; readonly create: boolean }
+    | { readonly backend: 'sqlite'; readonly path: string; readonly mode: SqliteMode }
   readonly readToken: string
   readonly writeToken: string
   readonly seedFile: string | undefined
@@ -20,6 +20,7 @@ export type ParsedConfig =
   | { readonly ok: true; readonly config: Config }
   | { readonly ok: false; readonly problems: readonly string[] }
 
+type SqliteMode = 'rwc' | 'rw' | 'ro'
 type Environment = Readonly<Record<string, string | undefined>>
 
 const DEFAULT_DATABASE = 'sqlite://data/flux-resourceset.db?mode=rwc'
@@ -39,6 +40,9 @@ export function parseConfig(env: Environment): ParsedConfig {
     listen: parseListenAddress(env.LISTEN_ADDR || '0.0.0.0:8080', problems),
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info', problems),
     shutdownDelayMs: parseSeconds(env, 'SHUTDOWN_DELAY_SECONDS', 0, problems) * 1000,
+  }
+  if (config.mode === 'crud' && config.store.backend === 'sqlite' && config.store.mode === 'ro') {
+    problems.push('API_MODE crud needs to write, but DATABASE_URL says mode=ro')
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config }
 }
@@ -84,7 +88,7 @@ function parseStore(env: Environment, problems: string[]): Config['store'] {
   }
   if (!['rwc', 'rw', 'ro'].includes(mode))
     problems.push(`DATABASE_URL's mode must be rwc, rw or ro, not "${mode}"`)
-  return { backend, path: isAbsolute(path) ? path : `./${path}`, create: mode === 'rwc' }
+  return { backend, path: isAbsolute(path) ? path : `./${path}`, mode: mode as SqliteMode }
 }
 
 /** A URL may carry a password. */

@@ -94,7 +94,7 @@ function readTypes({ resourceFolders }: Config): RegisteredTypes {
 function openStore({ store }: Config, write: boolean): Store {
   return store.backend === 'memory'
     ? openMemoryStore()
-    : openSqliteStore({ path: store.path, create: store.create, write })
+    : openSqliteStore({ path: store.path, mode: store.mode, write })
 }
 
 /** A process of either mode fills an empty store once; after that a read-only one never writes. */
@@ -103,7 +103,7 @@ async function fillEmptyStore(
   types: RegisteredTypes,
   start: (store: Store) => Promise<Engine>,
 ): Promise<void> {
-  if (!config.seedFile || config.store.backend === 'memory') return
+  if (!config.seedFile || config.store.backend === 'memory' || config.store.mode === 'ro') return
   const reader = openStore(config, false)
   const filled = (await reader.head()) > 0
   await reader.close()

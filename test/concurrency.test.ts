@@ -11,7 +11,7 @@ const all = Array.from({ length: MANY }, (_, i) => i)
 
 const STORES: Record<string, (t: TestContext) => Store> = {
   memory: () => openMemoryStore(),
-  SQLite: (t) => openSqliteStore({ path: join(temporaryFolder(t), 'fleet.db'), create: true, write: true }),
+  SQLite: (t) => openSqliteStore({ path: join(temporaryFolder(t), 'fleet.db'), write: true }),
 }
 
 async function start(t: TestContext, open: (t: TestContext) => Store): Promise<TestService> {

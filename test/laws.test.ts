@@ -346,7 +346,7 @@ test('memory and SQLite agree, and a state loaded or rebuilt from the log equals
     fc.asyncProperty(commands, async (sequence) => {
       const path = join(folder, `${run++}.db`)
       const inMemory = await start(openMemoryStore())
-      const onDisk = await start(openSqliteStore({ path, create: true, write: true }))
+      const onDisk = await start(openSqliteStore({ path, write: true }))
       for (const next of sequence) {
         const [a, b] = await Promise.all([inMemory.write([next], AUTHOR), onDisk.write([next], AUTHOR)])
         assert.equal(a.ok ? 'done' : a.problem.message, b.ok ? 'done' : b.problem.message)
@@ -357,7 +357,7 @@ test('memory and SQLite agree, and a state loaded or rebuilt from the log equals
       assert.deepEqual(answersOf(onDisk), answers)
       const log = await onDisk.history({ limit: 1000, changeLimit: 1000 })
       await onDisk.stop()
-      const loaded = await load(openSqliteStore({ path, create: false, write: false }))
+      const loaded = await load(openSqliteStore({ path, mode: 'rw', write: false }))
       assert.deepEqual(documentsOf(loaded.state), served)
       assert.deepEqual(answersOf(loaded), answers)
       await loaded.stop()

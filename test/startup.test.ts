@@ -28,7 +28,7 @@ async function refusal(env: Record<string, string>, exitCode = 2): Promise<strin
 }
 
 async function headOf(path: string): Promise<number> {
-  const store = openSqliteStore({ path, create: false, write: false })
+  const store = openSqliteStore({ path, mode: 'rw', write: false })
   const head = await store.head()
   await store.close()
   return head
@@ -200,7 +200,7 @@ for (const mode of ['crud', 'read-only']) {
 
   test(`the database of a newer program is refused by a ${mode} service`, async (t) => {
     const { path, DATABASE_URL } = databaseIn(temporaryFolder(t))
-    const store = openSqliteStore({ path, create: true, write: true })
+    const store = openSqliteStore({ path, write: true })
     await store.close()
     const db = new DatabaseSync(path)
     db.exec('PRAGMA user_version = 1000')
@@ -214,7 +214,7 @@ for (const mode of ['crud', 'read-only']) {
 
 test('a database that is damaged inside is refused, and nothing of it is served', async (t) => {
   const { path, DATABASE_URL } = databaseIn(temporaryFolder(t))
-  const store = openSqliteStore({ path, create: true, write: true })
+  const store = openSqliteStore({ path, write: true })
   const json = JSON.stringify({ id: 'a', text: 'x'.repeat(50_000) })
   const changes = [{ type: 'namespaces', id: 'a', after: { json, deleted: false } }]
   await store.commit(0, { time: '', actor: '', message: null, request_id: '', changes })

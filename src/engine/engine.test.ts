@@ -274,7 +274,7 @@ test('an engine that starts late serves what an engine that saw everything serve
 
 test('two engines on one SQLite file that write at once lose nothing and end equal', async (t) => {
   const path = join(temporaryFolder(t), 'fleet.db')
-  const open = () => openSqliteStore({ path, create: true, write: true })
+  const open = () => openSqliteStore({ path, write: true })
   const engines = [await start(t, open()), await start(t, open())] as const
   done(await engines[0].write([cluster('shared')], author))
   const each = 150

@@ -107,7 +107,7 @@ for (const [what, contents] of [
   test(`two engines that seed one database at once from ${what} make one revision`, async (t) => {
     for (let round = 0; round < 5; round++) {
       const path = join(temporaryFolder(t), 'fleet.db')
-      const open = () => openSqliteStore({ path, create: true, write: true })
+      const open = () => openSqliteStore({ path, write: true })
       const [one, two] = [await start(t, open()), await start(t, open())]
       const results = await Promise.all([seed(one, types, contents[0]), seed(two, types, contents[1])])
       assert.deepEqual(

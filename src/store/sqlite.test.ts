@@ -31,7 +31,7 @@ function temporaryDatabase(t: TestContext) {
   })
   const path = join(folder, 'fleet.db')
   function open(options: Partial<SqliteOptions> = {}): Store {
-    const store = openSqliteStore({ path, create: true, write: true, ...options })
+    const store = openSqliteStore({ path, write: true, ...options })
     stores.push(store)
     return store
   }
@@ -98,10 +98,20 @@ describe('a SQLite file', () => {
   test('is not made when it may not be: that there is none is said', (t) => {
     const { path, open } = temporaryDatabase(t)
     assert.throws(
-      () => open({ create: false }),
+      () => open({ mode: 'rw' }),
       (error: Error) => error instanceof StoreError && /there is no such file/.test(error.message),
     )
     assert.ok(!existsSync(path))
+  })
+
+  test('is not brought up to date by one that may only read it', (t) => {
+    const { path, open } = temporaryDatabase(t)
+    writeFileSync(path, '')
+    assert.throws(
+      () => open({ mode: 'ro', write: false }),
+      (error: Error) => error instanceof StoreError && /brought up to date/.test(error.message),
+    )
+    assert.equal(readFileSync(path).length, 0)
   })
 
   test('takes no commit once it is closed', async (t) => {

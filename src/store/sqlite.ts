@@ -20,17 +20,24 @@ const WATCH_INTERVAL_MS = 50
 /** Documents to parse before other work gets its turn. */
 const SLICE = 200
 
+export type SqliteMode = 'rwc' | 'rw' | 'ro'
+
 export interface SqliteOptions extends WriterOptions {
-  /** Makes the file when there is none. */
-  readonly create: boolean
+  /** `rwc`, the default, makes the file when there is none; `ro` does not even bring an older one up to date. */
+  readonly mode?: SqliteMode
   /** Without it the file is only read, once it exists and is current. */
   readonly write: boolean
 }
 
-export function openSqliteStore({ write, create, ...options }: SqliteOptions): Store {
-  if (!create && !existsSync(options.path)) throw new StoreError(`${options.path}: there is no such file`)
-  if (!isCurrent(options.path)) migrate(options.path)
-  const db = openDatabase(options.path, { readOnly: true, timeout: 1_000 })
+export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptions): Store {
+  const { path } = options
+  if (mode !== 'rwc' && !existsSync(path)) throw new StoreError(`${path}: there is no such file`)
+  const current = isCurrent(path)
+  if (!current && mode === 'ro') {
+    throw new StoreError(`${path}: has to be brought up to date first: start a process that may write to it`)
+  }
+  if (!current) migrate(path)
+  const db = openDatabase(path, { readOnly: true, timeout: 1_000 })
   const writer = write ? startWriter(options) : undefined
   const version = db.prepare('PRAGMA data_version')
   const readHead = db.prepare('SELECT revision FROM head')
