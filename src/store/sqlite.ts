@@ -20,7 +20,7 @@ const WATCH_INTERVAL_MS = 50
 /** Documents to parse before other work gets its turn. */
 const SLICE = 200
 
-export type SqliteMode = 'rwc' | 'rw' | 'ro'
+type SqliteMode = 'rwc' | 'rw' | 'ro'
 
 export interface SqliteOptions extends WriterOptions {
   /** `rwc`, the default, makes the file when there is none; `ro` does not even bring an older one up to date. */
