@@ -98,3 +98,29 @@ test('what a batch does and undoes is no change', () => {
   assert.deepEqual(decided.value.changes, [])
   assert.equal(decided.value.after.get('clusters', 'one')?.revision, 1)
 })
+
+test('a problem elsewhere in a cluster points at the command, not into what it sent', () => {
+  const ids = Array.from({ length: 11 }, (_, i) => `n${i}`)
+  const namespaces = ids.map(
+    (id): Command => ({ op: 'create', type: 'namespaces', document: { id }, path: '' }),
+  )
+  const user = cluster('one', { namespaces: ids.map((id) => ({ id })) })
+  const again: Command = {
+    op: 'assign',
+    type: 'namespaces',
+    cluster: 'one',
+    id: 'n1',
+    reference: { labels: { a: '1' } },
+    merge: false,
+    path: '/sent',
+  }
+  const remove: Command = {
+    op: 'delete',
+    type: 'namespaces',
+    id: 'n10',
+    cascade: false,
+    purge: false,
+    path: '/gone',
+  }
+  assert.deepEqual(refusal(stateAfter([...namespaces, user]), [again, remove]).paths, ['/sent'])
+})

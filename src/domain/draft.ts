@@ -1,7 +1,7 @@
 // A view with changes laid over it: what the documents would be if they were committed.
 import { getOrSet } from './get-or-set.ts'
 import { equalJson } from './json.ts'
-import { type ClusterType, canonicalDns, type Document } from './resource-type.ts'
+import { type ClusterType, canonicalDns, type Document, dnsOf } from './resource-type.ts'
 import type { Change, Entry, PolledView, Slot, View } from './view.ts'
 
 /** A document that commands have laid hands on. */
@@ -10,6 +10,8 @@ export interface Touched {
   readonly id: string
   readonly before: Entry | undefined
   after: Slot | undefined
+  /** Whether `after` differs from `before`. */
+  changed: boolean
   origin: Origin
 }
 
@@ -23,7 +25,7 @@ export interface Origin {
 
 /** Where a place in the document stands in what was sent, as near as it can be told. */
 export function pointerTo({ path, at = '' }: Origin, place: string): string {
-  return place.startsWith(at) ? path + place.slice(at.length) : path
+  return place === at || place.startsWith(`${at}/`) ? path + place.slice(at.length) : path
 }
 
 export class Draft implements View {
@@ -85,7 +87,7 @@ export class Draft implements View {
     const type = this.#cluster.type.name
     for (const id of this.#dnsIds.get(name) ?? []) {
       const entry = id === except ? undefined : this.get(type, id)
-      if (entry && this.#dnsOf(entry.document) === name) return entry
+      if (entry && dnsOf(this.#cluster, entry.document) === name) return entry
     }
     const base = this.#base.clusterByDns(name)
     const stands = base && !base.deleted && base.id !== except && !this.#touched.get(type)?.has(base.id)
@@ -96,7 +98,7 @@ export class Draft implements View {
   put(type: string, document: Document, origin: Origin, deleted = false): void {
     this.#set(type, document.id, { document, deleted, json: JSON.stringify(document) }, origin)
     if (type !== this.#cluster.type.name) return
-    getOrSet(this.#dnsIds, this.#dnsOf(document), () => new Set()).add(document.id)
+    getOrSet(this.#dnsIds, dnsOf(this.#cluster, document), () => new Set()).add(document.id)
   }
 
   remove(type: string, id: string, origin: Origin): void {
@@ -110,34 +112,27 @@ export class Draft implements View {
 
   /** What really differs from the base. */
   changes(): Change[] {
-    return [...this.#touched.values()].flatMap((byId) => [...byId.values()].filter(differs))
+    return [...this.#touched.values()].flatMap((byId) => [...byId.values()].filter(({ changed }) => changed))
   }
 
   #set(type: string, id: string, after: Slot | undefined, origin: Origin): void {
     const byId = getOrSet(this.#touched, type, () => new Map<string, Touched>())
-    const touched = byId.get(id)
-    if (touched) {
-      touched.after = after
-      touched.origin = origin
-    } else {
-      const before = this.#base.get(type, id) ?? this.#base.tombstone(type, id)
-      byId.set(id, { type, id, before, after, origin })
-    }
+    const known = byId.get(id)
+    const before = known ? known.before : (this.#base.get(type, id) ?? this.#base.tombstone(type, id))
+    const changed = differs(before, after)
+    if (known) Object.assign(known, { after, changed, origin })
+    else byId.set(id, { type, id, before, after, changed, origin })
   }
 
   #entry(touched: Touched): Entry {
-    const { id, before } = touched
+    const { id, before, changed } = touched
     const { document, deleted, json } = touched.after as Slot
-    if (before && !differs(touched)) return before
+    if (before && !changed) return before
     return { id, document, revision: this.revision, deleted, size: json.length }
-  }
-
-  #dnsOf(document: Document): string {
-    return canonicalDns(String(document[this.#cluster.dns]))
   }
 }
 
-function differs({ before, after }: Touched): boolean {
-  if (!before || !after) return before !== after
+function differs(before: Entry | undefined, after: Slot | undefined): boolean {
+  if (!before || !after) return Boolean(before) !== Boolean(after)
   return before.deleted !== after.deleted || !equalJson(before.document, after.document)
 }

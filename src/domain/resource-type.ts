@@ -98,6 +98,11 @@ export function idsIn(value: Json | undefined): readonly string[] {
   return Array.isArray(value) ? value : []
 }
 
+/** The DNS name of a cluster, fit for comparing. */
+export function dnsOf(cluster: ClusterType, document: Document): string {
+  return canonicalDns(String(document[cluster.dns]))
+}
+
 /** DNS names compare without case and without the root's dot. */
 export function canonicalDns(name: string): string {
   const lower = name.toLowerCase()

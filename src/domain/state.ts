@@ -4,6 +4,7 @@ import {
   type ClusterType,
   canonicalDns,
   type Document,
+  dnsOf,
   type Reference,
   referencesOf,
   type Types,
@@ -95,7 +96,7 @@ export class State implements PolledView {
   #index(entry: Entry): void {
     this.#shareReferences(entry.document)
     this.#raiseCeilings(entry)
-    const dns = this.#dnsOf(entry)
+    const dns = dnsOf(this.#cluster, entry.document)
     if (!entry.deleted) this.#liveByDns.set(dns, entry)
     else this.#tombstonesByDns.set(dns, [...(this.#tombstonesByDns.get(dns) ?? []), entry])
   }
@@ -112,7 +113,7 @@ export class State implements PolledView {
 
   #unindex(entry: Entry | undefined): void {
     if (!entry) return
-    const dns = this.#dnsOf(entry)
+    const dns = dnsOf(this.#cluster, entry.document)
     if (!entry.deleted) {
       if (this.#liveByDns.get(dns) === entry) this.#liveByDns.delete(dns)
       return
@@ -120,10 +121,6 @@ export class State implements PolledView {
     const others = (this.#tombstonesByDns.get(dns) ?? []).filter((other) => other !== entry)
     if (others.length > 0) this.#tombstonesByDns.set(dns, others)
     else this.#tombstonesByDns.delete(dns)
-  }
-
-  #dnsOf(entry: Entry): string {
-    return canonicalDns(String(entry.document[this.#cluster.dns]))
   }
 
   /** Most references are alike in most clusters: all clusters then hold the same object. */
