@@ -44,9 +44,8 @@ async function main(): Promise<void> {
         log.error({ err: error, doing }, 'the store failed')
       },
     })
-  await fillEmptyStore(config, types, start)
   const engine = await start(openStore(config, config.mode === 'crud'))
-  if (config.store.backend === 'memory') await seedFrom(config, types, engine)
+  if (engine.state.revision === 0) await fillEmptyStore(config, types, engine, start)
   metrics = createMetrics(types, version, () => engine.state)
   warnOfUnknownTypes(engine, types, log)
   const tokens = createTokens(config.readToken, config.writeToken)
@@ -101,23 +100,22 @@ function openStore({ store }: Config, write: boolean): Store {
 async function fillEmptyStore(
   config: Config,
   types: RegisteredTypes,
+  engine: Engine,
   start: (store: Store) => Promise<Engine>,
 ): Promise<void> {
-  if (!config.seedFile || config.store.backend === 'memory' || config.store.mode === 'ro') return
-  const reader = openStore(config, false)
-  const filled = (await reader.head()) > 0
-  await reader.close()
-  if (filled) return
-  const engine = await start(openStore(config, true))
+  const { mode, store, seedFile } = config
+  if (!seedFile || (store.backend === 'sqlite' && store.mode === 'ro')) return
+  if (mode === 'crud' || store.backend === 'memory') return seedFrom(seedFile, types, engine)
+  const writer = await start(openStore(config, true))
   try {
-    await seedFrom(config, types, engine)
+    await seedFrom(seedFile, types, writer)
   } finally {
-    await engine.stop()
+    await writer.stop()
   }
+  await engine.catchUp()
 }
 
-async function seedFrom({ seedFile }: Config, types: RegisteredTypes, engine: Engine): Promise<void> {
-  if (!seedFile) return
+async function seedFrom(seedFile: string, types: RegisteredTypes, engine: Engine): Promise<void> {
   let content: unknown
   try {
     content = JSON.parse(readFileSync(seedFile, 'utf8'))

@@ -1,13 +1,14 @@
 // What clusters ask for, every few minutes, for ever: answered from memory, straight on node:http.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as breathe } from 'node:timers/promises'
-import { notFound, type Problem, type Result, succeed } from '../domain/problem.ts'
+import { fail, notFound, type Problem, type Result, succeed } from '../domain/problem.ts'
 import {
   type RenderedAnswer,
   renderClusterLine,
   renderClusterList,
   renderInputs,
 } from '../domain/render-inputs.ts'
+import type { DeliveredType, Types } from '../domain/resource-type.ts'
 import type { RegisteredType } from '../registry/build-types.ts'
 import { leavesConnectionsIdle, sendAnswer } from './answer.ts'
 import { UNAUTHORIZED } from './auth.ts'
@@ -34,7 +35,7 @@ export function createPollHandler(service: Service): PollHandler {
     metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
   }
 
-  function fail(poll: Poll, error: unknown): void {
+  function giveUp(poll: Poll, error: unknown): void {
     const id = requestId(poll.request)
     log.error({ err: error, request_id: id, path: poll.request.url }, 'poll failed')
     poll.response.setHeader('X-Request-Id', id)
@@ -54,9 +55,9 @@ export function createPollHandler(service: Service): PollHandler {
       else
         answerList(service, query)
           .then((answer) => finish(poll, answer))
-          .catch((error) => fail(poll, error))
+          .catch((error) => giveUp(poll, error))
     } catch (error) {
-      fail(poll, error)
+      giveUp(poll, error)
     }
     return true
   }
@@ -109,19 +110,21 @@ function parseTarget(url: string): Target | undefined {
   }
 }
 
-function answerPoll({ engine, types }: Service, dns: string, endpoint: string): Result<RenderedAnswer> {
-  const type = types.byEndpoint(endpoint)
-  if (!type) {
-    const known = types.delivered.map(({ delivery }) => delivery.endpoint).join(', ')
-    return {
-      ok: false,
-      problem: { code: 'not_found', message: `no endpoint "${endpoint}": known are ${known}` },
-    }
-  }
+function answerPoll(service: Service, dns: string, endpoint: string): Result<RenderedAnswer> {
+  const { engine, types } = service
+  const type = findEndpoint(types, endpoint)
+  if (!type.ok) return type
   // Flux keeps what it has on a 404; an empty list would make it delete everything.
   const cluster = engine.state.clusterByDns(dns)
   if (!cluster) return notFound('cluster with the DNS name', dns)
-  return succeed(renderInputs(engine.state, types, type, cluster))
+  return succeed(renderInputs(engine.state, types, type.value, cluster))
+}
+
+export function findEndpoint(types: Types, endpoint: string): Result<DeliveredType> {
+  const type = types.byEndpoint(endpoint)
+  if (type) return succeed(type)
+  const known = types.delivered.map(({ delivery }) => delivery.endpoint).join(', ')
+  return fail({ code: 'not_found', message: `no endpoint "${endpoint}": known are ${known}` })
 }
 
 /** Long lists are made in slices, so that other polls get their turn. */

@@ -18,12 +18,13 @@ export function openDatabase(path: string, options: { readOnly: boolean; timeout
   }
 }
 
-const MIGRATIONS = new URL('./migrations/', import.meta.url)
+const FOLDER = new URL('./migrations/', import.meta.url)
 
-function migrations(): string[] {
-  const names = readdirSync(MIGRATIONS).filter((name) => /^sqlite-\d+\.sql$/.test(name))
-  return names.sort().map((name) => readFileSync(new URL(name, MIGRATIONS), 'utf8'))
-}
+/** In order; the schema's version is how many of them a file has had. */
+const MIGRATIONS = readdirSync(FOLDER)
+  .filter((name) => /^sqlite-\d+\.sql$/.test(name))
+  .sort()
+  .map((name) => readFileSync(new URL(name, FOLDER), 'utf8'))
 
 /** Whether the file holds the current schema; throws when it is not ours, damaged, or newer than this program. */
 export function isCurrent(path: string): boolean {
@@ -32,7 +33,7 @@ export function isCurrent(path: string): boolean {
   if (!stats?.size) return false
   const db = openDatabase(path, { readOnly: true, timeout: 5_000 })
   try {
-    return checkVersion(path, db) === migrations().length
+    return checkVersion(path, db) === MIGRATIONS.length
   } catch (error) {
     if (error instanceof StoreError) throw error
     throw new StoreError(`${path}: ${sqliteProblem(error)}`, { cause: error })
@@ -49,9 +50,8 @@ export function migrate(path: string): void {
     try {
       db.exec('PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
       db.exec('BEGIN IMMEDIATE')
-      const all = migrations()
-      for (const sql of all.slice(checkVersion(path, db))) db.exec(sql)
-      db.exec(`PRAGMA user_version = ${all.length}; COMMIT`)
+      for (const sql of MIGRATIONS.slice(checkVersion(path, db))) db.exec(sql)
+      db.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`)
     } finally {
       db.close()
     }
@@ -63,7 +63,7 @@ export function migrate(path: string): void {
 
 function checkVersion(path: string, db: DatabaseSync): number {
   const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
-  const known = migrations().length
+  const known = MIGRATIONS.length
   if (version > known) {
     const message = `its schema is version ${version}, newer than the ${known} that this program knows: upgrade the program`
     throw new StoreError(`${path}: ${message}`)

@@ -9,6 +9,7 @@ import type { RegisteredType } from '../../registry/build-types.ts'
 import { matchesEtag, sendAnswer } from '../answer.ts'
 import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf } from '../body.ts'
 import { listParameters, parseListQuery, sendPageHeaders } from '../list-query.ts'
+import { findEndpoint } from '../poll-handler.ts'
 import { sendProblem } from '../problem-response.ts'
 import type { RawQuery } from '../query.ts'
 import type { Service } from '../service.ts'
@@ -124,11 +125,16 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
     READ,
     (request, reply) => {
       const { id, endpoint } = request.params
-      const type = types.byEndpoint(endpoint)
+      const type = findEndpoint(types, endpoint)
       const cluster = engine.state.get(name, id)
       if (!cluster) return sendProblem(reply, notFound(singular, id).problem)
-      if (!type) return sendProblem(reply, notFound('endpoint', endpoint).problem)
-      sendAnswer(service, request.raw, reply.hijack().raw, renderInputs(engine.state, types, type, cluster))
+      if (!type.ok) return sendProblem(reply, type.problem)
+      sendAnswer(
+        service,
+        request.raw,
+        reply.hijack().raw,
+        renderInputs(engine.state, types, type.value, cluster),
+      )
       return reply
     },
   )

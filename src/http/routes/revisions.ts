@@ -1,7 +1,7 @@
 // The log of changes: who changed what, when and why.
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { equalJson } from '../../domain/json.ts'
-import { type Detail, invalid, notFound } from '../../domain/problem.ts'
+import { type Detail, invalid, notFound, type Problem } from '../../domain/problem.ts'
 import type { HistoryQuery, RecordedChange, RecordedRevision } from '../../engine/engine.ts'
 import { sendProblem } from '../problem-response.ts'
 import { parseWhole, type RawQuery } from '../query.ts'
@@ -18,9 +18,16 @@ const MAX_CHANGES = 1000
 export function revisionRoutes(app: FastifyInstance, service: Service): void {
   const { engine, types } = service
 
-  async function sendHistory(reply: FastifyReply, query: HistoryQuery): Promise<FastifyReply> {
+  /** Sends what the log has; when it has nothing, the problem that this is, if it is one. */
+  async function sendHistory(
+    reply: FastifyReply,
+    query: HistoryQuery,
+    none?: Problem,
+  ): Promise<FastifyReply> {
     const history = await engine.history(query)
-    return history.ok ? reply.send(history.value.map(present)) : sendProblem(reply, history.problem)
+    if (!history.ok) return sendProblem(reply, history.problem)
+    if (history.value.length === 0 && none) return sendProblem(reply, none)
+    return reply.send(history.value.map(present))
   }
 
   function present({ changes, ...revision }: RecordedRevision) {
@@ -62,11 +69,8 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
         const paging = parsePaging(request.query)
         if (paging.details.length > 0) return sendProblem(reply, invalid(paging.details).problem)
         const query = { ...paging.query, document: { type: type.name, id }, changeLimit: 1 }
-        const history = await engine.history(query)
-        if (!history.ok) return sendProblem(reply, history.problem)
-        const never = history.value.length === 0 && query.before === undefined
-        if (never) return sendProblem(reply, notFound(type.singular, id).problem)
-        return reply.send(history.value.map(present))
+        const none = query.before === undefined ? notFound(type.singular, id).problem : undefined
+        return sendHistory(reply, query, none)
       },
     )
   }
