@@ -18,6 +18,9 @@ export function openDatabase(path: string, options: { readOnly: boolean; timeout
   }
 }
 
+/** How long a writer waits for another one. */
+export const LOCK_TIMEOUT_MS = 10_000
+
 const FOLDER = new URL('./migrations/', import.meta.url)
 
 /** In order; the schema's version is how many of them a file has had. */
@@ -46,10 +49,11 @@ export function isCurrent(path: string): boolean {
 export function migrate(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true })
-    const db = openDatabase(path, { readOnly: false, timeout: 10_000 })
+    const db = openDatabase(path, { readOnly: false, timeout: LOCK_TIMEOUT_MS })
     try {
-      db.exec('PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-      db.exec('BEGIN IMMEDIATE')
+      db.exec('PRAGMA page_size = 8192')
+      useWriteAheadLog(db)
+      db.exec('PRAGMA synchronous = FULL; BEGIN IMMEDIATE')
       for (const sql of MIGRATIONS.slice(checkVersion(path, db))) db.exec(sql)
       db.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`)
     } finally {
@@ -58,6 +62,19 @@ export function migrate(path: string): void {
   } catch (error) {
     if (error instanceof StoreError) throw error
     throw new StoreError(`${path}: ${sqliteProblem(error)}`, { cause: error })
+  }
+}
+
+/** SQLite refuses this one statement at once, whatever its timeout, while another process is at the same. */
+function useWriteAheadLog(db: DatabaseSync): void {
+  const pause = new Int32Array(new SharedArrayBuffer(4))
+  for (const deadline = Date.now() + LOCK_TIMEOUT_MS; ; Atomics.wait(pause, 0, 0, 5)) {
+    try {
+      db.exec('PRAGMA journal_mode = WAL')
+      return
+    } catch (error) {
+      if (!isBusy(error) || Date.now() > deadline) throw error
+    }
   }
 }
 
@@ -72,6 +89,8 @@ function checkVersion(path: string, db: DatabaseSync): number {
   if (version === 0 && tables > 0) throw new StoreError(`${path}: is a SQLite file of another program`)
   return version
 }
+
+const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === 5
 
 const PROBLEMS: Record<number, string> = {
   5: 'the database is locked by another process',

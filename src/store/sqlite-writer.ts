@@ -1,6 +1,6 @@
 // The thread that writes to a SQLite file, so that waiting for the disk never holds up a poll.
 import { parentPort, workerData } from 'node:worker_threads'
-import { openDatabase, sqliteProblem, type WriterOptions } from './sqlite-database.ts'
+import { LOCK_TIMEOUT_MS, openDatabase, sqliteProblem, type WriterOptions } from './sqlite-database.ts'
 import type { CommitResult, NewRevision } from './store.ts'
 
 export interface CommitRequest {
@@ -10,7 +10,7 @@ export interface CommitRequest {
 export type CommitReply = { readonly result: CommitResult } | { readonly error: string }
 
 const { path, maxPages } = workerData as WriterOptions
-const db = openDatabase(path, { readOnly: false, timeout: 10_000 })
+const db = openDatabase(path, { readOnly: false, timeout: LOCK_TIMEOUT_MS })
 db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864')
 if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import {
   copyFileSync,
   existsSync,
@@ -14,6 +15,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { openSqliteStore, type SqliteOptions } from './sqlite.ts'
 import { type Store, StoreError } from './store.ts'
 import { loadAll, put, remove, revisionOf, storeContract } from './store-contract.ts'
@@ -37,6 +39,34 @@ function temporaryDatabase(t: TestContext) {
   }
   return { folder, path, open }
 }
+
+/** Runs in a thread: waits for the gate, opens the store as a starting process would, and closes it. */
+const OPEN_AT_THE_GATE = `
+  const { workerData: { module, path, gate } } = require('node:worker_threads')
+  import(module).then(async ({ openSqliteStore }) => {
+    Atomics.add(gate, 1, 1)
+    Atomics.notify(gate, 1)
+    Atomics.wait(gate, 0, 0)
+    const store = openSqliteStore({ path, write: false })
+    await store.head()
+    await store.close()
+  })`
+
+test('any number that start at the same instant on a file that is not there make it once', async (t) => {
+  for (let round = 0; round < 12; round++) {
+    const { path } = temporaryDatabase(t)
+    const gate = new Int32Array(new SharedArrayBuffer(8))
+    const workerData = { module: import.meta.resolve('./sqlite.ts'), path, gate }
+    const exits = Array.from({ length: 4 }, () => {
+      const worker = new Worker(OPEN_AT_THE_GATE, { eval: true, workerData })
+      return once(worker, 'exit')
+    })
+    for (let waiting = 0; waiting < 4; waiting = Atomics.load(gate, 1)) await sleep(1)
+    Atomics.store(gate, 0, 1)
+    Atomics.notify(gate, 0)
+    for (const [code] of await Promise.all(exits)) assert.equal(code, 0)
+  }
+})
 
 storeContract('SQLite', (t) => temporaryDatabase(t).open())
 
