@@ -56,6 +56,10 @@ export function inHeader(name: string, description: string): Node {
 
 export const LIMIT = inQuery('limit', 'How many to answer at most.', { type: 'integer', minimum: 0 })
 export const OFFSET = inQuery('offset', 'How many to skip.', { type: 'integer', minimum: 0 })
-export const BEFORE = inQuery('before', 'Only revisions before this one.', { type: 'integer', minimum: 0 })
+/** The page of a list of revisions. */
+export const REVISION_PAGE = [
+  inQuery('limit', 'How many to answer at most.', { type: 'integer', maximum: 100 }),
+  inQuery('before', 'Only revisions before this one.', { type: 'integer', minimum: 0 }),
+]
 export const MESSAGE = inHeader('X-Change-Message', 'Why the change is made; kept with its revision.')
 export const IF_MATCH = inHeader('If-Match', 'Only when the document still has this ETag.')

@@ -1,7 +1,6 @@
 // The paths of the API, in OpenAPI's words.
 import type { RegisteredType, RegisteredTypes } from './build-types.ts'
 import {
-  BEFORE,
   IF_MATCH,
   inHeader,
   inPath,
@@ -14,6 +13,7 @@ import {
   type Operation,
   ok,
   operation,
+  REVISION_PAGE,
   ref,
   schemaName,
 } from './openapi-operation.ts'
@@ -152,11 +152,7 @@ export function documentPaths(type: RegisteredType): Node {
         tag: name,
         id: `history_${name}`,
         summary: `The revisions that changed a ${singular}, newest first.`,
-        parameters: [
-          id,
-          inQuery('limit', 'How many to answer at most.', { type: 'integer', maximum: 100 }),
-          BEFORE,
-        ],
+        parameters: [id, ...REVISION_PAGE],
         answers: {
           200: ok('Revisions, each with its change of this document.', {
             type: 'array',
@@ -265,10 +261,7 @@ export function revisionPaths(): Node {
         tag: 'revisions',
         id: 'list_revisions',
         summary: 'Revisions, newest first.',
-        parameters: [
-          inQuery('limit', 'How many to answer at most.', { type: 'integer', maximum: 100 }),
-          BEFORE,
-        ],
+        parameters: REVISION_PAGE,
         answers: {
           200: ok('Revisions with their first changes.', { type: 'array', items: ref('revision') }),
         },

@@ -11,11 +11,7 @@ export interface WriterOptions {
 }
 
 export function openDatabase(path: string, options: { readOnly: boolean; timeout: number }): DatabaseSync {
-  try {
-    return new DatabaseSync(path, options)
-  } catch (error) {
-    throw new StoreError(`${path}: ${sqliteProblem(error)}`, { cause: error })
-  }
+  return explained(path, () => new DatabaseSync(path, options))
 }
 
 /** How long a writer waits for another one. */
@@ -36,10 +32,7 @@ export function isCurrent(path: string): boolean {
   if (!stats?.size) return false
   const db = openDatabase(path, { readOnly: true, timeout: 5_000 })
   try {
-    return checkVersion(path, db) === MIGRATIONS.length
-  } catch (error) {
-    if (error instanceof StoreError) throw error
-    throw new StoreError(`${path}: ${sqliteProblem(error)}`, { cause: error })
+    return explained(path, () => checkVersion(path, db) === MIGRATIONS.length)
   } finally {
     db.close()
   }
@@ -47,7 +40,7 @@ export function isCurrent(path: string): boolean {
 
 /** Creates the file and its folder where needed, and applies what is missing, once, whoever else is starting. */
 export function migrate(path: string): void {
-  try {
+  explained(path, () => {
     mkdirSync(dirname(path), { recursive: true })
     const db = openDatabase(path, { readOnly: false, timeout: LOCK_TIMEOUT_MS })
     try {
@@ -59,10 +52,7 @@ export function migrate(path: string): void {
     } finally {
       db.close()
     }
-  } catch (error) {
-    if (error instanceof StoreError) throw error
-    throw new StoreError(`${path}: ${sqliteProblem(error)}`, { cause: error })
-  }
+  })
 }
 
 /** SQLite refuses this one statement at once, whatever its timeout, while another process is at the same. */
@@ -73,7 +63,7 @@ function useWriteAheadLog(db: DatabaseSync): void {
       db.exec('PRAGMA journal_mode = WAL')
       return
     } catch (error) {
-      if (!isBusy(error) || Date.now() > deadline) throw error
+      if (resultCode(error) !== BUSY || Date.now() > deadline) throw error
     }
   }
 }
@@ -90,10 +80,19 @@ function checkVersion(path: string, db: DatabaseSync): number {
   return version
 }
 
-const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === 5
+/** What goes wrong in here goes wrong with this file. */
+function explained<T>(path: string, run: () => T): T {
+  try {
+    return run()
+  } catch (error) {
+    if (error instanceof StoreError) throw error
+    throw new StoreError(`${path}: ${sqliteProblem(error)}`, { cause: error })
+  }
+}
 
+const BUSY = 5
 const PROBLEMS: Record<number, string> = {
-  5: 'the database is locked by another process',
+  [BUSY]: 'the database is locked by another process',
   8: 'the database is read-only here: give this process write permission, or start one that has it first',
   10: 'the disk failed (input/output error)',
   11: 'the database is damaged: restore it from a backup',
@@ -102,8 +101,12 @@ const PROBLEMS: Record<number, string> = {
   26: 'the file is not a SQLite database, or is damaged',
 }
 
-/** SQLite's primary result code in words. */
+/** SQLite's primary result code. */
+function resultCode(error: unknown): number {
+  return ((error as { errcode?: number }).errcode ?? 0) & 0xff
+}
+
+/** The same in words. */
 export function sqliteProblem(error: unknown): string {
-  const { errcode, message } = error as { errcode?: number; message: string }
-  return (errcode !== undefined && PROBLEMS[errcode & 0xff]) || message
+  return PROBLEMS[resultCode(error)] ?? (error as Error).message
 }
