@@ -82,6 +82,8 @@ export async function writeFleet(path: string, clusters: number): Promise<void> 
     actor: 'bench',
     message: null,
     request_id: 'bench',
+    client_address: null,
+    operation: 'make a fleet',
     changes,
   })
   await store.close()

@@ -34,6 +34,7 @@ test('a token is all that must be set', () => {
     resourceFolders: [],
     listen: { host: '0.0.0.0', port: 8080 },
     logLevel: 'info',
+    brakePercent: 10,
     shutdownDelayMs: 0,
   })
 })
@@ -47,6 +48,7 @@ test('every setting is taken from its variable', () => {
     RESOURCES_DIR: '/extra:/more',
     LISTEN_ADDR: '127.0.0.1:9090',
     LOG_LEVEL: 'debug',
+    BRAKE_PERCENT: '2.5',
     SHUTDOWN_DELAY_SECONDS: '7',
   })
   assert.deepEqual(config, {
@@ -58,6 +60,7 @@ test('every setting is taken from its variable', () => {
     resourceFolders: ['/extra', '/more'],
     listen: { host: '127.0.0.1', port: 9090 },
     logLevel: 'debug',
+    brakePercent: 2.5,
     shutdownDelayMs: 7000,
   })
 })

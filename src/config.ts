@@ -12,6 +12,8 @@ export interface Config {
   readonly resourceFolders: readonly string[]
   readonly listen: { readonly host: string; readonly port: number }
   readonly logLevel: string
+  /** The share of clusters that may lose inputs in one write without confirmation. */
+  readonly brakePercent: number
   /** How long to stay up, not ready, before connections are closed on a stop. */
   readonly shutdownDelayMs: number
 }
@@ -39,6 +41,7 @@ export function parseConfig(env: Environment): ParsedConfig {
     resourceFolders: (env.RESOURCES_DIR ?? '').split(':').filter((folder) => folder !== ''),
     listen: parseListenAddress(env.LISTEN_ADDR || '0.0.0.0:8080', problems),
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info', problems),
+    brakePercent: parsePercent(env, 'BRAKE_PERCENT', 10, problems),
     shutdownDelayMs: parseSeconds(env, 'SHUTDOWN_DELAY_SECONDS', 0, problems) * 1000,
   }
   if (config.mode === 'crud' && config.store.backend === 'sqlite' && config.store.mode === 'ro') {
@@ -110,4 +113,24 @@ function parseSeconds(env: Environment, name: string, fallback: number, problems
   if (/^\d{1,4}$/.test(text)) return Number(text)
   problems.push(`${name} must be a whole number of seconds, not "${text}"`)
   return fallback
+}
+
+function parsePercent(env: Environment, name: string, fallback: number, problems: string[]): number {
+  const text = env[name]
+  if (!text) return fallback
+  const percent = /^\d{1,3}(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN
+  if (percent <= 100) return percent
+  problems.push(`${name} must be a number from 0 to 100, not "${text}"`)
+  return fallback
+}
+
+/** What a command on the store itself needs of the environment. */
+export function parseStoreConfig(
+  env: Environment,
+):
+  | { readonly ok: true; readonly store: Config['store'] }
+  | { readonly ok: false; readonly problems: readonly string[] } {
+  const problems: string[] = []
+  const store = parseStore(env, problems)
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, store }
 }

@@ -15,6 +15,7 @@ import { loadTypes } from './registry/load-types.ts'
 import { openMemoryStore } from './store/memory.ts'
 import { openSqliteStore } from './store/sqlite.ts'
 import { type Store, StoreError } from './store/store.ts'
+import { HELP, runStoreCommand, UsageProblem } from './store-commands.ts'
 
 const BUILT_IN_RESOURCES = fileURLToPath(new URL('../resources', import.meta.url))
 const STOP_TIMEOUT_MS = 25_000
@@ -30,7 +31,7 @@ class StartProblems extends Error {
 
 async function main(): Promise<void> {
   const config = readConfig()
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  const version = readVersion()
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
   const types = readTypes(config)
   let metrics: Metrics | undefined
@@ -39,6 +40,7 @@ async function main(): Promise<void> {
       store,
       types,
       now: () => new Date(),
+      brakePercent: config.brakePercent,
       onStoreError(error, doing) {
         metrics?.countStoreError(doing)
         log.error({ err: error, doing }, 'the store failed')
@@ -76,6 +78,10 @@ async function main(): Promise<void> {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+}
+
+function readVersion(): string {
+  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
 }
 
 function readConfig(): Config {
@@ -138,12 +144,22 @@ function warnOfUnknownTypes({ state }: Engine, types: RegisteredTypes, log: Logg
   }
 }
 
-main().catch((error: unknown) => {
+/** Without a command the service starts. */
+async function run([command, ...args]: readonly string[]): Promise<void> {
+  if (command === undefined) return main()
+  if (command === '--help' || command === '-h' || command === 'help') return console.log(HELP)
+  if (command === '--version') return console.log(readVersion())
+  const code = await runStoreCommand(command, args, process.env, (line) => console.log(line))
+  if (code === undefined) throw new UsageProblem(`there is no command "${command}": see --help`)
+  process.exitCode = code
+}
+
+run(process.argv.slice(2)).catch((error: unknown) => {
   const problems =
     error instanceof StartProblems
       ? error.problems
-      : error instanceof StoreError
-        ? [error.message]
+      : error instanceof StoreError || error instanceof UsageProblem
+        ? error.message.split('\n')
         : undefined
   if (problems) for (const problem of problems) console.error(`flux-resourceset: ${problem}`)
   else console.error('flux-resourceset: cannot start:', isListenError(error) ? error.message : error)

@@ -435,7 +435,7 @@ test('cascade removes a definition with every reference to it in one revision', 
   const service = await startService({
     fleet: { namespaces: [{ id: 'team-a' }, { id: 'team-b' }], clusters },
   })
-  const deleted = await service.call('DELETE', '/namespaces/team-a?cascade=true')
+  const deleted = await service.call('DELETE', '/namespaces/team-a?cascade=true&confirm=removals')
   assert.equal(deleted.status, 200)
   assert.equal(deleted.body.id, 'team-a')
   assert.equal(revisionOf(service), 2)

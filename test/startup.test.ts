@@ -217,7 +217,15 @@ test('a database that is damaged inside is refused, and nothing of it is served'
   const store = openSqliteStore({ path, write: true })
   const json = JSON.stringify({ id: 'a', text: 'x'.repeat(50_000) })
   const changes = [{ type: 'namespaces', id: 'a', after: { json, deleted: false } }]
-  await store.commit(0, { time: '', actor: '', message: null, request_id: '', changes })
+  await store.commit(0, {
+    time: '',
+    actor: '',
+    message: null,
+    request_id: '',
+    client_address: null,
+    operation: '',
+    changes,
+  })
   await store.close()
   const db = new DatabaseSync(path)
   db.exec(`UPDATE documents SET document = substr(document, 1, 1000)`)

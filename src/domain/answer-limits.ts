@@ -5,7 +5,8 @@ import { invalid, type Result, succeed } from './problem.ts'
 import { renderInputs } from './render-inputs.ts'
 import { type DeliveredType, findReference, referencesOf, type Types } from './resource-type.ts'
 import { identityLength } from './state.ts'
-import type { Entry, PolledView, View } from './view.ts'
+import type { Steps } from './steps.ts'
+import type { Entry, View } from './view.ts'
 
 /** Flux refuses a body that is larger. */
 const MAX_ANSWER_BYTES = 900 * 1024
@@ -18,12 +19,13 @@ const MAX_BYTES_PER_CHAR = 3
 const MAX_CHARS_PER_ESCAPED_CHAR = 6
 
 /** Refuses changes after which some cluster's answer would be too large. */
-export function checkLimits(types: Types, before: PolledView, draft: Draft): Result<void> {
+export function* checkLimits(types: Types, before: View, draft: Draft): Steps<Result<void>> {
   const clusters = types.cluster.type.name
   const touched = draft.touched()
   for (const type of types.delivered) {
     const largest = largestDefinition(draft, type)
     for (const { type: name, id, origin } of touched) {
+      yield
       const cluster = name === clusters ? draft.get(clusters, id) : undefined
       const problem = cluster && limitProblem(types, draft, type, cluster, largest)
       if (problem)
@@ -33,6 +35,7 @@ export function checkLimits(types: Types, before: PolledView, draft: Draft): Res
     const { size, identity, references } = before.ceilings
     if (changed.length === 0 || !mayExceed(references.get(type.name) ?? 0, largest, identity, size)) continue
     for (const cluster of draft.all(clusters)) {
+      yield
       const cause = changed.find(({ id }) => findReference(cluster.document, type.delivery, id))
       const problem = cause && limitProblem(types, draft, type, cluster, largest)
       if (problem) return invalid([{ path: cause.origin.path, message: problem }])

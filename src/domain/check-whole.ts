@@ -11,16 +11,18 @@ import {
   referencesOf,
   type Types,
 } from './resource-type.ts'
+import type { Steps } from './steps.ts'
 
 const MAX_WARNINGS = 20
 const MAX_NAMED_USERS = 20
 
 /** Checks everything that the draft touched as it would stand in the end; answers the warnings. */
-export function checkWhole(types: Types, draft: Draft): Result<string[]> {
+export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>> {
   const details: Detail[] = []
   const warnings: string[] = []
   const removed = new Map<string, Set<string>>()
   for (const { type: name, id, after, origin } of draft.touched()) {
+    yield
     const type = types.get(name)
     if (!type) continue
     if (!after || after.deleted) {
@@ -39,7 +41,7 @@ export function checkWhole(types: Types, draft: Draft): Result<string[]> {
   }
   if (details.length > 0) return invalid(details)
   for (const [name, ids] of removed) {
-    const inUse = checkUnused(types, draft, types.get(name) as ResourceType, ids)
+    const inUse = yield* checkUnused(types, draft, types.get(name) as ResourceType, ids)
     if (!inUse.ok) return inUse
   }
   return succeed(shorten(warnings))
@@ -119,7 +121,12 @@ function findCycle(
 }
 
 /** Refuses to leave anything pointing at what is gone, and names who points. */
-function checkUnused(types: Types, draft: Draft, type: ResourceType, ids: ReadonlySet<string>): Result<void> {
+function* checkUnused(
+  types: Types,
+  draft: Draft,
+  type: ResourceType,
+  ids: ReadonlySet<string>,
+): Steps<Result<void>> {
   const users: Detail[] = []
   let count = 0
   const use = (path: string, message: string): void => {
@@ -129,6 +136,7 @@ function checkUnused(types: Types, draft: Draft, type: ResourceType, ids: Readon
   if (delivery) {
     const clusters = types.cluster.type
     for (const { id: cluster, document } of draft.all(clusters.name)) {
+      yield
       const used = referencesOf(document, delivery).find(({ id }) => ids.has(id))
       if (used) use(`/${clusters.name}/${cluster}`, `is assigned "${used.id}"`)
     }
@@ -136,6 +144,7 @@ function checkUnused(types: Types, draft: Draft, type: ResourceType, ids: Readon
   for (const user of types.all) {
     for (const { field } of user.references.filter((reference) => reference.type === type.name)) {
       for (const { id: definition, document } of draft.all(user.name)) {
+        yield
         const used = idsIn(document[field]).find((id) => ids.has(id))
         if (used) use(`/${user.name}/${definition}`, `names "${used}" in ${field}`)
       }

@@ -1,5 +1,7 @@
 // What can be asked for. A write is a list of commands; `decide` turns it into changes.
-import type { Json, JsonObject } from './json.ts'
+import { isObject, type Json, type JsonObject, own } from './json.ts'
+import type { Document } from './resource-type.ts'
+import type { Selector } from './selector.ts'
 
 /** The state a caller expects the document to be in: If-Match and If-None-Match of HTTP. */
 export type Expectation =
@@ -10,6 +12,8 @@ export type Expectation =
 interface Base {
   /** JSON pointer to the command's payload in what was sent; the payload's problems are reported below it. */
   readonly path: string
+  /** JSON pointer to the command itself, where what was sent holds several. */
+  readonly operation?: string
   readonly expect?: Expectation
 }
 
@@ -73,7 +77,55 @@ export interface PatchValues extends Base {
   readonly merge: boolean
 }
 
-export type Command = Create | Replace | Patch | Delete | Restore | Assign | Unassign | PatchValues
+/** One command for each of several clusters. */
+export interface ForClusters extends Base {
+  readonly op: 'for_clusters'
+  readonly targets: Targets
+  each(cluster: string): ClusterCommand
+}
+export type Targets =
+  | { readonly ids: readonly string[] }
+  | {
+      readonly selector: Selector
+      /** Only those that are assigned this document; the others are left alone, with a warning. */
+      readonly having?: { readonly type: string; readonly id: string }
+      /** Matching nothing is not a mistake. */
+      readonly allowEmpty: boolean
+    }
+type ClusterCommand = Patch | Delete | Restore | Assign | Unassign | PatchValues
+
+/** A document as it stood at some time: live, a tombstone, or not there at all. */
+export type Standing = { readonly document: Document; readonly deleted: boolean } | undefined
+
+/** Makes a document what it was once. */
+export interface Reset extends Base {
+  readonly op: 'reset'
+  readonly type: string
+  readonly id: string
+  readonly to: Standing
+}
+/** Takes back what a revision made of a document, and nothing that others have made of it since. */
+export interface Undo extends Base {
+  readonly op: 'undo'
+  readonly type: string
+  readonly id: string
+  readonly revision: number
+  readonly before: Standing
+  readonly after: Standing
+}
+
+export type Command =
+  | Create
+  | Replace
+  | Patch
+  | Delete
+  | Restore
+  | Assign
+  | Unassign
+  | PatchValues
+  | ForClusters
+  | Reset
+  | Undo
 
 /** The document that a command is about. */
 export interface Outcome {
@@ -82,4 +134,44 @@ export interface Outcome {
   readonly created: boolean
   /** What a deleting command took away. */
   readonly removed?: JsonObject
+  /** What the caller should know of it. */
+  readonly warning?: string
+}
+
+const MAX_SUMMARISED = 5
+
+/** What was asked for, in a line for the audit. */
+export function summarise(commands: readonly Command[]): string {
+  const lines = commands.slice(0, MAX_SUMMARISED).map(summariseOne)
+  const more = commands.length - lines.length
+  return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('; ')
+}
+
+function summariseOne(command: Command): string {
+  switch (command.op) {
+    case 'create': {
+      const id = isObject(command.document) ? own(command.document, 'id') : undefined
+      return `create ${command.type}/${id}`
+    }
+    case 'assign':
+      return `assign ${command.type}/${command.id} to ${command.cluster}`
+    case 'unassign':
+      return `unassign ${command.type}/${command.id} from ${command.cluster}`
+    case 'patch_values':
+      return `patch values of ${command.component} on ${command.cluster}`
+    case 'for_clusters':
+      return summariseOne(command.each(describeTargets(command.targets)))
+    case 'delete': {
+      const how = command.purge ? ' and its tombstone' : command.cascade ? ' and all references to it' : ''
+      return `delete ${command.type}/${command.id}${how}`
+    }
+    default:
+      return `${command.op} ${command.type}/${command.id}`
+  }
+}
+
+function describeTargets(targets: Targets): string {
+  if ('selector' in targets) return `(${targets.selector.text})`
+  const [first = '', ...others] = targets.ids
+  return others.length === 0 ? first : `(${targets.ids.length} clusters)`
 }

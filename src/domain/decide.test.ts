@@ -5,6 +5,7 @@ import type { Command } from './command.ts'
 import { decide } from './decide.ts'
 import type { Json } from './json.ts'
 import { State } from './state.ts'
+import { finish } from './steps.ts'
 
 const types = builtInTypes()
 
@@ -21,7 +22,7 @@ function patch(id: string, change: Json): Command {
 function stateAfter(...batches: Command[][]): State {
   const state = new State(types)
   for (const commands of batches) {
-    const decided = decide(types, state, commands)
+    const decided = finish(decide(types, state, commands))
     assert.ok(decided.ok, JSON.stringify(decided))
     const changes = decided.value.changes.map(({ type, id, after }) => ({
       type,
@@ -34,7 +35,7 @@ function stateAfter(...batches: Command[][]): State {
 }
 
 function refusal(state: State, commands: Command[]): { code: string; paths: string[] } {
-  const decided = decide(types, state, commands)
+  const decided = finish(decide(types, state, commands))
   assert.ok(!decided.ok)
   return { code: decided.problem.code, paths: (decided.problem.details ?? []).map(({ path }) => path) }
 }
@@ -93,7 +94,7 @@ test('what a batch does and undoes is no change', () => {
   const state = stateAfter([cluster('one')])
   const there = patch('one', { labels: { a: '1' } })
   const back = patch('one', { labels: { a: null } })
-  const decided = decide(types, state, [there, back])
+  const decided = finish(decide(types, state, [there, back]))
   assert.ok(decided.ok)
   assert.deepEqual(decided.value.changes, [])
   assert.equal(decided.value.after.get('clusters', 'one')?.revision, 1)

@@ -2,12 +2,15 @@
 import { checkLimits } from './answer-limits.ts'
 import { assign, patchValues, unassign } from './assignment-commands.ts'
 import { checkWhole } from './check-whole.ts'
-import type { Command, Outcome } from './command.ts'
+import type { Assign, Command, ForClusters, Outcome } from './command.ts'
 import { create, patch, remove, replace, restore } from './document-commands.ts'
 import { Draft } from './draft.ts'
-import { notFound, type Result, succeed } from './problem.ts'
-import type { DeliveredType, ResourceType, Types } from './resource-type.ts'
-import type { Change, PolledView, View } from './view.ts'
+import { pointer } from './json.ts'
+import { fail, invalid, notFound, type Problem, type Result, succeed } from './problem.ts'
+import { type DeliveredType, findReference, type ResourceType, type Types } from './resource-type.ts'
+import type { Steps } from './steps.ts'
+import type { Change, View } from './view.ts'
+import { reset, undoChange } from './way-back.ts'
 
 export interface Decision {
   readonly changes: readonly Change[]
@@ -19,53 +22,131 @@ export interface Decision {
 }
 
 /** Decides all commands or none. Later commands see what earlier ones did. */
-export function decide(types: Types, view: PolledView, commands: readonly Command[]): Result<Decision> {
+export function* decide(types: Types, view: View, commands: readonly Command[]): Steps<Result<Decision>> {
   const draft = new Draft(view, types.cluster)
+  const assigned = new Map<string, Assign>()
   const outcomes: Outcome[] = []
   for (const command of commands) {
-    const outcome = run(types, draft, command)
-    if (!outcome.ok) return outcome
+    yield
+    const outcome = yield* run(types, draft, command, assigned)
+    if (!outcome.ok) return fail(locate(outcome.problem, command))
     outcomes.push(outcome.value)
   }
-  const whole = checkWhole(types, draft)
+  const contradicted = checkIntent(types, view, draft, assigned)
+  if (!contradicted.ok) return contradicted
+  const whole = yield* checkWhole(types, draft)
   if (!whole.ok) return whole
-  const limits = checkLimits(types, view, draft)
+  const limits = yield* checkLimits(types, view, draft)
   if (!limits.ok) return limits
-  return succeed({ changes: draft.changes(), warnings: whole.value, outcomes, after: draft })
+  const warnings = [...outcomes.flatMap(({ warning }) => warning ?? []), ...whole.value]
+  return succeed({ changes: draft.changes(), warnings, outcomes, after: draft })
 }
 
-function run(types: Types, draft: Draft, command: Command): Result<Outcome> {
+/** A problem that names no place is the command's as a whole. */
+function locate(problem: Problem, { operation }: Command): Problem {
+  if (operation === undefined || problem.details) return problem
+  const { message } = problem
+  return { ...problem, message: `${operation}: ${message}`, details: [{ path: operation, message }] }
+}
+
+/** One write cannot want a document assigned and gone. */
+function checkIntent(
+  types: Types,
+  view: View,
+  draft: Draft,
+  assigned: ReadonlyMap<string, Assign>,
+): Result<void> {
+  const details = [...assigned.values()]
+    .filter(({ type, id }) => !draft.get(type, id) && (view.get(type, id) || draft.has(type, id)))
+    .map(({ type, id, path }) => ({
+      path: pointer(path, 'id'),
+      message: `assigns ${types.get(type)?.singular} "${id}", which the same write deletes: do one or the other`,
+    }))
+  return details.length > 0 ? invalid(details) : succeed(undefined)
+}
+
+function* run(
+  types: Types,
+  draft: Draft,
+  command: Command,
+  assigned: Map<string, Assign>,
+): Steps<Result<Outcome>> {
+  if (command.op === 'for_clusters') return yield* runForClusters(types, draft, command, assigned)
+  if (command.op === 'patch_values') return patchValues(types, draft, command)
+  const type = types.get(command.type)
+  if (!type) return notFound('type', command.type)
   switch (command.op) {
     case 'create':
-      return withType(types, command.type, (type) => create(draft, type, command))
+      return create(draft, type, command)
     case 'replace':
-      return withType(types, command.type, (type) => replace(draft, type, command))
+      return replace(draft, type, command)
     case 'patch':
-      return withType(types, command.type, (type) => patch(draft, type, command))
+      return patch(draft, type, command)
     case 'delete':
-      return withType(types, command.type, (type) => remove(types, draft, type, command))
+      return yield* remove(types, draft, type, command)
     case 'restore':
-      return withType(types, command.type, (type) => restore(draft, type, command))
+      return restore(draft, type, command)
+    case 'reset':
+      return reset(types, draft, type, command)
+    case 'undo':
+      return undoChange(types, draft, type, command)
     case 'assign':
-      return withDelivered(types, command.type, (type) => assign(types, draft, type, command))
+      assigned.set(`${command.type}/${command.id}`, command)
+      return withDelivered(type, (delivered) => assign(types, draft, delivered, command))
     case 'unassign':
-      return withDelivered(types, command.type, (type) => unassign(types, draft, type, command))
-    case 'patch_values':
-      return patchValues(types, draft, command)
+      return withDelivered(type, (delivered) => unassign(types, draft, delivered, command))
   }
 }
 
-function withType(types: Types, name: string, use: (type: ResourceType) => Result<Outcome>): Result<Outcome> {
-  const type = types.get(name)
-  return type ? use(type) : notFound('type', name)
+function withDelivered(type: ResourceType, use: (type: DeliveredType) => Result<Outcome>): Result<Outcome> {
+  return type.delivery ? use(type as DeliveredType) : notFound('assignable type', type.name)
 }
 
-function withDelivered(
+function* runForClusters(
   types: Types,
-  name: string,
-  use: (type: DeliveredType) => Result<Outcome>,
-): Result<Outcome> {
-  return withType(types, name, (type) =>
-    type.delivery ? use(type as DeliveredType) : notFound('assignable type', name),
-  )
+  draft: Draft,
+  command: ForClusters,
+  assigned: Map<string, Assign>,
+): Steps<Result<Outcome>> {
+  const found = yield* findTargets(types, draft, command)
+  if (!found.ok) return found
+  const { ids, warning } = found.value
+  for (const id of ids) {
+    yield
+    const done = yield* run(types, draft, command.each(id), assigned)
+    if (!done.ok) return done
+  }
+  const type = types.cluster.type.name
+  return succeed({ type, id: ids[0] ?? '', created: false, ...(warning && { warning }) })
+}
+
+function* findTargets(
+  types: Types,
+  draft: Draft,
+  { targets, path }: ForClusters,
+): Steps<Result<{ ids: readonly string[]; warning?: string }>> {
+  if ('ids' in targets) return succeed(targets)
+  const { selector, having, allowEmpty } = targets
+  const delivery = having && types.get(having.type)?.delivery
+  const ids: string[] = []
+  let without = 0
+  for (const { id, document } of draft.all(types.cluster.type.name)) {
+    yield
+    if (!selector.matches(document)) continue
+    if (having && !(delivery && findReference(document, delivery, having.id))) without++
+    else ids.push(id)
+  }
+  const lacking =
+    having && `${without} of the clusters that match (${selector.text}) are not assigned "${having.id}"`
+  if (ids.length === 0 && !allowEmpty) {
+    const message =
+      without > 0
+        ? `matches ${without} clusters, none of which is assigned "${having?.id}"`
+        : `matches no cluster`
+    return invalid([{ path, message: `${message}: correct it, or set allow_empty to true` }])
+  }
+  return succeed({
+    ids,
+    ...(lacking && without > 0 && { warning: `${lacking} and are left as they are` }),
+  })
 }

@@ -3,7 +3,7 @@ import jsonPatch, { type JsonPatchError, type Operation } from 'fast-json-patch'
 import { withoutReference } from './assignment-commands.ts'
 import type { Create, Delete, Outcome, Patch, Replace, Restore } from './command.ts'
 import type { Draft, Origin } from './draft.ts'
-import { checkExpectation, findLive } from './find-document.ts'
+import { checkExpectation, checkProtection, findLive } from './find-document.ts'
 import { checkJson, equalJson, isObject, type Json, pointer } from './json.ts'
 import { mergePatch } from './merge-patch.ts'
 import { below, parseDocument } from './parse-document.ts'
@@ -16,6 +16,7 @@ import {
   type ResourceType,
   type Types,
 } from './resource-type.ts'
+import type { Steps } from './steps.ts'
 import type { Entry } from './view.ts'
 
 export function create(draft: Draft, type: ResourceType, command: Create): Result<Outcome> {
@@ -94,7 +95,12 @@ function isOperation(operation: Json): boolean {
   )
 }
 
-export function remove(types: Types, draft: Draft, type: ResourceType, command: Delete): Result<Outcome> {
+export function* remove(
+  types: Types,
+  draft: Draft,
+  type: ResourceType,
+  command: Delete,
+): Steps<Result<Outcome>> {
   const { id } = command
   const isCluster = type === types.cluster.type
   const current =
@@ -102,33 +108,30 @@ export function remove(types: Types, draft: Draft, type: ResourceType, command: 
   const met = checkExpectation(type, id, current, command.expect)
   if (!met.ok) return met
   if (!current) return notFound(type.singular, id)
-  if (isCluster && !current.deleted && current.document[types.cluster.deletionProtection] === true) {
-    const field = types.cluster.deletionProtection
-    return fail({
-      code: 'conflict',
-      message: `${type.singular} "${id}" is protected: set ${field} to false first`,
-    })
-  }
-  if (command.cascade) dropUses(types, draft, type, command)
+  const allowed = checkProtection(types, type, current)
+  if (!allowed.ok) return allowed
+  if (command.cascade) yield* dropUses(types, draft, type, command)
   if (isCluster && !command.purge) draft.put(type.name, current.document, command, true)
   else draft.remove(type.name, id, command)
   return succeed({ type: type.name, id, created: false, removed: current.document })
 }
 
 /** Takes a definition out of every cluster and every definition that names it. */
-function dropUses(types: Types, draft: Draft, type: ResourceType, command: Delete): void {
+function* dropUses(types: Types, draft: Draft, type: ResourceType, command: Delete): Steps<void> {
   const { id } = command
   const clusters = types.cluster.type
   if (type.delivery) {
     const delivered = type as DeliveredType
-    for (const { document } of [...draft.all(clusters.name)]) {
+    for (const { document } of draft.all(clusters.name)) {
+      yield
       if (!findReference(document, type.delivery, id)) continue
       draft.put(clusters.name, withoutReference(types, delivered, document, id), command)
     }
   }
   for (const user of types.all) {
     for (const { field } of user.references.filter((reference) => reference.type === type.name)) {
-      for (const { document } of [...draft.all(user.name)]) {
+      for (const { document } of draft.all(user.name)) {
+        yield
         const ids = idsIn(document[field])
         if (document.id === id || !ids.includes(id)) continue
         const { [field]: value, ...rest } = document

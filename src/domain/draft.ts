@@ -1,8 +1,9 @@
 // A view with changes laid over it: what the documents would be if they were committed.
 import { getOrSet } from './get-or-set.ts'
 import { equalJson } from './json.ts'
-import { type ClusterType, canonicalDns, type Document, dnsOf } from './resource-type.ts'
-import type { Change, Entry, PolledView, Slot, View } from './view.ts'
+import { Overlay } from './overlay.ts'
+import type { ClusterType, Document } from './resource-type.ts'
+import type { Change, Entry, Slot, View } from './view.ts'
 
 /** A document that commands have laid hands on. */
 export interface Touched {
@@ -28,77 +29,19 @@ export function pointerTo({ path, at = '' }: Origin, place: string): string {
   return place === at || place.startsWith(`${at}/`) ? path + place.slice(at.length) : path
 }
 
-export class Draft implements View {
-  /** The revision that the draft would be committed as. */
-  readonly revision: number
-  readonly #base: PolledView
-  readonly #cluster: ClusterType
+/** Its revision is the one that it would be committed as. */
+export class Draft extends Overlay {
+  readonly #before: View
   readonly #touched = new Map<string, Map<string, Touched>>()
-  readonly #dnsIds = new Map<string, Set<string>>()
 
-  constructor(base: PolledView, cluster: ClusterType) {
-    this.#base = base
-    this.revision = base.revision + 1
-    this.#cluster = cluster
-  }
-
-  get(type: string, id: string): Entry | undefined {
-    const touched = this.#touched.get(type)?.get(id)
-    if (!touched) return this.#base.get(type, id)
-    return touched.after?.deleted === false ? this.#entry(touched) : undefined
-  }
-
-  tombstone(type: string, id: string): Entry | undefined {
-    const touched = this.#touched.get(type)?.get(id)
-    if (!touched) return this.#base.tombstone(type, id)
-    return touched.after?.deleted ? this.#entry(touched) : undefined
-  }
-
-  *all(type: string): Generator<Entry> {
-    const touched = this.#touched.get(type)
-    const added = [...(touched?.values() ?? [])]
-      .filter(({ before, after }) => after?.deleted === false && (!before || before.deleted))
-      .map((item) => item.id)
-      .sort()
-    let next = 0
-    const take = (id: string): Entry => {
-      next++
-      return this.get(type, id) as Entry
-    }
-    for (const entry of this.#base.all(type)) {
-      for (let id = added[next]; id !== undefined && id < entry.id; id = added[next]) yield take(id)
-      const current = touched?.has(entry.id) ? this.get(type, entry.id) : entry
-      if (current) yield current
-    }
-    for (let id = added[next]; id !== undefined; id = added[next]) yield take(id)
-  }
-
-  count(type: string): number {
-    let count = this.#base.count(type)
-    for (const { before, after } of this.#touched.get(type)?.values() ?? []) {
-      count += Number(after?.deleted === false) - Number(before?.deleted === false)
-    }
-    return count
-  }
-
-  /** The live cluster, other than `except`, that has this DNS name. */
-  dnsHolder(dns: string, except: string): Entry | undefined {
-    const name = canonicalDns(dns)
-    const type = this.#cluster.type.name
-    for (const id of this.#dnsIds.get(name) ?? []) {
-      const entry = id === except ? undefined : this.get(type, id)
-      if (entry && dnsOf(this.#cluster, entry.document) === name) return entry
-    }
-    const base = this.#base.clusterByDns(name)
-    const stands = base && !base.deleted && base.id !== except && !this.#touched.get(type)?.has(base.id)
-    return stands ? base : undefined
+  constructor(base: View, cluster: ClusterType) {
+    super(base, cluster, base.revision + 1)
+    this.#before = base
   }
 
   /** Lays a document over the base. */
   put(type: string, document: Document, origin: Origin, deleted = false): void {
     this.#set(type, document.id, { document, deleted, json: JSON.stringify(document) }, origin)
-    if (type !== this.#cluster.type.name) return
-    getOrSet(this.#dnsIds, dnsOf(this.#cluster, document), () => new Set()).add(document.id)
   }
 
   remove(type: string, id: string, origin: Origin): void {
@@ -112,22 +55,20 @@ export class Draft implements View {
 
   /** What really differs from the base. */
   changes(): Change[] {
-    return [...this.#touched.values()].flatMap((byId) => [...byId.values()].filter(({ changed }) => changed))
+    return this.touched().filter(({ changed }) => changed)
   }
 
   #set(type: string, id: string, after: Slot | undefined, origin: Origin): void {
     const byId = getOrSet(this.#touched, type, () => new Map<string, Touched>())
     const known = byId.get(id)
-    const before = known ? known.before : (this.#base.get(type, id) ?? this.#base.tombstone(type, id))
+    const before = known ? known.before : (this.#before.get(type, id) ?? this.#before.tombstone(type, id))
     const changed = differs(before, after)
     if (known) Object.assign(known, { after, changed, origin })
     else byId.set(id, { type, id, before, after, changed, origin })
+    this.lay(type, id, changed ? after && this.#entry(id, after) : before)
   }
 
-  #entry(touched: Touched): Entry {
-    const { id, before, changed } = touched
-    const { document, deleted, json } = touched.after as Slot
-    if (before && !changed) return before
+  #entry(id: string, { document, deleted, json }: Slot): Entry {
     return { id, document, revision: this.revision, deleted, size: json.length }
   }
 }

@@ -1,7 +1,7 @@
 // Finds the document that a command is about, in the state that its caller expects.
 import type { Expectation } from './command.ts'
 import { fail, notFound, type Result, succeed } from './problem.ts'
-import type { ResourceType } from './resource-type.ts'
+import type { ResourceType, Types } from './resource-type.ts'
 import type { Entry, View } from './view.ts'
 
 export function findLive(
@@ -32,4 +32,14 @@ export function checkExpectation(
   if (entry && expect.revisions.includes(entry.revision)) return succeed(undefined)
   const now = entry ? `is at revision ${entry.revision}` : 'does not exist'
   return fail({ code: 'precondition_failed', message: `${what} ${now}: read it again and retry` })
+}
+
+/** A protected cluster cannot be deleted, whatever is confirmed. */
+export function checkProtection(types: Types, type: ResourceType, entry: Entry | undefined): Result<void> {
+  const { deletionProtection } = types.cluster
+  if (type !== types.cluster.type || entry?.deleted || entry?.document[deletionProtection] !== true) {
+    return succeed(undefined)
+  }
+  const message = `${type.singular} "${entry.id}" is protected: set ${deletionProtection} to false first`
+  return fail({ code: 'conflict', message })
 }

@@ -32,6 +32,14 @@ export function equalJson(a: Json, b: Json): boolean {
   return keys.every((key) => Object.hasOwn(b, key) && equalJson(a[key] as Json, b[key] as Json))
 }
 
+const MAX_EXCERPT = 100
+
+/** A value in a sentence. */
+export function excerpt(value: Json | undefined): string {
+  const text = JSON.stringify(value ?? null)
+  return text.length > MAX_EXCERPT ? `${text.slice(0, MAX_EXCERPT)}…` : text
+}
+
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
 const MAX_DEPTH = 64
 

@@ -1,4 +1,5 @@
 // Why something was refused, as a value. The domain never throws.
+import type { Impact } from './impact.ts'
 
 export interface Detail {
   /** JSON pointer into what was sent. */
@@ -13,6 +14,10 @@ export type ProblemCode =
   | 'not_found'
   | 'method_not_allowed'
   | 'conflict'
+  | 'plan_changed'
+  | 'destructive_change'
+  | 'gone'
+  | 'idempotency_mismatch'
   | 'precondition_failed'
   | 'payload_too_large'
   | 'unsupported_media_type'
@@ -23,6 +28,8 @@ export interface Problem {
   readonly code: ProblemCode
   readonly message: string
   readonly details?: readonly Detail[]
+  /** What clusters would have received differently. */
+  readonly impact?: Impact
 }
 
 export type Result<T> =

@@ -1,6 +1,6 @@
 // What a cluster gets: catalog defaults merged with its overrides and patches, as the bytes of a poll's answer.
 import { type Digest, Digester, digestOf } from './digest.ts'
-import { type Json, own } from './json.ts'
+import { type Json, type JsonObject, own } from './json.ts'
 import {
   type ClusterType,
   type DeliveredType,
@@ -73,8 +73,7 @@ const NO_VALUES = piece('{}')
 function renderCluster(types: Types, cluster: Entry): RenderedCluster {
   if (cluster.rendered) return cluster.rendered as RenderedCluster
   const { document } = cluster
-  const identity: Record<string, Json> = {}
-  for (const [name, property] of types.cluster.input) identity[name] = document[property] ?? ''
+  const identity = identityOf(types.cluster, document)
   const patched = types.patchable ? referencesOf(document, types.patchable.delivery) : []
   const patches = patched.map(({ id }) => {
     const values = patchesOf(types.cluster, document, id)
@@ -123,6 +122,32 @@ function buildPieces(delivery: Delivery, definition: Document, reference: Refere
   return pieces
 }
 
+/** One input as a value. */
+export function resolveInput(
+  types: Types,
+  { delivery }: DeliveredType,
+  definition: Document,
+  cluster: Document,
+  reference: Reference,
+): JsonObject {
+  const input: Record<string, Json> = { id: definition.id }
+  for (const field of delivery.input) {
+    const value =
+      field.kind === 'value' || field.kind === 'group'
+        ? fieldValue(delivery, definition, reference, field)
+        : field.kind === 'cluster'
+          ? identityOf(types.cluster, cluster)
+          : patchesOf(types.cluster, cluster, definition.id)
+    if (value !== undefined) input[field.name] = value
+  }
+  return input
+}
+
+/** What every input says of its cluster. */
+function identityOf(cluster: ClusterType, document: Document): JsonObject {
+  return Object.fromEntries(cluster.input.map(([name, property]) => [name, document[property] ?? '']))
+}
+
 type DefinedField = Extract<InputField, { kind: 'value' | 'group' }>
 
 function fieldValue(
@@ -140,19 +165,26 @@ function fieldValue(
   return group
 }
 
-/** The reference's word where it has one, else the definition's, else the type's default. */
 function resolve(
   delivery: Delivery,
   definition: Document,
   reference: Reference,
   source: string,
 ): Json | undefined {
-  const referenced = Object.hasOwn(delivery.referenceDefaults, source) || delivery.overrides.includes(source)
-  const value = referenced ? own(reference, source) : undefined
-  return (
-    value ??
-    own(definition, source) ??
-    own(delivery.referenceDefaults, source) ??
-    own(delivery.definitionDefaults, source)
-  )
+  const holder = holderOf(delivery, definition, reference, source)
+  return holder && own(holder, source)
+}
+
+/** Whose word counts: the reference's where it has one, else the definition's, else the type's default. */
+export function holderOf(
+  delivery: Delivery,
+  definition: Document,
+  reference: Reference,
+  source: string,
+): JsonObject | undefined {
+  const { referenceDefaults, definitionDefaults, overrides } = delivery
+  const says = (holder: JsonObject): boolean => (own(holder, source) ?? null) !== null
+  const referenced = Object.hasOwn(referenceDefaults, source) || overrides.includes(source)
+  if (referenced && says(reference)) return reference
+  return [definition, referenceDefaults, definitionDefaults].find(says)
 }

@@ -31,6 +31,8 @@ export interface Delivery {
   readonly overrides: readonly string[]
   /** Defaults of the fields that a reference has beside its id and overrides. */
   readonly referenceDefaults: JsonObject
+  /** The field of a reference that switches its input off, if there is one. */
+  readonly enabledBy: string | undefined
   /** Whether a cluster's patches for the document travel with its input. */
   readonly patches: boolean
   /** One input after its `id`, in order. */
@@ -61,6 +63,10 @@ export interface ClusterType {
   readonly dns: string
   readonly patches: string
   readonly deletionProtection: string
+  /** Labels to select clusters by. */
+  readonly labels: string | undefined
+  /** The tier that a cluster belongs to. */
+  readonly environment: string | undefined
   /** What every input says of its cluster: name there, property here. */
   readonly input: readonly (readonly [string, string])[]
   /** Properties in the list of clusters, after the id. */

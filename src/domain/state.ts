@@ -58,6 +58,11 @@ export class State implements PolledView {
     return this.#liveByDns.get(name) ?? this.#tombstonesByDns.get(name)?.[0]
   }
 
+  dnsHolder(dns: string, except?: string): Entry | undefined {
+    const entry = this.#liveByDns.get(canonicalDns(dns))
+    return entry?.id === except ? undefined : entry
+  }
+
   /** Names of all types that hold documents, known to the registry or not. */
   typeNames(): string[] {
     return [...this.#collections.keys()]

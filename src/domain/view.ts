@@ -64,14 +64,16 @@ export interface View {
   all(type: string): Iterable<Entry>
   /** How many documents are live. */
   count(type: string): number
+  /** The live cluster, other than `except`, that has this DNS name. */
+  dnsHolder(dns: string, except?: string): Entry | undefined
+  /** What no cluster passes. */
+  readonly ceilings: Ceilings
 }
 
 /** A view that can be polled. */
 export interface PolledView extends View {
   /** The live cluster of that DNS name, or else a tombstone that had it. */
   clusterByDns(dns: string): Entry | undefined
-  /** What no cluster passes. */
-  readonly ceilings: Ceilings
 }
 
 /** Upper bounds over all clusters, cheap to keep and good enough to rule most things out. */

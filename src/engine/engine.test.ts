@@ -12,7 +12,7 @@ import { type Store, StoreError } from '../store/store.ts'
 import { type Engine, type EngineParts, startEngine, type Written } from './engine.ts'
 
 const types = builtInTypes()
-const author = { actor: 'writer', message: null, request_id: 'r' }
+const author = { actor: 'writer', message: null, request_id: 'r', client_address: null }
 const now = () => new Date('2026-01-31T12:00:00Z')
 
 async function start(
@@ -115,15 +115,26 @@ test('a write that changes nothing makes no revision', async (t) => {
   const again = done(await engine.write([label('one', 'a', '1')], author))
   assert.deepEqual(again.changes, [])
   assert.equal(again.revision, 1)
-  const history = await engine.history({ limit: 10, changeLimit: 10 })
+  const history = await engine.inspect(async (past) => ({
+    ok: true,
+    value: await past.history({ limit: 10, changeLimit: 10 }),
+  }))
   assert.ok(history.ok)
   assert.equal(history.value.length, 1)
 })
 
 test('the log says who wrote when by the clock that the engine was given', async (t) => {
   const engine = await start(t)
-  await engine.write([namespace('a')], { actor: 'ops', message: 'Why not', request_id: 'req-1' })
-  const history = await engine.history({ limit: 10, changeLimit: 10 })
+  await engine.write([namespace('a')], {
+    actor: 'ops',
+    message: 'Why not',
+    request_id: 'req-1',
+    client_address: null,
+  })
+  const history = await engine.inspect(async (past) => ({
+    ok: true,
+    value: await past.history({ limit: 10, changeLimit: 10 }),
+  }))
   assert.ok(history.ok)
   const { time, actor, message, request_id } = history.value[0] ?? assert.fail('no revision')
   assert.deepEqual(
@@ -168,7 +179,15 @@ test('a store that does not answer makes writes and history unavailable, while t
   assert.equal(await engine.check(), undefined)
   away = true
   assert.equal(problemCode(await engine.write([namespace('b')], author)), 'unavailable')
-  assert.equal(problemCode(await engine.history({ limit: 1, changeLimit: 1 })), 'unavailable')
+  assert.equal(
+    problemCode(
+      await engine.inspect(async (past) => ({
+        ok: true,
+        value: await past.history({ limit: 1, changeLimit: 1 }),
+      })),
+    ),
+    'unavailable',
+  )
   assert.match((await engine.check()) ?? '', /the store is away/)
   assert.equal(engine.state.get('namespaces', 'a')?.id, 'a')
 })

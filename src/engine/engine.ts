@@ -1,24 +1,51 @@
 // Decide, then commit, then publish: the only way anything changes, and the state that everything is read from.
-import type { Command, Outcome } from '../domain/command.ts'
-import { decide } from '../domain/decide.ts'
+import { findRemovals } from '../domain/brake.ts'
+import { type Command, type Outcome, summarise } from '../domain/command.ts'
+import { type Decision, decide } from '../domain/decide.ts'
+import { IMPACT_LIMIT, type Impact, impactOf } from '../domain/impact.ts'
 import { fail, type Result, succeed } from '../domain/problem.ts'
 import type { Types } from '../domain/resource-type.ts'
 import { State } from '../domain/state.ts'
 import type { Change, PolledView, Slot, View } from '../domain/view.ts'
-import {
-  type HistoryQuery,
-  type RecordedRevision,
-  type RevisionMeta,
-  type Store,
-  StoreError,
-} from '../store/store.ts'
+import { type NewRevision, type RevisionMeta, type Store, StoreError } from '../store/store.ts'
+import { inTurns } from './in-turns.ts'
+import { openPast, type Past } from './past.ts'
+import { differences, planOf } from './plan.ts'
 
-export type { HistoryQuery, RecordedChange, RecordedRevision } from '../store/store.ts'
+export type { HistoryQuery, RecordedRevision } from '../store/store.ts'
 
-export type Author = Pick<RevisionMeta, 'actor' | 'message' | 'request_id'>
+export type Author = Pick<RevisionMeta, 'actor' | 'message' | 'request_id' | 'client_address'>
+
+/** Commands, or what finds them out on top of whatever revision the write is decided on. */
+export type Work =
+  | readonly Command[]
+  | { readonly operation: string; readonly load: () => Promise<Result<readonly Command[]>> }
+
+export interface WriteOptions {
+  /** Only on top of this very revision. */
+  readonly onlyAt?: number
+  /** Stores nothing. */
+  readonly dryRun?: boolean
+  /** Only when it does exactly what this plan says. */
+  readonly plan?: string
+  /** Lets removals pass the brake. */
+  readonly confirmRemovals?: boolean
+  /** Works out the impact and the plan, with the details of so many clusters' endpoints. */
+  readonly impactLimit?: number
+  /** Does it once for this key, and answers the same ever after. */
+  readonly once?: Once
+}
+
+export interface Once {
+  readonly key: string
+  /** Tells a repetition from another request with the same key. */
+  readonly fingerprint: string
+  /** The answer to keep. */
+  answer(written: Written): string
+}
 
 export interface Written {
-  /** The revision that the write made, or the current one when nothing changed. */
+  /** The revision that the write made; the current one when nothing changed or nothing was to be stored. */
   readonly revision: number
   readonly changes: readonly Change[]
   /** One per command, in their order. */
@@ -26,6 +53,12 @@ export interface Written {
   /** What the write left, whatever has been published since. */
   readonly after: View
   readonly warnings: readonly string[]
+  /** Why it has to be confirmed; told of a dry run. */
+  readonly removals: readonly string[]
+  readonly impact?: Impact
+  readonly plan?: string
+  /** The answer to the first write with the same key: nothing was done now. */
+  readonly replayed?: string
 }
 
 export interface Engine {
@@ -33,9 +66,12 @@ export interface Engine {
   readonly draining: boolean
   /** Everything as of the last published revision; changes under the reader's feet only between ticks. */
   readonly state: PolledView & Pick<State, 'typeNames'>
-  /** Does all of the commands as one revision, or none; with `onlyAt`, only on top of that very revision. */
-  write(commands: readonly Command[], author: Author, options?: { onlyAt?: number }): Promise<Result<Written>>
-  history(query: HistoryQuery): Promise<Result<RecordedRevision[]>>
+  /** Does all of the work as one revision, or nothing. */
+  write(work: Work, author: Author, options?: WriteOptions): Promise<Result<Written>>
+  /** Reads from the log; a store that is away makes it a problem. */
+  inspect<T>(read: (past: Past) => Promise<Result<T>>): Promise<Result<T>>
+  /** The same for work that finds its commands in the log. */
+  readonly past: Past
   /** Takes in what other processes have committed. */
   catchUp(): Promise<void>
   /** Why the engine cannot serve, if it cannot. */
@@ -50,23 +86,31 @@ export interface EngineParts {
   readonly store: Store
   readonly types: Types
   readonly now: () => Date
+  /** The share of clusters that may lose inputs without confirmation. */
+  readonly brakePercent?: number
   /** Told of every failure of the store. */
   readonly onStoreError?: (error: StoreError, doing: 'commit' | 'read' | 'follow') => void
 }
 
 /** Writers elsewhere can win every race for a while, but not for ever. */
 const MAX_ATTEMPTS = 100
+const DEFAULT_BRAKE_PERCENT = 10
+/** How far back to look for what a plan was made of, and for how long. */
+const MAX_PLAN_AGE = 50
+const PLAN_SEARCH_MS = 500
 
 /** Loads the state and follows the store until stopped. */
 export async function startEngine({
   store,
   types,
   now,
+  brakePercent = DEFAULT_BRAKE_PERCENT,
   onStoreError = () => {},
 }: EngineParts): Promise<Engine> {
   const state = new State(types)
   state.revision = await store.load((revision, document) => state.put(revision, document))
   state.settle()
+  const past = openPast(store, types, state, now)
 
   let stopping = false
   let writes: Promise<unknown> = Promise.resolve()
@@ -91,32 +135,139 @@ export async function startEngine({
     await following
   }
 
-  async function attempt(
-    commands: readonly Command[],
-    author: Author,
-    onlyAt?: number,
-  ): Promise<Result<Written>> {
+  async function attempt(work: Work, author: Author, options: WriteOptions): Promise<Result<Written>> {
     for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
       if ((await store.head()) !== state.revision) await catchUp()
-      if (onlyAt !== undefined && state.revision !== onlyAt) {
-        return fail({
-          code: 'conflict',
-          message: `the store is at revision ${state.revision}, not ${onlyAt}`,
-        })
-      }
-      const decision = decide(types, state, commands)
-      if (!decision.ok) return decision
-      const { changes } = decision.value
+      const { onlyAt, once } = options
+      const repeated = once && (await recall(once))
+      if (repeated) return repeated
       const base = state.revision
-      if (changes.length === 0) return succeed({ revision: base, ...decision.value })
-      const meta = { time: now().toISOString(), ...author }
-      const stored = changes.map(({ type, id, after }) => ({ type, id, after: after && toStored(after) }))
-      const commit = await store.commit(base, { ...meta, changes: stored })
-      if (!commit.ok) continue
-      if (state.revision === base) state.apply(base + 1, changes.map(toApplied))
-      return succeed({ revision: base + 1, ...decision.value })
+      if (onlyAt !== undefined && base !== onlyAt) {
+        return fail({ code: 'conflict', message: `the store is at revision ${base}, not ${onlyAt}` })
+      }
+      const decided = await decideOn(work, options)
+      // What was decided while another process's commit was taken in may be half of each.
+      if (state.revision !== base) continue
+      if (!decided.ok) return decided
+      const written = decided.value
+      if (options.dryRun) return succeed({ ...written, revision: base })
+      if (await commit(base, work, author, once, written)) {
+        const { changes } = written
+        if (changes.length > 0 && state.revision === base) state.apply(base + 1, changes.map(toApplied))
+        return decided
+      }
     }
     return fail({ code: 'unavailable', message: 'other writers were faster every time: try again' })
+  }
+
+  async function decideOn(work: Work, options: WriteOptions): Promise<Result<Written>> {
+    const commands = 'load' in work ? await work.load() : succeed(work)
+    if (!commands.ok) return commands
+    const decision = await inTurns(decide(types, state, commands.value))
+    if (!decision.ok) return decision
+    return judge(commands.value, decision.value, options)
+  }
+
+  /** Whether a decision may be carried out, and what it means. */
+  async function judge(
+    commands: readonly Command[],
+    decision: Decision,
+    { dryRun = false, plan: wanted, confirmRemovals = false, impactLimit }: WriteOptions,
+  ): Promise<Result<Written>> {
+    const { changes, after } = decision
+    const impact = (limit: number): Promise<Impact> => inTurns(impactOf(types, state, after, changes, limit))
+    const asked = wanted !== undefined || impactLimit !== undefined
+    const plan = asked ? await inTurns(planOf(changes)) : undefined
+    if (wanted !== undefined && plan !== wanted) return planChanged(wanted, commands, changes)
+    const removals = await inTurns(findRemovals(types, state, after, changes, brakePercent))
+    if (removals.length > 0 && !confirmRemovals && !dryRun) {
+      return fail({
+        code: 'destructive_change',
+        message: `this removes a lot: ${removals.join('; ')}. If that is meant, confirm it: confirm=removals`,
+        impact: await impact(impactLimit ?? IMPACT_LIMIT),
+      })
+    }
+    return succeed({
+      ...decision,
+      revision: state.revision + Number(changes.length > 0),
+      removals,
+      ...(plan !== undefined && { plan }),
+      ...(impactLimit !== undefined && { impact: await impact(impactLimit) }),
+    })
+  }
+
+  /** Finds the revision at which the same commands do what the plan says, to tell what has come between. */
+  async function planChanged(
+    plan: string,
+    commands: readonly Command[],
+    changes: readonly Change[],
+  ): Promise<Result<never>> {
+    const refused = (message: string, previewed?: readonly Change[]) =>
+      fail({
+        code: 'plan_changed',
+        message: `this write does not do what the plan says: ${message}. Preview it again`,
+        details: previewed
+          ? differences(previewed, changes)
+          : changes
+              .slice(0, 20)
+              .map(({ type, id }) => ({ path: `/${type}/${id}`, message: 'would be changed now' })),
+      })
+    const anchor = (await store.anchor())?.revision ?? 0
+    const oldest = Math.max(anchor, state.revision - MAX_PLAN_AGE, 0)
+    const end = performance.now() + PLAN_SEARCH_MS
+    for (let revision = state.revision - 1; revision >= oldest && performance.now() < end; revision--) {
+      const previewed = await past.read(revision, undefined, function* (view) {
+        const decision = yield* decide(types, view, commands)
+        if (!decision.ok || (yield* planOf(decision.value.changes)) !== plan) return undefined
+        return decision.value.changes
+      })
+      if (previewed)
+        return refused(`documents have changed since revision ${revision}, when it was made`, previewed)
+    }
+    return refused('either the request is another one, or the plan is old')
+  }
+
+  /** True when it is done; false when another writer was faster. */
+  async function commit(
+    base: number,
+    work: Work,
+    author: Author,
+    once: Once | undefined,
+    written: Written,
+  ): Promise<boolean> {
+    const time = now().toISOString()
+    const remember = once && {
+      key: once.key,
+      fingerprint: once.fingerprint,
+      time,
+      answer: once.answer(written),
+    }
+    if (written.changes.length === 0) {
+      if (remember) await store.remember(remember)
+      return true
+    }
+    const operation = 'load' in work ? work.operation : summarise(work)
+    const revision: NewRevision = {
+      time,
+      ...author,
+      operation,
+      changes: written.changes.map(({ type, id, after }) => ({ type, id, after: after && toStored(after) })),
+      ...(remember && { remember }),
+    }
+    return (await store.commit(base, revision)).ok
+  }
+
+  async function recall({ key, fingerprint }: Once): Promise<Result<Written> | undefined> {
+    const known = await store.recall(key, now().toISOString())
+    if (!known) return undefined
+    if (known.fingerprint !== fingerprint) {
+      return fail({
+        code: 'idempotency_mismatch',
+        message: 'this Idempotency-Key was used for another request: take a new key for every write',
+      })
+    }
+    const nothing = { changes: [], outcomes: [], warnings: [], removals: [] }
+    return succeed({ ...nothing, revision: state.revision, after: state, replayed: known.answer })
   }
 
   async function guarded<T>(doing: 'commit' | 'read', run: () => Promise<Result<T>>): Promise<Result<T>> {
@@ -146,14 +297,15 @@ export async function startEngine({
       return stopping
     },
     state,
+    past,
     catchUp,
-    write(commands, author, { onlyAt } = {}) {
+    write(work, author, options = {}) {
       if (stopping) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
-      const result = writes.then(() => guarded('commit', () => attempt(commands, author, onlyAt)))
+      const result = writes.then(() => guarded('commit', () => attempt(work, author, options)))
       writes = result.catch(() => {})
       return result
     },
-    history: (query) => guarded('read', async () => succeed(await store.history(query))),
+    inspect: (read) => guarded('read', () => read(past)),
     async check() {
       if (stopping) return 'the service is stopping'
       try {

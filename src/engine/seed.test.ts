@@ -10,7 +10,7 @@ import { type Engine, startEngine } from './engine.ts'
 import { seed } from './seed.ts'
 
 const types = builtInTypes()
-const author = { actor: 'writer', message: null, request_id: 'r' }
+const author = { actor: 'writer', message: null, request_id: 'r', client_address: null }
 const now = () => new Date('2026-01-31T12:00:00Z')
 
 async function start(t: TestContext, store: Store = openMemoryStore()): Promise<Engine> {
@@ -32,7 +32,10 @@ async function refused(t: TestContext, content: unknown) {
   assert.ok(!result.ok, 'is refused')
   assert.equal(engine.state.revision, 0)
   for (const { name } of types.all) assert.equal(engine.state.count(name), 0)
-  const history = await engine.history({ limit: 1, changeLimit: 1 })
+  const history = await engine.inspect(async (past) => ({
+    ok: true,
+    value: await past.history({ limit: 1, changeLimit: 1 }),
+  }))
   assert.deepEqual(history, { ok: true, value: [] })
   return result.problem
 }
@@ -66,7 +69,10 @@ test('a seed fills an empty store with one revision of its own', async (t) => {
   assert.equal(engine.state.revision, 1)
   assert.equal(engine.state.count('clusters'), 2)
   assert.equal(engine.state.count('platform_components'), 3)
-  const history = await engine.history({ limit: 10, changeLimit: 100 })
+  const history = await engine.inspect(async (past) => ({
+    ok: true,
+    value: await past.history({ limit: 10, changeLimit: 100 }),
+  }))
   assert.ok(history.ok)
   const [entry] = history.value
   assert.equal(history.value.length, 1)

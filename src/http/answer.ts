@@ -2,13 +2,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import type { RenderedAnswer } from '../domain/render-inputs.ts'
-import type { Service } from './service.ts'
 
 /** Below this an answer fits a packet or two anyway. */
 const GZIP_MIN_LENGTH = 2048
 
+/** What the bytes were made from, and whether this process is about to stop. */
+interface Served {
+  readonly revision: number
+  readonly draining: boolean
+}
+
 export function sendAnswer(
-  { engine }: Pick<Service, 'engine'>,
+  { revision, draining }: Served,
   request: IncomingMessage,
   response: ServerResponse,
   { text, digest }: RenderedAnswer,
@@ -17,8 +22,8 @@ export function sendAnswer(
   const gzip = text.length >= GZIP_MIN_LENGTH && acceptsGzip(headers['accept-encoding'])
   const etag = `"${digest.a}.${digest.b}${gzip ? '-gzip' : ''}"`
   const answer = ['ETag', etag, 'Cache-Control', 'no-store', 'Vary', 'Accept-Encoding']
-  answer.push('X-Revision', String(engine.state.revision))
-  if (engine.draining || leavesConnectionsIdle(request)) answer.push('Connection', 'close')
+  answer.push('X-Revision', String(revision))
+  if (draining || leavesConnectionsIdle(request)) answer.push('Connection', 'close')
   // Only when asked: Flux takes a 304 for a failure.
   if (matchesEtag(headers['if-none-match'], etag)) {
     response.writeHead(304, answer).end()

@@ -9,6 +9,7 @@ import { sendProblem, toProblem } from './problem-response.ts'
 import { checkQuery } from './query.ts'
 import { requestId } from './request-id.ts'
 import { assignmentRoutes } from './routes/assignments.ts'
+import { batchRoutes } from './routes/batch.ts'
 import { documentRoutes } from './routes/documents.ts'
 import { operationRoutes } from './routes/operations.ts'
 import { revisionRoutes } from './routes/revisions.ts'
@@ -79,6 +80,7 @@ export async function buildApp(service: Service): Promise<FastifyInstance> {
       documentRoutes(scope, service)
       assignmentRoutes(scope, service)
       revisionRoutes(scope, service)
+      batchRoutes(scope, service)
     })
   }
   await app.ready()

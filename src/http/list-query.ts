@@ -2,7 +2,8 @@
 import type { FastifyReply } from 'fastify'
 import { type Detail, invalid, type Result, succeed } from '../domain/problem.ts'
 import { canonicalDns, type Document } from '../domain/resource-type.ts'
-import type { RegisteredType } from '../registry/build-types.ts'
+import { parseSelector } from '../domain/selector.ts'
+import type { RegisteredType, RegisteredTypes } from '../registry/build-types.ts'
 import type { QueryParam, SchemaObject } from '../registry/resource-file.ts'
 import { parseWhole, type RawQuery } from './query.ts'
 
@@ -15,13 +16,24 @@ export interface ListQuery {
   matches(document: Document): boolean
 }
 
-/** The names of what `parseListQuery` reads. */
-export function listParameters(type: RegisteredType): string[] {
-  return ['limit', 'offset', ...type.filters.map(({ name }) => name)]
+/** The names of what `parseListQuery` reads, and the time it is asked for. */
+export function listParameters(types: RegisteredTypes, type: RegisteredType): string[] {
+  const selector = type === types.cluster.type ? ['selector'] : []
+  return ['limit', 'offset', 'at', ...selector, ...type.filters.map(({ name }) => name)]
 }
 
-export function parseListQuery(type: RegisteredType, query: RawQuery): Result<ListQuery> {
-  return parseKnown(type, query, { limit: DEFAULT_LIMIT, max: MAX_LIMIT })
+export function parseListQuery(
+  types: RegisteredTypes,
+  type: RegisteredType,
+  query: RawQuery,
+): Result<ListQuery> {
+  const parsed = parseKnown(type, query, { limit: DEFAULT_LIMIT, max: MAX_LIMIT })
+  if (!parsed.ok || query.selector === undefined) return parsed
+  const selected = parseSelector(types, String(query.selector))
+  if (!selected.ok) return invalid([{ path: '?selector', message: selected.message }])
+  const { matches } = parsed.value
+  const { selector } = selected
+  return succeed({ ...parsed.value, matches: (document) => matches(document) && selector.matches(document) })
 }
 
 /** Answers everything unless told otherwise, and ignores what it does not know: a poll must not break. */

@@ -24,12 +24,18 @@ const LINES_PER_SLICE = 1000
 export type PollHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
 export function createPollHandler(service: Service): PollHandler {
-  const { tokens, types, metrics, log } = service
+  const { engine, tokens, types, metrics, log } = service
 
   /** Sends what the work comes to, whatever it comes to, and counts it. */
   function finish(poll: Poll, answer: Result<RenderedAnswer>): void {
     const { request, response, endpoint, started } = poll
-    if (answer.ok) sendAnswer(service, request, response, answer.value)
+    if (answer.ok)
+      sendAnswer(
+        { revision: engine.state.revision, draining: engine.draining },
+        request,
+        response,
+        answer.value,
+      )
     else refuse(request, response, answer.problem)
     const label = endpoint === undefined ? 'clusters' : types.byEndpoint(endpoint) ? endpoint : 'unknown'
     metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)

@@ -10,9 +10,13 @@ const STATUS: Record<ProblemCode, number> = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
+  plan_changed: 409,
+  destructive_change: 409,
+  gone: 410,
   precondition_failed: 412,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  idempotency_mismatch: 422,
   internal_error: 500,
   unavailable: 503,
 }
@@ -32,8 +36,13 @@ export function writeProblem(response: ServerResponse, problem: Problem): void {
     .end(body)
 }
 
-function bodyOf({ code, message, details }: Problem) {
-  return { error: code, message, ...(details && details.length > 0 && { details }) }
+function bodyOf({ code, message, details, impact }: Problem) {
+  return {
+    error: code,
+    message,
+    ...(details && details.length > 0 && { details }),
+    ...(impact && { impact }),
+  }
 }
 
 function headersOf({ code }: Problem): Record<string, string> {

@@ -1,6 +1,7 @@
 // Parameters of a URL's query: each route says which it takes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Detail, invalid } from '../domain/problem.ts'
+import { type Detail, invalid, type Result, succeed } from '../domain/problem.ts'
+import type { At } from '../engine/past.ts'
 import { sendProblem } from './problem-response.ts'
 
 export type RawQuery = Readonly<Record<string, string | string[] | undefined>>
@@ -14,9 +15,16 @@ declare module 'fastify' {
   }
 }
 
+/** What every writing route takes. */
+const WRITE_PARAMETERS = ['plan', 'confirm', 'impact_limit']
+const WRITE_FLAGS = ['dry_run']
+
 /** Refuses what a route does not know: a misspelt filter must not list everything, nor a misspelt flag be ignored. */
 export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  const { parameters = [], flags = [] } = request.routeOptions.config
+  const { config } = request.routeOptions
+  const writes = config.access === 'write'
+  const parameters = [...(config.parameters ?? []), ...(writes ? WRITE_PARAMETERS : [])]
+  const flags = [...(config.flags ?? []), ...(writes ? WRITE_FLAGS : [])]
   const known = [...parameters, ...flags]
   const details = Object.entries(request.query as RawQuery).flatMap(([name, value]): Detail[] => {
     const path = `?${name}`
@@ -54,4 +62,27 @@ export function parseWhole(
   const range = max === Number.MAX_SAFE_INTEGER ? 'of 0 or more' : `from 0 to ${max}`
   details.push({ path: `?${name}`, message: `must be a whole number ${range}, not "${given}"` })
   return undefined
+}
+
+const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/
+
+/** A time of RFC 3339 in UTC, when there is one. */
+export function parseTime(given: RawQuery[string], path: string, details: Detail[]): string | undefined {
+  if (given === undefined) return undefined
+  // An unescaped plus sign arrives as a space.
+  const text = String(given).replace(' ', '+')
+  const time = TIME.test(text) ? Date.parse(text) : Number.NaN
+  if (!Number.isNaN(time)) return new Date(time).toISOString()
+  details.push({ path, message: `must be an RFC 3339 time such as 2026-01-31T12:00:00Z, not "${given}"` })
+  return undefined
+}
+
+/** The moment that is asked for, when one is. */
+export function parseAt({ at }: RawQuery): Result<At | undefined> {
+  if (at === undefined) return succeed(undefined)
+  if (/^\d{1,15}$/.test(String(at))) return succeed({ revision: Number(at) })
+  const time = parseTime(at, '?at', [])
+  if (time !== undefined) return succeed({ time })
+  const message = `must be a revision or an RFC 3339 time such as 2026-01-31T12:00:00Z, not "${at}"`
+  return invalid([{ path: '?at', message }])
 }

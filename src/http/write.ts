@@ -1,50 +1,118 @@
-// From a request to commands and from their result to an answer: what all writing routes share.
+// From a request to a write and from its result to an answer: what all writing routes share.
+import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Command, Expectation, Outcome } from '../domain/command.ts'
-import { fail, invalid, type Result, succeed } from '../domain/problem.ts'
+import { beforeAndAfter, describeChange } from '../domain/describe-change.ts'
+import { IMPACT_LIMIT } from '../domain/impact.ts'
+import { isObject, type Json, own } from '../domain/json.ts'
+import { type Detail, fail, invalid, type Result, succeed } from '../domain/problem.ts'
 import type { Entry } from '../domain/view.ts'
-import type { Author, Written } from '../engine/engine.ts'
+import type { Author, Once, Work, WriteOptions, Written } from '../engine/engine.ts'
 import { sendProblem } from './problem-response.ts'
+import { parseWhole, type RawQuery } from './query.ts'
 import type { Service } from './service.ts'
 
 const MAX_MESSAGE = 1000
+export const MAX_IMPACT_LIMIT = 10_000
+/** Of a preview; `change_count` says how many there are. */
+const CHANGES_IN_PREVIEW = 1000
 
-interface WriteRoute {
+export interface WriteRoute {
   readonly service: Service
   readonly request: FastifyRequest
   readonly reply: FastifyReply
 }
 
+/** An answer as a value, so that it can be kept and given again. */
+export interface Answer {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string | string[]>>
+  readonly body: unknown
+}
+
 /** Runs one command and sends its answer, or the problem. */
 export async function answerWrite(
-  { service, request, reply }: WriteRoute,
-  command: Command,
-  send: (written: Written, outcome: Outcome) => FastifyReply,
+  route: WriteRoute,
+  command: Command & { readonly op: string },
+  answer: (written: Written, outcome: Outcome) => Answer,
 ): Promise<FastifyReply> {
-  const result = await runWrite(service, request, command)
-  if (!result.ok) return sendProblem(reply, result.problem)
-  const { revision, warnings, outcomes } = result.value
-  reply.header('X-Revision', revision)
-  if (warnings.length > 0) reply.header('Warning', warnings.map(toWarning))
-  return send(result.value, outcomes[0] as Outcome)
+  const expect = parseExpectation(route.request)
+  if (!expect.ok) return sendProblem(route.reply, expect.problem)
+  const work = [{ ...command, ...(expect.value && { expect: expect.value }) }]
+  const counted = ['type' in command ? command.type : 'patches', command.op] as const
+  return runWrite(route, work, counted, (written) => answer(written, written.outcomes[0] as Outcome))
+}
+
+/** Runs work on many documents; what it means for clusters is always told. */
+export function answerFleetWrite(route: WriteRoute, work: Work, op: string): Promise<FastifyReply> {
+  return runWrite(route, work, ['fleet', op], ({ revision, changes, impact, warnings, plan }) => ({
+    body: { revision, changes: changes.length, impact, warnings, plan },
+  }))
 }
 
 async function runWrite(
-  { engine, metrics }: Service,
-  request: FastifyRequest,
-  command: Command,
-): Promise<Result<Written>> {
-  const expect = parseExpectation(request)
-  if (!expect.ok) return expect
+  { service, request, reply }: WriteRoute,
+  work: Work,
+  [type, op]: readonly [type: string, op: string],
+  answer: (written: Written) => Answer,
+): Promise<FastifyReply> {
   const author = parseAuthor(request)
-  if (!author.ok) return author
-  const result = await engine.write(
-    [{ ...command, ...(expect.value && { expect: expect.value }) }],
-    author.value,
-  )
-  const outcome = result.ok ? (result.value.changes.length > 0 ? 'done' : 'unchanged') : result.problem.code
-  metrics.countWrite('type' in command ? command.type : 'patches', command.op, outcome)
-  return result
+  if (!author.ok) return sendProblem(reply, author.problem)
+  const fleet = type === 'fleet'
+  const options = parseOptions(request, fleet ? IMPACT_LIMIT : undefined)
+  if (!options.ok) return sendProblem(reply, options.problem)
+  const answerTo = (written: Written): Answer => withHeaders(answer(written), written)
+  const once = parseOnce(request, answerTo)
+  if (!once.ok) return sendProblem(reply, once.problem)
+  const { dryRun = false } = options.value
+  const result = await service.engine.write(work, author.value, {
+    ...options.value,
+    ...(once.value && !dryRun && { once: once.value }),
+  })
+  service.metrics.countWrite(type, op, result.ok ? outcomeOf(result.value, dryRun) : result.problem.code)
+  if (!result.ok) return sendProblem(reply, result.problem)
+  const { replayed } = result.value
+  if (replayed !== undefined) return send(reply.header('Idempotent-Replayed', 'true'), JSON.parse(replayed))
+  return send(reply, dryRun ? preview(service, result.value) : answerTo(result.value))
+}
+
+function outcomeOf({ changes, replayed }: Written, dryRun: boolean): string {
+  if (dryRun) return 'previewed'
+  if (replayed !== undefined) return 'replayed'
+  return changes.length > 0 ? 'done' : 'unchanged'
+}
+
+function send(reply: FastifyReply, { status = 200, headers = {}, body }: Answer): FastifyReply {
+  return reply.code(status).headers(headers).send(body)
+}
+
+function withHeaders(answer: Answer, { revision, warnings }: Written): Answer {
+  const headers = {
+    ...answer.headers,
+    'X-Revision': String(revision),
+    ...(warnings.length > 0 && { Warning: warnings.map(toWarning) }),
+  }
+  return { ...answer, headers }
+}
+
+function preview({ types }: Service, written: Written): Answer {
+  const { revision, changes, impact, warnings, plan, removals } = written
+  const described = changes
+    .slice(0, CHANGES_IN_PREVIEW)
+    .map((change) => describeChange(beforeAndAfter(change), types.cluster.type.name))
+  const needed = removals.map((reason) => `needs confirm=removals: ${reason}`)
+  return {
+    body: {
+      dry_run: true,
+      base_revision: revision,
+      change_count: changes.length,
+      changes: described,
+      impact,
+      warnings: [...needed, ...warnings],
+      requires_confirmation: removals.length > 0 ? ['removals'] : [],
+      plan,
+    },
+  }
 }
 
 /** RFC 9110: If-Match wants one of these revisions, If-None-Match: * wants nothing to be there. */
@@ -65,18 +133,76 @@ function parseExpectation({ headers }: FastifyRequest): Result<Expectation | und
   })
 }
 
-function parseAuthor({ headers, identity, id }: FastifyRequest): Result<Author> {
+/** Routes for the whole fleet take the same in their body. */
+function bodyField({ body, routeOptions }: FastifyRequest, name: string): Json | undefined {
+  return routeOptions.config.fleet && isObject(body) ? own(body, name) : undefined
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Takes message, dry_run, plan, confirm and impact_limit in its body too. */
+    fleet?: boolean
+  }
+}
+
+function parseAuthor(request: FastifyRequest): Result<Author> {
+  const { headers, identity, id, ip } = request
   const header = headers['x-change-message']
   // Header bytes arrive as Latin-1; people write UTF-8.
-  const message = header === undefined ? null : Buffer.from(String(header), 'latin1').toString('utf8')
+  const sent = header === undefined ? null : Buffer.from(String(header), 'latin1').toString('utf8')
+  const message = (bodyField(request, 'message') as string | undefined) ?? sent
   if (message !== null && message.length > MAX_MESSAGE) {
     return invalid([{ path: 'X-Change-Message', message: `is longer than ${MAX_MESSAGE} characters` }])
   }
-  return succeed({ actor: identity?.name ?? 'unknown', message, request_id: id })
+  return succeed({ actor: identity?.name ?? 'unknown', message, request_id: id, client_address: ip })
 }
 
-export function sendEntry(reply: FastifyReply, entry: Entry, status = 200): FastifyReply {
-  return reply.code(status).header('ETag', etagOf(entry)).send(entry.document)
+function parseOptions(request: FastifyRequest, defaultImpact: number | undefined): Result<WriteOptions> {
+  const query = request.query as RawQuery
+  const details: Detail[] = []
+  const field = (name: string): Json | undefined => bodyField(request, name)
+  const dryRun = query.dry_run === 'true' || field('dry_run') === true
+  const plan = (query.plan ?? field('plan')) as string | undefined
+  const confirm = [query.confirm ?? [], (field('confirm') as readonly string[] | undefined) ?? []].flat()
+  const limit =
+    parseWhole(query.impact_limit, 'impact_limit', MAX_IMPACT_LIMIT, details) ?? field('impact_limit')
+  if (plan !== undefined && !/^sha256:[0-9a-f]{64}$/.test(plan)) {
+    const path = query.plan === undefined ? '/plan' : '?plan'
+    details.push({ path, message: 'must be a plan that a preview answered: sha256: and 64 hex digits' })
+  }
+  for (const name of confirm.filter((item) => item !== 'removals')) {
+    details.push({ path: '?confirm', message: `must be removals, not "${name}"` })
+  }
+  if (details.length > 0) return invalid(details)
+  const impactLimit = (limit as number | undefined) ?? (dryRun ? IMPACT_LIMIT : defaultImpact)
+  return succeed({
+    dryRun,
+    confirmRemovals: confirm.includes('removals'),
+    ...(plan !== undefined && { plan }),
+    ...(impactLimit !== undefined && { impactLimit }),
+  })
+}
+
+/** A caller that repeats a request with the same key gets the first answer again. */
+function parseOnce(
+  request: FastifyRequest,
+  answerTo: (written: Written) => Answer,
+): Result<Once | undefined> {
+  const key = request.headers['idempotency-key']
+  if (key === undefined) return succeed(undefined)
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
+    return invalid([{ path: 'Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters' }])
+  }
+  const { method, url, body, identity } = request
+  return succeed({
+    key: hash('sha256', `${identity?.name}\n${key}`),
+    fingerprint: hash('sha256', `${method} ${url}\n${JSON.stringify(body ?? null)}`),
+    answer: (written) => JSON.stringify(answerTo(written)),
+  })
+}
+
+export function entryAnswer(entry: Entry, more: Pick<Answer, 'status' | 'headers'> = {}): Answer {
+  return { ...more, headers: { ...more.headers, ETag: etagOf(entry) }, body: entry.document }
 }
 
 export function etagOf({ revision }: Entry): string {

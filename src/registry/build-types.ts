@@ -91,6 +91,7 @@ function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
     endpoint: flux.endpoint ?? '',
     assignedBy: flux.assigned_by ?? '',
     overrides: flux.overrides ?? [],
+    enabledBy: flux.enabled_by,
     patches: flux.patches ?? false,
     input,
     holes: input.flatMap(({ kind }) => (kind === 'cluster' || kind === 'patches' ? [kind] : [])),
@@ -114,10 +115,18 @@ function inputFields(flux: FluxSection): InputField[] {
 }
 
 function buildClusterType(type: RegisteredType): ClusterType {
-  const { dns, patches, deletion_protection, input, list } = fluxOf(type.file).cluster as NonNullable<
-    FluxSection['cluster']
-  >
-  return { type, dns, patches, deletionProtection: deletion_protection, input: Object.entries(input), list }
+  const { dns, patches, deletion_protection, labels, environment, input, list } = fluxOf(type.file)
+    .cluster as NonNullable<FluxSection['cluster']>
+  return {
+    type,
+    dns,
+    patches,
+    deletionProtection: deletion_protection,
+    labels,
+    environment,
+    input: Object.entries(input),
+    list,
+  }
 }
 
 function documentSchema(file: ResourceFile, assignable: readonly ResourceFile[]): SchemaObject {
@@ -201,6 +210,9 @@ function checkFile(file: ResourceFile): string[] {
       ? [`${file.kind}: assigned_by "${flux.assigned_by}" is reserved`]
       : []),
     ...(flux.overrides ?? []).flatMap((name) => need(properties, name, 'x-flux.overrides')),
+    ...(flux.enabled_by
+      ? need(new Set(Object.keys(flux.reference ?? {})), flux.enabled_by, 'x-flux.enabled_by')
+      : []),
     ...Object.keys(flux.references ?? {}).flatMap((name) => need(properties, name, 'x-flux.references')),
     ...inputs.filter((name) => name !== 'id').flatMap((name) => need(sources, name, 'x-flux.input')),
     ...(file.schema.query_params ?? []).flatMap(({ name }) => need(properties, name, 'query_params')),
@@ -209,6 +221,8 @@ function checkFile(file: ResourceFile): string[] {
           cluster.dns,
           cluster.patches,
           cluster.deletion_protection,
+          ...(cluster.labels ? [cluster.labels] : []),
+          ...(cluster.environment ? [cluster.environment] : []),
           ...Object.values(cluster.input),
           ...cluster.list,
         ]

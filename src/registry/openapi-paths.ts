@@ -1,13 +1,13 @@
 // The paths of the API, in OpenAPI's words.
 import type { RegisteredType, RegisteredTypes } from './build-types.ts'
 import {
+  AT,
   IF_MATCH,
   inHeader,
   inPath,
   inQuery,
   json,
   LIMIT,
-  MESSAGE,
   type Node,
   OFFSET,
   type Operation,
@@ -15,7 +15,9 @@ import {
   operation,
   REVISION_PAGE,
   ref,
+  SELECTOR,
   schemaName,
+  WRITE,
 } from './openapi-operation.ts'
 
 function inputs(type: RegisteredType): Node {
@@ -94,7 +96,7 @@ export function documentPaths(type: RegisteredType): Node {
         tag: name,
         id: `list_${name}`,
         summary: said('resource', 'get', `List ${name}.`),
-        parameters: [LIMIT, OFFSET, ...filterParameters(type)],
+        parameters: [LIMIT, OFFSET, AT, ...(type.delivery ? [] : [SELECTOR]), ...filterParameters(type)],
         answers: {
           200: ok('Documents ordered by id; X-Total-Count and Link tell of the rest.', {
             type: 'array',
@@ -106,7 +108,7 @@ export function documentPaths(type: RegisteredType): Node {
         tag: name,
         id: `create_${name}`,
         summary: said('resource', 'post', `Create a ${singular}.`),
-        parameters: [MESSAGE],
+        parameters: [...WRITE],
         body: json(document),
         answers: { 201: ok('The new document.', document) },
       }),
@@ -117,13 +119,14 @@ export function documentPaths(type: RegisteredType): Node {
         tag: name,
         id: `get_${name}`,
         summary: said('instance', 'get', `Get a ${singular}.`),
+        parameters: [AT],
         answers: { 200: ok('The document, with its ETag.', document) },
       }),
       put: operation({
         tag: name,
         id: `replace_${name}`,
         summary: said('instance', 'put', `Replace a ${singular}.`),
-        parameters: [IF_MATCH, inHeader('If-None-Match', 'Set to * to create the document.'), MESSAGE],
+        parameters: [IF_MATCH, inHeader('If-None-Match', 'Set to * to create the document.'), ...WRITE],
         body: json(document),
         answers: { 200: ok('The document.', document), 201: ok('The new document.', document) },
       }),
@@ -131,7 +134,7 @@ export function documentPaths(type: RegisteredType): Node {
         tag: name,
         id: `patch_${name}`,
         summary: said('instance', 'patch', `Change some fields of a ${singular}.`),
-        parameters: [IF_MATCH, MESSAGE],
+        parameters: [IF_MATCH, ...WRITE],
         body: {
           ...json({ type: 'object' }),
           ...json({ type: 'object' }, 'application/merge-patch+json'),
@@ -143,7 +146,7 @@ export function documentPaths(type: RegisteredType): Node {
         tag: name,
         id: `delete_${name}`,
         summary: said('instance', 'delete', `Delete a ${singular}.`),
-        parameters: [flag, IF_MATCH, MESSAGE],
+        parameters: [flag, IF_MATCH, ...WRITE],
         answers: { 200: ok('What was deleted.', document) },
       }),
     },
@@ -176,7 +179,7 @@ export function clusterPaths(types: RegisteredTypes): Node {
         tag: name,
         id: `restore_${name}`,
         summary: 'Bring a deleted cluster back as it was.',
-        parameters: [cluster, MESSAGE],
+        parameters: [cluster, ...WRITE],
         answers: { 200: ok('The cluster.', document) },
       }),
     },
@@ -185,7 +188,12 @@ export function clusterPaths(types: RegisteredTypes): Node {
         tag: name,
         id: `inputs_${name}`,
         summary: 'What the cluster gets when it polls.',
-        parameters: [cluster, inPath('endpoint', 'Last segment of the poll URL.')],
+        parameters: [
+          cluster,
+          inPath('endpoint', 'Last segment of the poll URL.'),
+          AT,
+          inQuery('explain', 'Answers where every field comes from and who set it.', { type: 'boolean' }),
+        ],
         answers: { 200: ok('The very answer to its poll.', { type: 'object', additionalProperties: true }) },
       }),
     },
@@ -202,11 +210,12 @@ function assignmentPath(cluster: RegisteredType, type: RegisteredType): Node {
     summary: string,
     rest: Pick<Operation, 'body' | 'answers' | 'parameters'>,
   ): Node => operation({ tag: cluster.name, id: `${id}_${type.name}`, summary, ...rest })
-  const write = { parameters: [IF_MATCH, MESSAGE] }
+  const write = { parameters: [IF_MATCH, ...WRITE] }
   return {
     [`/${cluster.name}/{cluster}/${list}/{id}`]: {
       parameters: [inPath('cluster', 'Id of the cluster.'), inPath('id', `Id of the ${type.singular}.`)],
       get: verb('get_assigned', `How a ${type.singular} is assigned.`, {
+        parameters: [AT],
         answers: { 200: ok('The reference.', reference) },
       }),
       put: verb('assign', `Assign a ${type.singular}, or replace how it is assigned.`, {
@@ -237,7 +246,7 @@ function patchesPath(types: RegisteredTypes, cluster: Node): Node {
       id: `${id}_patches`,
       summary,
       answers,
-      ...(body && { body, parameters: [IF_MATCH, MESSAGE] }),
+      ...(body && { body, parameters: [IF_MATCH, ...WRITE] }),
     })
   return {
     [`/${type.name}/{cluster}/${patches}/{id}`]: {
@@ -250,31 +259,6 @@ function patchesPath(types: RegisteredTypes, cluster: Node): Node {
         json({ type: 'object' }, 'application/merge-patch+json'),
       ),
       delete: verb('delete', 'Remove all the values.'),
-    },
-  }
-}
-
-export function revisionPaths(): Node {
-  return {
-    '/revisions': {
-      get: operation({
-        tag: 'revisions',
-        id: 'list_revisions',
-        summary: 'Revisions, newest first.',
-        parameters: REVISION_PAGE,
-        answers: {
-          200: ok('Revisions with their first changes.', { type: 'array', items: ref('revision') }),
-        },
-      }),
-    },
-    '/revisions/{revision}': {
-      get: operation({
-        tag: 'revisions',
-        id: 'get_revision',
-        summary: 'One revision with its changes, at most 1000 at a time.',
-        parameters: [inPath('revision', 'Its number.'), LIMIT, OFFSET],
-        answers: { 200: ok('The revision.', ref('revision')) },
-      }),
     },
   }
 }

@@ -1,7 +1,8 @@
 // The API described in OpenAPI 3.1, made from the types: what a type gains, its description gains.
 import type { RegisteredTypes } from './build-types.ts'
 import { json, type Node, ref, schemaName } from './openapi-operation.ts'
-import { clusterPaths, documentPaths, operationPaths, pollPaths, revisionPaths } from './openapi-paths.ts'
+import { clusterPaths, documentPaths, operationPaths, pollPaths } from './openapi-paths.ts'
+import { REVISION_SCHEMAS, revisionPaths } from './openapi-revisions.ts'
 
 export interface OpenapiOptions {
   readonly version: string
@@ -53,7 +54,7 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode }: OpenapiO
           ),
         ),
         error: ERROR_SCHEMA,
-        revision: REVISION_SCHEMA,
+        ...(crud ? REVISION_SCHEMAS : {}),
       },
       responses: { problem: { description: 'What was wrong.', content: json(ref('error')) } },
     },
@@ -76,34 +77,6 @@ const ERROR_SCHEMA = {
         },
       },
     },
-  },
-}
-
-const nullableDocument = { type: ['object', 'null'], additionalProperties: true }
-const REVISION_SCHEMA = {
-  type: 'object',
-  properties: {
-    revision: { type: 'integer' },
-    time: { type: 'string', format: 'date-time' },
-    actor: { type: 'string' },
-    message: { type: ['string', 'null'] },
-    request_id: { type: 'string' },
-    change_count: {
-      type: 'integer',
-      description: 'How many changes it made; a list shows the first 20 of them.',
-    },
-    changes: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          type: { type: 'string' },
-          id: { type: 'string' },
-          op: { type: 'string', enum: ['create', 'update', 'delete', 'restore', 'purge'] },
-          before: nullableDocument,
-          after: nullableDocument,
-        },
-      },
-    },
+    impact: { description: 'Of a destructive_change: what it would have meant for clusters.' },
   },
 }

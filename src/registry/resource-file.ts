@@ -27,6 +27,7 @@ export interface FluxSection {
   readonly endpoint?: string
   readonly assigned_by?: string
   readonly reference?: { readonly [name: string]: SchemaObject }
+  readonly enabled_by?: string
   readonly overrides?: readonly string[]
   readonly references?: { readonly [field: string]: string }
   readonly patches?: boolean
@@ -35,6 +36,8 @@ export interface FluxSection {
     readonly dns: string
     readonly patches: string
     readonly deletion_protection: string
+    readonly labels?: string
+    readonly environment?: string
     readonly input: { readonly [name: string]: string }
     readonly list: readonly string[]
   }
@@ -68,6 +71,7 @@ const fluxSchema = {
     endpoint: { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' },
     assigned_by: name,
     reference: { type: 'object', additionalProperties: { type: 'object' } },
+    enabled_by: { type: 'string' },
     overrides: names,
     references: { type: 'object', additionalProperties: { type: 'string' } },
     patches: { type: 'boolean' },
@@ -86,6 +90,8 @@ const fluxSchema = {
         dns: { type: 'string' },
         patches: { type: 'string' },
         deletion_protection: { type: 'string' },
+        labels: { type: 'string' },
+        environment: { type: 'string' },
         input: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
         list: names,
       },

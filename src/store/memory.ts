@@ -1,6 +1,18 @@
 // A store that lasts as long as its process: for tests, demos and read-only copies of a seed file.
 import type { Document } from '../domain/resource-type.ts'
-import type { HistoryQuery, NewChange, NewRevision, RecordedRevision, Store } from './store.ts'
+import { NO_HASH, RevisionHash } from './hash-chain.ts'
+import {
+  type Anchor,
+  forgottenBefore,
+  type HistoryQuery,
+  type LoggedChange,
+  type NewChange,
+  type NewRevision,
+  type RecordedRevision,
+  type Remembered,
+  type RevisionMeta,
+  type Store,
+} from './store.ts'
 
 type Slot = NonNullable<NewChange['after']>
 
@@ -11,61 +23,107 @@ interface Row {
   readonly slot: Slot
 }
 
+interface Logged {
+  readonly revision: number
+  readonly meta: RevisionMeta
+  readonly hash: string
+  readonly changes: readonly (LoggedChange & { readonly before_revision: number })[]
+}
+
 export function openMemoryStore(): Store {
   const rows = new Map<string, Row>()
-  const log: RecordedRevision[] = []
+  const answers = new Map<string, Remembered>()
+  let log: Logged[] = []
+  let anchor: Anchor | undefined
   const key = (type: string, id: string): string => `${type}/${id}`
+  const head = (): number => log.at(-1)?.revision ?? anchor?.revision ?? 0
 
-  function write(revision: number, { changes, ...meta }: NewRevision): void {
-    const recorded = changes.map(({ type, id, after }) => {
-      const before = rows.get(key(type, id))?.slot
+  function write(revision: number, { changes, remember, ...meta }: NewRevision): void {
+    const hash = new RevisionHash(log.at(-1)?.hash ?? anchor?.hash ?? NO_HASH, revision, meta)
+    const logged = changes.map(({ type, id, after }) => {
+      const before = rows.get(key(type, id))
       if (after) rows.set(key(type, id), { type, id, revision, slot: after })
       else rows.delete(key(type, id))
-      return {
+      const change = {
         type,
         id,
-        before: before ? JSON.parse(before.json) : null,
-        after: after ? JSON.parse(after.json) : null,
-        before_deleted: before?.deleted ?? false,
+        before: before?.slot.json ?? null,
+        before_deleted: before?.slot.deleted ?? false,
+        before_revision: before?.revision ?? 0,
+        after: after?.json ?? null,
         after_deleted: after?.deleted ?? false,
       }
+      hash.add(change)
+      return change
     })
-    log.push({ revision, ...meta, change_count: recorded.length, changes: recorded })
+    log.push({ revision, meta, hash: hash.digest(), changes: logged })
+    if (remember) keep(remember)
+  }
+
+  function keep(remembered: Remembered): void {
+    const forgotten = forgottenBefore(remembered.time)
+    for (const [known, { time }] of answers) if (time < forgotten) answers.delete(known)
+    answers.set(remembered.key, remembered)
   }
 
   return {
     async load(take) {
       for (const { type, id, revision, slot } of rows.values()) {
-        take(revision, { type, id, after: applied(slot) })
+        take(revision, { type, id, after: parse(slot.json, slot.deleted) })
       }
-      return log.length
+      return head()
     },
-    async head() {
-      return log.length
+    async *documents() {
+      for (const { type, id, revision, slot } of [...rows.values()]) yield { type, id, revision, ...slot }
     },
+    head: async () => head(),
     async commit(base, revision) {
-      if (base !== log.length) return { ok: false, head: log.length }
+      if (base !== head()) return { ok: false, head: head() }
       write(base + 1, revision)
       return { ok: true }
     },
-    async *changesSince(revision) {
-      for (const { revision: number, changes } of log.slice(revision)) {
+    async *changesSince(since) {
+      for (const { revision, changes } of log.filter((entry) => entry.revision > since)) {
         yield {
-          revision: number,
-          changes: changes.map(({ type, id, after, after_deleted }) => {
-            const json = JSON.stringify(after)
-            return {
-              type,
-              id,
-              after: after ? applied({ deleted: after_deleted, json }) : undefined,
-            }
-          }),
+          revision,
+          changes: changes.map(({ type, id, after, after_deleted }) => ({
+            type,
+            id,
+            after: after === null ? undefined : parse(after, after_deleted),
+          })),
         }
       }
     },
-    async history(query) {
-      return select(log, query)
+    history: async (query) => select(log, query),
+    async *log(since, until = Number.POSITIVE_INFINITY) {
+      for (const entry of log.filter(({ revision }) => revision > since && revision <= until)) {
+        yield { ...entry, last: true }
+      }
     },
+    async *changedAfter(since, only) {
+      const seen = new Set<string>()
+      for (const { changes } of log.filter(({ revision }) => revision > since)) {
+        for (const { type, id, before, before_deleted, before_revision } of changes) {
+          if (only && (type !== only.type || (only.id !== undefined && id !== only.id))) continue
+          if (seen.has(key(type, id))) continue
+          seen.add(key(type, id))
+          const was =
+            before === null ? undefined : { ...parse(before, before_deleted), revision: before_revision }
+          yield { type, id, was }
+        }
+      }
+    },
+    revisionAt: async (time) => log.findLast((entry) => entry.meta.time <= time)?.revision,
+    anchor: async () => anchor,
+    async prune(to) {
+      anchor = to
+      log = log.filter(({ revision }) => revision > to.revision)
+    },
+    async recall(wanted, now) {
+      const known = answers.get(wanted)
+      return known && known.time >= forgottenBefore(now) ? known : undefined
+    },
+    remember: async (remembered) => keep(remembered),
     watch() {
       return () => {}
     },
@@ -74,25 +132,49 @@ export function openMemoryStore(): Store {
 }
 
 /** Always a fresh copy, as from bytes: nobody shares objects with the store. */
-function applied({ deleted, json }: Slot) {
+function parse(json: string, deleted: boolean) {
   return { document: JSON.parse(json) as Document, deleted, size: json.length }
 }
 
-function select(log: readonly RecordedRevision[], query: HistoryQuery): RecordedRevision[] {
-  const { document, changeOffset = 0 } = query
+function select(log: readonly Logged[], query: HistoryQuery): RecordedRevision[] {
+  const { documents, type, actor, since, until, text, changeOffset = 0, changeLimit } = query
+  const isAsked = (change: LoggedChange, revision: number): boolean =>
+    documents?.some(
+      (span) =>
+        change.type === span.type &&
+        change.id === span.id &&
+        revision >= (span.from ?? 0) &&
+        revision < (span.until ?? Number.POSITIVE_INFINITY),
+    ) ?? true
   return log
     .filter(({ revision }) => query.revision === undefined || revision === query.revision)
     .filter(({ revision }) => query.before === undefined || revision < query.before)
-    .map((entry) => {
-      const matches = ({ type, id }: { type: string; id: string }) =>
-        !document || (type === document.type && id === document.id)
-      return { ...entry, changes: entry.changes.filter(matches) }
-    })
-    .filter(({ changes }) => !document || changes.length > 0)
+    .filter(({ meta }) => actor === undefined || meta.actor === actor)
+    .filter(({ meta }) => since === undefined || meta.time >= since)
+    .filter(({ meta }) => until === undefined || meta.time <= until)
+    .filter(({ meta }) => text === undefined || holds(meta, text))
+    .filter(({ changes }) => type === undefined || changes.some((change) => change.type === type))
+    .map((entry) => ({ ...entry, asked: entry.changes.filter((change) => isAsked(change, entry.revision)) }))
+    .filter(({ asked }) => !documents || asked.length > 0)
     .reverse()
     .slice(0, query.limit)
-    .map((entry) => ({
-      ...entry,
-      changes: entry.changes.slice(changeOffset, changeOffset + query.changeLimit),
+    .map(({ revision, meta, hash, changes, asked }) => ({
+      revision,
+      ...meta,
+      hash,
+      change_count: changes.length,
+      changes: asked.slice(changeOffset, changeOffset + changeLimit).map((change) => ({
+        type: change.type,
+        id: change.id,
+        before: change.before === null ? null : JSON.parse(change.before),
+        before_deleted: change.before_deleted,
+        after: change.after === null ? null : JSON.parse(change.after),
+        after_deleted: change.after_deleted,
+      })),
     }))
+}
+
+function holds({ message, operation, actor, request_id }: RevisionMeta, text: string): boolean {
+  const wanted = text.toLowerCase()
+  return [message ?? '', operation, actor, request_id].some((field) => field.toLowerCase().includes(wanted))
 }

@@ -2,7 +2,8 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { StoreError } from './store.ts'
+import { NO_HASH, RevisionHash } from './hash-chain.ts'
+import { type LoggedChange, type RevisionMeta, StoreError } from './store.ts'
 
 export interface WriterOptions {
   readonly path: string
@@ -48,11 +49,37 @@ export function migrate(path: string): void {
       useWriteAheadLog(db)
       db.exec('PRAGMA synchronous = FULL; BEGIN IMMEDIATE')
       for (const sql of MIGRATIONS.slice(checkVersion(path, db))) db.exec(sql)
+      sealOldRevisions(db)
       db.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`)
     } finally {
       db.close()
     }
   })
+}
+
+/** Gives revisions of before the hash chain their place in it. */
+function sealOldRevisions(db: DatabaseSync): void {
+  const changes = db.prepare('SELECT * FROM changes WHERE revision = ? ORDER BY position')
+  const seal = db.prepare('UPDATE revisions SET hash = ? WHERE revision = ?')
+  let previous = NO_HASH
+  for (const row of db.prepare('SELECT * FROM revisions ORDER BY revision').all()) {
+    const meta = row as unknown as RevisionMeta & { revision: number; hash: string }
+    if (meta.hash === '') {
+      const hash = new RevisionHash(previous, meta.revision, meta)
+      for (const change of changes.iterate(meta.revision)) {
+        const { before_deleted, after_deleted, ...rest } = change
+        hash.add({
+          ...rest,
+          before_deleted: before_deleted === 1,
+          after_deleted: after_deleted === 1,
+        } as LoggedChange)
+      }
+      previous = hash.digest()
+      seal.run(previous, meta.revision)
+    } else {
+      previous = meta.hash
+    }
+  }
 }
 
 /** SQLite refuses this one statement at once, whatever its timeout, while another process is at the same. */
@@ -109,4 +136,14 @@ function resultCode(error: unknown): number {
 /** The same in words. */
 export function sqliteProblem(error: unknown): string {
   return PROBLEMS[resultCode(error)] ?? (error as Error).message
+}
+
+/** Reads, and says in our words what goes wrong. */
+export async function guard<T>(read: () => T): Promise<T> {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof StoreError) throw error
+    throw new StoreError(sqliteProblem(error), { cause: error })
+  }
 }

@@ -1,13 +1,25 @@
 // The thread that writes to a SQLite file, so that waiting for the disk never holds up a poll.
 import { parentPort, workerData } from 'node:worker_threads'
+import { NO_HASH, RevisionHash } from './hash-chain.ts'
 import { LOCK_TIMEOUT_MS, openDatabase, sqliteProblem, type WriterOptions } from './sqlite-database.ts'
-import type { CommitResult, NewRevision } from './store.ts'
+import {
+  type Anchor,
+  type CommitResult,
+  forgottenBefore,
+  type NewChange,
+  type NewRevision,
+  type Remembered,
+} from './store.ts'
 
-export interface CommitRequest {
-  readonly base: number
-  readonly revision: NewRevision
+export type WriterRequest =
+  | { readonly base: number; readonly revision: NewRevision }
+  | { readonly anchor: Anchor }
+  | { readonly remember: Remembered }
+/** The first changes of the revision that comes next; not answered. */
+interface FirstChanges {
+  readonly changes: readonly NewChange[]
 }
-export type CommitReply = { readonly result: CommitResult } | { readonly error: string }
+export type WriterReply = { readonly result: CommitResult } | { readonly error: string }
 
 const { path, maxPages } = workerData as WriterOptions
 const db = openDatabase(path, { readOnly: false, timeout: LOCK_TIMEOUT_MS })
@@ -16,44 +28,112 @@ if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
 
 const readHead = db.prepare('SELECT revision FROM head')
 const advance = db.prepare('UPDATE head SET revision = ?')
-const insertRevision = db.prepare(
-  'INSERT INTO revisions (revision, time, actor, message, request_id, change_count) VALUES (?, ?, ?, ?, ?, ?)',
+const readHash = db.prepare(
+  'SELECT hash FROM revisions WHERE revision = ? UNION ALL SELECT hash FROM anchor WHERE revision = ?',
 )
-const insertChange = db.prepare(`
-  INSERT INTO changes (revision, position, type, id, before, before_deleted, after, after_deleted)
-  SELECT ?, ?, ?, ?, documents.document, coalesce(documents.deleted, 0), ?, ?
-  FROM (SELECT 1) LEFT JOIN documents ON type = ? AND id = ?`)
+const insertRevision = db.prepare(`INSERT INTO revisions
+  (revision, time, actor, message, request_id, client_address, operation, types, hash, change_count)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', ?)`)
+const seal = db.prepare('UPDATE revisions SET hash = ? WHERE revision = ?')
+const readDocument = db.prepare('SELECT document, deleted, revision FROM documents WHERE type = ? AND id = ?')
+const insertChange = db.prepare(`INSERT INTO changes
+  (revision, position, type, id, before, before_deleted, before_revision, after, after_deleted)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 const upsert = db.prepare(`
   INSERT INTO documents (type, id, revision, deleted, document) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (type, id) DO UPDATE SET revision = excluded.revision, deleted = excluded.deleted, document = excluded.document`)
 const remove = db.prepare('DELETE FROM documents WHERE type = ? AND id = ?')
+const forget = db.prepare('DELETE FROM answers WHERE time < ?')
+const keep = db.prepare('INSERT OR REPLACE INTO answers (key, fingerprint, time, answer) VALUES (?, ?, ?, ?)')
 
-function commit({ base, revision: { changes, ...meta } }: CommitRequest): CommitResult {
+const firstChanges: NewChange[] = []
+
+/** Runs inside a transaction: all of it or nothing. */
+function transact<T>(run: () => T): T {
   db.exec('BEGIN IMMEDIATE')
   try {
-    const head = Number(readHead.get()?.revision)
-    if (head !== base) {
-      db.exec('ROLLBACK')
-      return { ok: false, head }
-    }
-    const next = base + 1
-    insertRevision.run(next, meta.time, meta.actor, meta.message, meta.request_id, changes.length)
-    changes.forEach(({ type, id, after }, position) => {
-      const deleted = Number(after?.deleted ?? false)
-      insertChange.run(next, position, type, id, after?.json ?? null, deleted, type, id)
-      if (after) upsert.run(type, id, next, deleted, after.json)
-      else remove.run(type, id)
-    })
-    advance.run(next)
+    const result = run()
     db.exec('COMMIT')
-    return { ok: true }
-  } catch (error) {
+    return result
+  } finally {
     if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
   }
 }
 
-parentPort?.on('message', (request: CommitRequest | 'close') => {
+function commit(base: number, { changes, remember: remembered, ...meta }: NewRevision): CommitResult {
+  const head = Number(readHead.get()?.revision)
+  if (head !== base) return { ok: false, head }
+  const next = base + 1
+  const types = `,${[...new Set(changes.map(({ type }) => type))].join(',')},`
+  const { time, actor, message, request_id, client_address, operation } = meta
+  insertRevision.run(next, time, actor, message, request_id, client_address, operation, types, changes.length)
+  const hash = new RevisionHash(String(readHash.get(base, base)?.hash ?? NO_HASH), next, meta)
+  changes.forEach(({ type, id, after }, position) => {
+    const row = readDocument.get(type, id) as
+      | { document: string; deleted: number; revision: number }
+      | undefined
+    const before = row?.document ?? null
+    const beforeDeleted = row?.deleted ?? 0
+    const json = after?.json ?? null
+    const deleted = Number(after?.deleted ?? false)
+    insertChange.run(next, position, type, id, before, beforeDeleted, row?.revision ?? 0, json, deleted)
+    hash.add({
+      type,
+      id,
+      before,
+      before_deleted: beforeDeleted === 1,
+      after: json,
+      after_deleted: deleted === 1,
+    })
+    if (after) upsert.run(type, id, next, deleted, after.json)
+    else remove.run(type, id)
+  })
+  seal.run(hash.digest(), next)
+  if (remembered) remember(remembered)
+  advance.run(next)
+  return { ok: true }
+}
+
+function remember({ key, fingerprint, time, answer }: Remembered): void {
+  forget.run(forgottenBefore(time))
+  keep.run(key, fingerprint, time, answer)
+}
+
+/** Changes to delete before other writers get their turn. */
+const PRUNED_AT_ONCE = 2000
+
+/** Once the anchor stands, nobody reads what is before it; the rest is tidying up. */
+function prune({ revision, time, hash, state }: Anchor): void {
+  transact(() => {
+    db.exec('DELETE FROM anchor')
+    db.prepare('INSERT INTO anchor (revision, time, hash, state) VALUES (?, ?, ?, ?)').run(
+      revision,
+      time,
+      hash,
+      state,
+    )
+  })
+  const some = 'SELECT rowid FROM changes WHERE revision <= ? LIMIT ?'
+  const changes = db.prepare(`DELETE FROM changes WHERE rowid IN (${some})`)
+  while (Number(transact(() => changes.run(revision, PRUNED_AT_ONCE)).changes) > 0);
+  const revisions = db.prepare(
+    'DELETE FROM revisions WHERE revision IN (SELECT revision FROM revisions WHERE revision <= ? LIMIT ?)',
+  )
+  while (Number(transact(() => revisions.run(revision, PRUNED_AT_ONCE)).changes) > 0);
+}
+
+function answer(request: WriterRequest): CommitResult {
+  if ('anchor' in request) prune(request.anchor)
+  else if ('remember' in request) transact(() => remember(request.remember))
+  else {
+    const { base, revision } = request
+    const changes = [...firstChanges.splice(0), ...revision.changes]
+    return transact(() => commit(base, { ...revision, changes }))
+  }
+  return { ok: true }
+}
+
+parentPort?.on('message', (request: WriterRequest | FirstChanges | 'close') => {
   if (request === 'close') {
     // Leaves the log short for the next writer, and in place for readers that may not make it anew.
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -61,9 +141,13 @@ parentPort?.on('message', (request: CommitRequest | 'close') => {
     parentPort?.close()
     return
   }
-  let reply: CommitReply
+  if ('changes' in request) {
+    firstChanges.push(...request.changes)
+    return
+  }
+  let reply: WriterReply
   try {
-    reply = { result: commit(request) }
+    reply = { result: answer(request) }
   } catch (error) {
     reply = { error: sqliteProblem(error) }
   }

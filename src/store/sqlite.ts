@@ -3,21 +3,30 @@ import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import type { Document } from '../domain/resource-type.ts'
 import type { Applied } from '../domain/state.ts'
-import { isCurrent, migrate, openDatabase, sqliteProblem, type WriterOptions } from './sqlite-database.ts'
-import type { CommitReply, CommitRequest } from './sqlite-writer.ts'
+import { guard, isCurrent, migrate, openDatabase, type WriterOptions } from './sqlite-database.ts'
 import {
+  addSearch,
+  changedAfter,
+  changesSince,
+  parseApplied,
+  readDocuments,
+  readHistory,
+  readLog,
+} from './sqlite-log.ts'
+import type { WriterReply, WriterRequest } from './sqlite-writer.ts'
+import {
+  type Anchor,
   type CommitResult,
-  type HistoryQuery,
-  type RecordedChange,
-  type RecordedRevision,
+  forgottenBefore,
+  type NewRevision,
+  type Remembered,
   type Store,
   StoreError,
 } from './store.ts'
 
 const WATCH_INTERVAL_MS = 50
-/** Documents to parse before other work gets its turn. */
+/** Changes to hand over before other work gets its turn. */
 const SLICE = 200
 
 type SqliteMode = 'rwc' | 'rw' | 'ro'
@@ -41,6 +50,19 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
   const writer = write ? startWriter(options) : undefined
   const version = db.prepare('PRAGMA data_version')
   const readHead = db.prepare('SELECT revision FROM head')
+  const readAnchor = db.prepare('SELECT revision, time, hash, state FROM anchor')
+  const readAnswer = db.prepare(
+    'SELECT key, fingerprint, time, answer FROM answers WHERE key = ? AND time >= ?',
+  )
+  const readRevisionAt = db.prepare(
+    'SELECT revision FROM revisions WHERE time <= ? AND revision > coalesce((SELECT revision FROM anchor), 0) ORDER BY time DESC, revision DESC LIMIT 1',
+  )
+  addSearch(db)
+
+  const writing = (): Writer => {
+    if (!writer) throw new StoreError('the database is opened for reading only')
+    return writer
+  }
 
   /** Changes with every commit of another connection; none when the file cannot be read, which reading on will tell. */
   const dataVersion = (): unknown => {
@@ -54,13 +76,18 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
 
   return {
     load: (take) => guard(() => loadDocuments(db, head, take)),
+    documents: () => readDocuments(db),
     head: () => guard(head),
-    commit: async (base, revision) => {
-      if (!writer) throw new StoreError('the database is opened for reading only')
-      return writer.commit({ base, revision })
-    },
+    commit: async (base, revision) => writing().commit(base, revision),
     changesSince: (revision) => changesSince(db, revision),
-    history: (query) => guard(() => readHistory(db, query)),
+    history: (query) => readHistory(db, query),
+    log: (since, until) => readLog(db, since, until),
+    changedAfter: (revision, only) => changedAfter(db, revision, only),
+    revisionAt: (time) => guard(() => readRevisionAt.get(time)?.revision as number | undefined),
+    anchor: () => guard(() => readAnchor.get() as Anchor | undefined),
+    prune: async (anchor) => writing().prune(anchor),
+    recall: (key, now) => guard(() => readAnswer.get(key, forgottenBefore(now)) as Remembered | undefined),
+    remember: async (remembered) => writing().remember(remembered),
     watch(moved) {
       let seen: unknown
       const timer = setInterval(() => {
@@ -74,15 +101,6 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
       await writer?.close()
       db.close()
     },
-  }
-}
-
-async function guard<T>(read: () => T): Promise<T> {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof StoreError) throw error
-    throw new StoreError(sqliteProblem(error), { cause: error })
   }
 }
 
@@ -105,93 +123,10 @@ function loadDocuments(
   }
 }
 
-function parseApplied(
-  type: string,
-  id: string,
-  json: string,
-  deleted: number,
-): NonNullable<Applied['after']> {
-  try {
-    return { document: JSON.parse(json) as Document, deleted: deleted === 1, size: json.length }
-  } catch (cause) {
-    throw new StoreError(`${type} "${id}" is not readable in the database: restore it from a backup`, {
-      cause,
-    })
-  }
-}
-
-async function* changesSince(db: DatabaseSync, since: number): ReturnType<Store['changesSince']> {
-  const next = db.prepare('SELECT revision FROM revisions WHERE revision > ? ORDER BY revision LIMIT 1')
-  const slice = db.prepare(
-    'SELECT type, id, after, after_deleted FROM changes WHERE revision = ? AND position >= ? ORDER BY position LIMIT ?',
-  )
-  for (let last = since; ; ) {
-    const revision = (await guard(() => next.get(last)?.revision)) as number | undefined
-    if (revision === undefined) return
-    const changes: Applied[] = []
-    for (let done = false; !done; ) {
-      const rows = (await guard(() => slice.all(revision, changes.length, SLICE))) as unknown as ChangeRow[]
-      changes.push(...rows.map(toApplied))
-      done = rows.length < SLICE
-      if (!done) await breathe()
-    }
-    yield { revision, changes }
-    last = revision
-  }
-}
-
-interface ChangeRow {
-  readonly type: string
-  readonly id: string
-  readonly before: string | null
-  readonly before_deleted: number
-  readonly after: string | null
-  readonly after_deleted: number
-}
-
-function toApplied({ type, id, after, after_deleted }: ChangeRow): Applied {
-  return { type, id, after: after === null ? undefined : parseApplied(type, id, after, after_deleted) }
-}
-
-function toRecorded({ type, id, before, before_deleted, after, after_deleted }: ChangeRow): RecordedChange {
-  return {
-    type,
-    id,
-    before: before === null ? null : JSON.parse(before),
-    after: after === null ? null : JSON.parse(after),
-    before_deleted: before_deleted === 1,
-    after_deleted: after_deleted === 1,
-  }
-}
-
-function readHistory(db: DatabaseSync, query: HistoryQuery): RecordedRevision[] {
-  const { revision, before = Number.MAX_SAFE_INTEGER, document, limit, changeOffset = 0, changeLimit } = query
-  const range = revision === undefined ? [0, before] : [revision, Math.min(revision + 1, before)]
-  const columns = 'revision, time, actor, message, request_id, change_count'
-  const revisions = document
-    ? db
-        .prepare(`SELECT ${columns} FROM revisions WHERE revision IN
-        (SELECT revision FROM changes WHERE type = ? AND id = ? AND revision >= ? AND revision < ?
-         ORDER BY revision DESC LIMIT ?) ORDER BY revision DESC`)
-        .all(document.type, document.id, ...range, limit)
-    : db
-        .prepare(`SELECT ${columns} FROM revisions WHERE revision >= ? AND revision < ?
-        ORDER BY revision DESC LIMIT ?`)
-        .all(...range, limit)
-  const only = document ? 'AND type = ? AND id = ?' : ''
-  const changes = db.prepare(`SELECT type, id, before, before_deleted, after, after_deleted FROM changes
-    WHERE revision = ? ${only} ORDER BY position LIMIT ? OFFSET ?`)
-  const filter = document ? [document.type, document.id] : []
-  return (revisions as unknown as Omit<RecordedRevision, 'changes'>[]).map((row) => ({
-    ...row,
-    changes: (changes.all(row.revision, ...filter, changeLimit, changeOffset) as unknown as ChangeRow[]).map(
-      toRecorded,
-    ),
-  }))
-}
-
 interface Writer {
-  commit(request: CommitRequest): Promise<CommitResult>
+  commit(base: number, revision: NewRevision): Promise<CommitResult>
+  prune(anchor: Anchor): Promise<void>
+  remember(remembered: Remembered): Promise<void>
   close(): Promise<void>
 }
 
@@ -201,29 +136,54 @@ function startWriter(options: WriterOptions): Writer {
     workerData: options,
   })
   let failure: StoreError | undefined
+  let sending: Promise<unknown> = Promise.resolve()
   const waiting: { resolve: (result: CommitResult) => void; reject: (error: Error) => void }[] = []
   const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
-  worker.on('message', (reply: CommitReply) => {
-    const commit = waiting.shift()
-    if ('result' in reply) commit?.resolve(reply.result)
-    else commit?.reject(new StoreError(reply.error))
+  worker.on('message', (reply: WriterReply) => {
+    const request = waiting.shift()
+    if ('result' in reply) request?.resolve(reply.result)
+    else request?.reject(new StoreError(reply.error))
   })
   worker.on('error', (cause) => {
     failure = new StoreError('the writing thread of the database failed', { cause })
   })
   worker.on('exit', () => {
     failure ??= new StoreError('the database is closed')
-    for (const commit of waiting.splice(0)) commit.reject(failure)
+    for (const request of waiting.splice(0)) request.reject(failure)
   })
+
+  function ask(request: WriterRequest): Promise<CommitResult> {
+    return new Promise((resolve, reject) => {
+      if (failure) return reject(failure)
+      waiting.push({ resolve, reject })
+      worker.postMessage(request)
+    })
+  }
+
+  /** Many changes go over in parts, so that copying them holds nobody up; one revision at a time. */
+  function commit(base: number, { changes, ...revision }: NewRevision): Promise<CommitResult> {
+    const answer = sending.then(async () => {
+      let sent = 0
+      for (; changes.length - sent > SLICE; sent += SLICE) {
+        worker.postMessage({ changes: changes.slice(sent, sent + SLICE) })
+        await breathe()
+      }
+      return { result: ask({ base, revision: { ...revision, changes: changes.slice(sent) } }) }
+    })
+    sending = answer
+    return answer.then(({ result }) => result)
+  }
+
   return {
-    commit(request) {
-      return new Promise((resolve, reject) => {
-        if (failure) return reject(failure)
-        waiting.push({ resolve, reject })
-        worker.postMessage(request)
-      })
+    commit,
+    async prune(anchor) {
+      await ask({ anchor })
+    },
+    async remember(remember) {
+      await ask({ remember })
     },
     async close() {
+      await sending
       worker.postMessage('close')
       await exited
     },

@@ -16,8 +16,17 @@ export function remove(id: string): NewChange {
   return { type: 'things', id, after: undefined }
 }
 
+const META = {
+  time: '2026-01-31T12:00:00.000Z',
+  actor: 'writer',
+  message: null,
+  request_id: 'r',
+  client_address: null,
+  operation: 'put things',
+}
+
 export function revisionOf(...changes: NewChange[]): NewRevision {
-  return { time: '2026-01-31T12:00:00.000Z', actor: 'writer', message: null, request_id: 'r', changes }
+  return { ...META, changes }
 }
 
 /** Everything that a store hands over, by type and id. */
@@ -262,13 +271,16 @@ function historyPromises(open: OpenStore): void {
       revisionOf(put('a', { n: 1 }, true), remove('gone'), put('new')),
       { ...revisionOf(put('a', { n: 2 })), actor: 'ops', message: 'Zurück ↩', request_id: 'req-3' },
     )
-    const [third, second, first] = await store.history(ALL)
-    const meta = { time: '2026-01-31T12:00:00.000Z', actor: 'writer', message: null, request_id: 'r' }
+    const recorded = await store.history(ALL)
+    const [third, second, first] = recorded.map(({ hash, ...rest }) => {
+      assert.match(hash, /^[0-9a-f]{64}$/)
+      return rest
+    })
     const live = { before_deleted: false, after_deleted: false }
     const a1 = { id: 'a', n: 1 }
     assert.deepEqual(first, {
       revision: 1,
-      ...meta,
+      ...META,
       change_count: 2,
       changes: [
         { type: 'things', id: 'a', before: null, after: a1, ...live },
@@ -277,7 +289,7 @@ function historyPromises(open: OpenStore): void {
     })
     assert.deepEqual(second, {
       revision: 2,
-      ...meta,
+      ...META,
       change_count: 3,
       changes: [
         { type: 'things', id: 'a', before: a1, after: a1, before_deleted: false, after_deleted: true },
@@ -287,7 +299,7 @@ function historyPromises(open: OpenStore): void {
     })
     assert.deepEqual(third, {
       revision: 3,
-      time: meta.time,
+      ...META,
       actor: 'ops',
       message: 'Zurück ↩',
       request_id: 'req-3',
@@ -343,7 +355,7 @@ function historyPromises(open: OpenStore): void {
   test('one document’s history holds only the revisions that changed it, with only its change', async (t) => {
     const store = await committed(await open(t), ...five, revisionOf(remove('only-2')))
     const document = { type: 'things', id: 'only-2' }
-    const found = await store.history({ ...ALL, document })
+    const found = await store.history({ ...ALL, documents: [document] })
     assert.deepEqual(numbers(found), [6, 2])
     assert.deepEqual(
       found.map(({ changes }) => changes.map(({ id }) => id)),
@@ -353,11 +365,11 @@ function historyPromises(open: OpenStore): void {
       found.map(({ change_count }) => change_count),
       [1, 2],
     )
-    assert.deepEqual(numbers(await store.history({ ...ALL, document, before: 6 })), [2])
-    assert.deepEqual(numbers(await store.history({ ...ALL, document, limit: 1 })), [6])
-    assert.deepEqual(numbers(await store.history({ ...ALL, document, revision: 2 })), [2])
-    assert.deepEqual(await store.history({ ...ALL, document, revision: 3 }), [])
-    assert.deepEqual(await store.history({ ...ALL, document: { type: 'others', id: 'only-2' } }), [])
+    assert.deepEqual(numbers(await store.history({ ...ALL, documents: [document], before: 6 })), [2])
+    assert.deepEqual(numbers(await store.history({ ...ALL, documents: [document], limit: 1 })), [6])
+    assert.deepEqual(numbers(await store.history({ ...ALL, documents: [document], revision: 2 })), [2])
+    assert.deepEqual(await store.history({ ...ALL, documents: [document], revision: 3 }), [])
+    assert.deepEqual(await store.history({ ...ALL, documents: [{ type: 'others', id: 'only-2' }] }), [])
   })
 
   test('the log alone gives the documents as they are', async (t) => {

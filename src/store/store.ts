@@ -1,14 +1,18 @@
 // What survives a restart: the documents, and beside them the log of every change. Small and dumb on purpose.
+import type { BeforeAndAfter } from '../domain/describe-change.ts'
 import type { Document } from '../domain/resource-type.ts'
 import type { Applied } from '../domain/state.ts'
 
-/** Who asked for a revision, when and why. */
+/** Who asked for a revision, when, from where, and why. */
 export interface RevisionMeta {
   /** RFC 3339, UTC. */
   readonly time: string
   readonly actor: string
   readonly message: string | null
   readonly request_id: string
+  readonly client_address: string | null
+  /** What was asked for, in a line. */
+  readonly operation: string
 }
 
 /** What a change leaves in the store: the document as JSON, or nothing. */
@@ -20,23 +24,44 @@ export interface NewChange {
 
 export interface NewRevision extends RevisionMeta {
   readonly changes: readonly NewChange[]
+  /** Kept with the revision, or not at all. */
+  readonly remember?: Remembered
 }
 
-export interface RecordedChange {
-  readonly type: string
-  readonly id: string
-  readonly before: Document | null
-  readonly after: Document | null
-  /** True where `before` or `after` is a tombstone: the document as it was when it was deleted. */
-  readonly before_deleted: boolean
-  readonly after_deleted: boolean
+/** The answer to a write that may be sent again. */
+export interface Remembered {
+  readonly key: string
+  /** Tells a repetition from another request with the same key. */
+  readonly fingerprint: string
+  /** RFC 3339, UTC. */
+  readonly time: string
+  readonly answer: string
+}
+
+const REMEMBERED_FOR_MS = 24 * 60 * 60 * 1000
+
+/** Answers from before this time are forgotten by now. */
+export function forgottenBefore(now: string): string {
+  return new Date(Date.parse(now) - REMEMBERED_FOR_MS).toISOString()
 }
 
 export interface RecordedRevision extends RevisionMeta {
   readonly revision: number
+  /** SHA-256 of its content and of its predecessor's hash, in hex. */
+  readonly hash: string
   /** How many changes it holds; `changes` may be a part of them. */
   readonly change_count: number
-  readonly changes: readonly RecordedChange[]
+  readonly changes: readonly BeforeAndAfter[]
+}
+
+/** One document, in a range of revisions. */
+export interface DocumentSpan {
+  readonly type: string
+  readonly id: string
+  /** The first revision that counts. */
+  readonly from?: number
+  /** The first one that does not count any more. */
+  readonly until?: number
 }
 
 export interface HistoryQuery {
@@ -44,12 +69,72 @@ export interface HistoryQuery {
   readonly revision?: number
   /** Only revisions before this one. */
   readonly before?: number
-  /** Only revisions that changed this document, with only its change in each. */
-  readonly document?: { readonly type: string; readonly id: string }
+  /** Only revisions that changed one of these, with only those changes in each. */
+  readonly documents?: readonly DocumentSpan[]
+  /** Only revisions that changed a document of this type. */
+  readonly type?: string
+  readonly actor?: string
+  /** Only from this time on, and only up to this time (RFC 3339, UTC). */
+  readonly since?: string
+  readonly until?: string
+  /** Only where this text is in the message, the operation, the actor or the request id, in either case. */
+  readonly text?: string
   readonly limit: number
   /** Which changes of each revision to answer. */
   readonly changeOffset?: number
   readonly changeLimit: number
+}
+
+/** A change as it is stored, its documents as JSON. */
+export interface LoggedChange {
+  readonly type: string
+  readonly id: string
+  readonly before: string | null
+  readonly before_deleted: boolean
+  readonly after: string | null
+  readonly after_deleted: boolean
+}
+
+/** A part of a revision's changes, in their order; the last part says so. */
+export interface LogSlice {
+  readonly revision: number
+  readonly meta: RevisionMeta
+  readonly hash: string
+  readonly changes: readonly LoggedChange[]
+  readonly last: boolean
+}
+
+/** A document as it is stored, and the revision that made it so. */
+export interface StoredDocument {
+  readonly type: string
+  readonly id: string
+  readonly revision: number
+  readonly deleted: boolean
+  readonly json: string
+}
+
+/** A document as it stood at some revision, which had made it so. */
+export interface PastDocument {
+  readonly type: string
+  readonly id: string
+  readonly was:
+    | {
+        readonly document: Document
+        readonly deleted: boolean
+        readonly size: number
+        readonly revision: number
+      }
+    | undefined
+}
+
+/** Where the log begins once its older part was given up. */
+export interface Anchor {
+  /** The last revision that was given up, with its time and hash. */
+  readonly revision: number
+  readonly time: string
+  readonly hash: string
+  /** SHA-256 of all documents as they stood then. */
+  readonly state: string
 }
 
 export type CommitResult = { readonly ok: true } | { readonly ok: false; readonly head: number }
@@ -62,12 +147,15 @@ export interface Store {
    */
   load(take: (revision: number, document: Applied) => void): Promise<number>
 
+  /** The same as they are stored, a few at a time, and so not of one moment. */
+  documents(): AsyncIterable<StoredDocument>
+
   /** The last committed revision, by whatever process. */
   head(): Promise<number>
 
   /**
    * Writes the changes as revision base + 1, all of them or none, durable when it returns. When the store has moved
-   * past base nothing is written and `head` says where it is. Records what each document was before.
+   * past base nothing is written and `head` says where it is. Records what each document was before, and the hash.
    */
   commit(base: number, revision: NewRevision): Promise<CommitResult>
 
@@ -78,6 +166,33 @@ export interface Store {
 
   /** Recorded revisions, newest first; the changes of each in the order they were made. */
   history(query: HistoryQuery): Promise<RecordedRevision[]>
+
+  /** The log after `since`, up to `until` where that is given, oldest first and without gaps. */
+  log(since: number, until?: number): AsyncIterable<LogSlice>
+
+  /**
+   * Every document that was changed after a revision, as it stood at that revision; where `only` is given, only those
+   * of that type, or with an id only that one.
+   */
+  changedAfter(
+    revision: number,
+    only?: { readonly type: string; readonly id?: string },
+  ): AsyncIterable<PastDocument>
+
+  /** The last revision at or before a time (RFC 3339, UTC), if the log has one. */
+  revisionAt(time: string): Promise<number | undefined>
+
+  /** Where the log begins, when it does not begin with revision 1. */
+  anchor(): Promise<Anchor | undefined>
+
+  /** Gives up the log up to and including the anchor's revision. What comes after it stays as it is. */
+  prune(anchor: Anchor): Promise<void>
+
+  /** What is remembered under a key at this time (RFC 3339, UTC); answers are kept for a day. */
+  recall(key: string, now: string): Promise<Remembered | undefined>
+
+  /** Keeps the answer of a write that changed nothing. */
+  remember(remembered: Remembered): Promise<void>
 
   /** Calls back soon after another process may have committed; answers how to stop that. */
   watch(moved: () => void): () => void

@@ -1,11 +1,12 @@
 // What one cluster is given: references and patches, changed without rewriting the cluster.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Json } from '../../domain/json.ts'
 import { notFound, type Result, succeed } from '../../domain/problem.ts'
 import { type DeliveredType, findReference, patchesOf, type Reference } from '../../domain/resource-type.ts'
 import type { Entry, View } from '../../domain/view.ts'
 import { accepts, JSON_TYPE, MERGE_PATCH } from '../body.ts'
 import { sendProblem } from '../problem-response.ts'
+import { readEntry } from '../read-at.ts'
 import type { Service } from '../service.ts'
 import { answerWrite, etagOf } from '../write.ts'
 
@@ -14,7 +15,7 @@ interface Params {
   Body: Json
 }
 
-const READ = { config: { access: 'read' } } as const
+const READ = { config: { access: 'read', parameters: ['at'] } } as const
 const ASSIGN = { config: { access: 'write' }, preHandler: accepts([JSON_TYPE], { empty: true }) } as const
 const PUT = { config: { access: 'write' }, preHandler: accepts([JSON_TYPE]) } as const
 const PATCH = { config: { access: 'write' }, preHandler: accepts([JSON_TYPE, MERGE_PATCH]) } as const
@@ -29,16 +30,20 @@ function clusterIn(service: Service, view: View, id: string): Entry | undefined 
   return view.get(service.types.cluster.type.name, id)
 }
 
-/** A cluster and its reference to a document, as they are now. */
-function findAssigned(
+/** A cluster and its reference to a document, as they are or were. */
+async function findAssigned(
   service: Service,
+  request: FastifyRequest<Params>,
+  reply: FastifyReply,
   type: DeliveredType,
-  { cluster: clusterId, id }: Params['Params'],
-): Result<{ cluster: Entry; reference: Reference }> {
-  const cluster = clusterIn(service, service.engine.state, clusterId)
-  if (!cluster) return notFound(service.types.cluster.type.singular, clusterId)
-  const reference = findReference(cluster.document, type.delivery, id)
-  return reference ? succeed({ cluster, reference }) : notFound(`assigned ${type.singular}`, id)
+): Promise<Result<{ cluster: Entry; reference: Reference }>> {
+  const { cluster: clusterId, id } = request.params
+  const cluster = await readEntry(service, request, reply, service.types.cluster.type, clusterId)
+  if (!cluster.ok) return cluster
+  const reference = findReference(cluster.value.document, type.delivery, id)
+  return reference
+    ? succeed({ cluster: cluster.value, reference })
+    : notFound(`assigned ${type.singular}`, id)
 }
 
 function referenceRoutes(app: FastifyInstance, service: Service, type: DeliveredType): void {
@@ -46,8 +51,8 @@ function referenceRoutes(app: FastifyInstance, service: Service, type: Delivered
   const clusters = service.types.cluster.type
   const url = `/${clusters.name}/:cluster/${delivery.assignedBy}/:id`
 
-  app.get<Params>(url, READ, ({ params }, reply) => {
-    const assigned = findAssigned(service, type, params)
+  app.get<Params>(url, READ, async (request, reply) => {
+    const assigned = await findAssigned(service, request, reply, type)
     if (!assigned.ok) return sendProblem(reply, assigned.problem)
     const { cluster, reference } = assigned.value
     return reply.header('ETag', etagOf(cluster)).send(reference)
@@ -74,9 +79,11 @@ function referenceRoutes(app: FastifyInstance, service: Service, type: Delivered
         } as const
         return answerWrite({ service, request, reply }, command, ({ after }, { created }) => {
           const entry = clusterIn(service, after, cluster) as Entry
-          if (created)
-            reply.code(201).header('Location', `/${clusters.name}/${cluster}/${delivery.assignedBy}/${id}`)
-          return reply.header('ETag', etagOf(entry)).send(findReference(entry.document, delivery, id))
+          const headers = { ETag: etagOf(entry) }
+          const body = findReference(entry.document, delivery, id)
+          if (!created) return { headers, body }
+          const Location = `/${clusters.name}/${cluster}/${delivery.assignedBy}/${id}`
+          return { status: 201, headers: { ...headers, Location }, body }
         })
       },
     })
@@ -85,9 +92,10 @@ function referenceRoutes(app: FastifyInstance, service: Service, type: Delivered
   app.delete<Params>(url, DELETE, (request, reply) => {
     const { cluster, id } = request.params
     const command = { op: 'unassign', type: name, cluster, id, path: '' } as const
-    return answerWrite({ service, request, reply }, command, ({ after }, { removed }) =>
-      reply.header('ETag', etagOf(clusterIn(service, after, cluster) as Entry)).send(removed),
-    )
+    return answerWrite({ service, request, reply }, command, ({ after }, { removed }) => ({
+      headers: { ETag: etagOf(clusterIn(service, after, cluster) as Entry) },
+      body: removed,
+    }))
   })
 }
 
@@ -95,11 +103,13 @@ function patchesRoutes(app: FastifyInstance, service: Service, type: DeliveredTy
   const { types } = service
   const url = `/${types.cluster.type.name}/:cluster/${types.cluster.patches}/:id`
 
-  app.get<Params>(url, READ, ({ params }, reply) => {
-    const assigned = findAssigned(service, type, params)
+  app.get<Params>(url, READ, async (request, reply) => {
+    const assigned = await findAssigned(service, request, reply, type)
     if (!assigned.ok) return sendProblem(reply, assigned.problem)
     const { cluster } = assigned.value
-    return reply.header('ETag', etagOf(cluster)).send(patchesOf(types.cluster, cluster.document, params.id))
+    return reply
+      .header('ETag', etagOf(cluster))
+      .send(patchesOf(types.cluster, cluster.document, request.params.id))
   })
 
   for (const [method, merge, options] of [
@@ -117,8 +127,8 @@ function patchesRoutes(app: FastifyInstance, service: Service, type: DeliveredTy
         const command = { op: 'patch_values', cluster, component, values, merge, path: '' } as const
         return answerWrite({ service, request, reply }, command, ({ after }, { removed }) => {
           const entry = clusterIn(service, after, cluster) as Entry
-          const answer = method === 'DELETE' ? removed : patchesOf(types.cluster, entry.document, component)
-          return reply.header('ETag', etagOf(entry)).send(answer)
+          const body = method === 'DELETE' ? removed : patchesOf(types.cluster, entry.document, component)
+          return { headers: { ETag: etagOf(entry) }, body }
         })
       },
     })

@@ -1,19 +1,22 @@
 // Documents of every type: list, read, create, replace, patch, delete, and what belongs to one cluster.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Json } from '../../domain/json.ts'
-import { notFound } from '../../domain/problem.ts'
-import { renderInputs } from '../../domain/render-inputs.ts'
-import type { Document } from '../../domain/resource-type.ts'
-import type { Entry } from '../../domain/view.ts'
+import { notFound, type Result, succeed } from '../../domain/problem.ts'
+import { type RenderedAnswer, renderInputs } from '../../domain/render-inputs.ts'
+import type { DeliveredType, Document } from '../../domain/resource-type.ts'
+import { finish, type Steps } from '../../domain/steps.ts'
+import type { Entry, View } from '../../domain/view.ts'
+import { explain } from '../../engine/audit.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { matchesEtag, sendAnswer } from '../answer.ts'
 import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf } from '../body.ts'
-import { listParameters, parseListQuery, sendPageHeaders } from '../list-query.ts'
+import { type ListQuery, listParameters, parseListQuery, sendPageHeaders } from '../list-query.ts'
 import { findEndpoint } from '../poll-handler.ts'
 import { sendProblem } from '../problem-response.ts'
-import type { RawQuery } from '../query.ts'
+import { parseAt, type RawQuery } from '../query.ts'
+import { readAt, readEntry } from '../read-at.ts'
 import type { Service } from '../service.ts'
-import { answerWrite, etagOf, sendEntry } from '../write.ts'
+import { answerWrite, entryAnswer, etagOf } from '../write.ts'
 
 interface ById {
   Params: { id: string }
@@ -24,7 +27,8 @@ interface WithBody {
   Querystring: RawQuery
 }
 
-const READ = { config: { access: 'read' } } as const
+const READ = { config: { access: 'read', parameters: ['at'] } } as const
+const INPUTS = { config: { access: 'read', parameters: ['at'], flags: ['explain'] } } as const
 const WRITE = { config: { access: 'write' }, preHandler: accepts([JSON_TYPE]) } as const
 const PATCH = {
   config: { access: 'write' },
@@ -39,29 +43,47 @@ export function documentRoutes(app: FastifyInstance, service: Service): void {
   clusterRoutes(app, service)
 }
 
-function readRoutes(app: FastifyInstance, { engine }: Service, type: RegisteredType): void {
-  const list = { config: { access: 'read', parameters: listParameters(type) } } as const
-  app.get<{ Querystring: RawQuery }>(`/${type.name}`, list, (request, reply) => {
-    const query = parseListQuery(type, request.query)
+function readRoutes(app: FastifyInstance, service: Service, type: RegisteredType): void {
+  const { engine, types } = service
+  const list = { config: { access: 'read', parameters: listParameters(types, type) } } as const
+  app.get<{ Querystring: RawQuery }>(`/${type.name}`, list, async (request, reply) => {
+    const query = parseListQuery(types, type, request.query)
     if (!query.ok) return sendProblem(reply, query.problem)
-    const { limit, offset, matches } = query.value
-    const page: Document[] = []
-    let total = 0
-    for (const { document } of engine.state.all(type.name)) {
-      if (!matches(document)) continue
-      if (total >= offset && page.length < limit) page.push(document)
-      total++
-    }
-    sendPageHeaders(reply, request.url, query.value, total)
-    return reply.send(page)
+    const page = await readAt(service, request, reply, {
+      now: () => succeed(finish(pageOf(engine.state, type.name, query.value))),
+      earlier: async (past, revision) =>
+        succeed(await past.read(revision, type.name, (view) => pageOf(view, type.name, query.value))),
+    })
+    if (!page.ok) return sendProblem(reply, page.problem)
+    sendPageHeaders(reply, request.url, query.value, page.value.total)
+    return reply.send(page.value.documents)
   })
 
-  app.get<ById>(`/${type.name}/:id`, READ, (request, reply) => {
-    const entry = engine.state.get(type.name, request.params.id)
-    if (!entry) return sendProblem(reply, notFound(type.singular, request.params.id).problem)
+  app.get<ById>(`/${type.name}/:id`, READ, async (request, reply) => {
+    const found = await readEntry(service, request, reply, type, request.params.id)
+    if (!found.ok) return sendProblem(reply, found.problem)
+    const entry = found.value
     const unchanged = matchesEtag(request.headers['if-none-match'], etagOf(entry))
-    return unchanged ? reply.code(304).header('ETag', etagOf(entry)).send() : sendEntry(reply, entry)
+    reply.header('ETag', etagOf(entry))
+    return unchanged ? reply.code(304).send() : reply.send(entry.document)
   })
+}
+
+/** The documents of a page, and how many there are on all of them. */
+function* pageOf(
+  view: View,
+  type: string,
+  { limit, offset, matches }: ListQuery,
+): Steps<{ documents: Document[]; total: number }> {
+  const documents: Document[] = []
+  let total = 0
+  for (const { document } of view.all(type)) {
+    yield
+    if (!matches(document)) continue
+    if (total >= offset && documents.length < limit) documents.push(document)
+    total++
+  }
+  return { documents, total }
 }
 
 function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredType): void {
@@ -70,17 +92,19 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
   app.post<WithBody>(`/${name}`, WRITE, (request, reply) => {
     const command = { op: 'create', type: name, document: request.body, path: '' } as const
     return answerWrite({ service, request, reply }, command, ({ after }, { id }) =>
-      sendEntry(reply.header('Location', `/${name}/${id}`), after.get(name, id) as Entry, 201),
+      entryAnswer(after.get(name, id) as Entry, { status: 201, headers: { Location: `/${name}/${id}` } }),
     )
   })
 
   app.put<ById & WithBody>(`/${name}/:id`, WRITE, (request, reply) => {
     const { id } = request.params
     const command = { op: 'replace', type: name, id, document: request.body, path: '' } as const
-    return answerWrite({ service, request, reply }, command, ({ after }, { created }) => {
-      if (created) reply.header('Location', `/${name}/${id}`)
-      return sendEntry(reply, after.get(name, id) as Entry, created ? 201 : 200)
-    })
+    return answerWrite({ service, request, reply }, command, ({ after }, { created }) =>
+      entryAnswer(
+        after.get(name, id) as Entry,
+        created ? { status: 201, headers: { Location: `/${name}/${id}` } } : {},
+      ),
+    )
   })
 
   app.patch<ById & WithBody>(`/${name}/:id`, PATCH, (request, reply) => {
@@ -88,7 +112,7 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
     const format = mediaTypeOf(request) === JSON_PATCH ? 'json' : 'merge'
     const command = { op: 'patch', type: name, id, patch: request.body, format, path: '' } as const
     return answerWrite({ service, request, reply }, command, ({ after }) =>
-      sendEntry(reply, after.get(name, id) as Entry),
+      entryAnswer(after.get(name, id) as Entry),
     )
   })
 
@@ -104,7 +128,7 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
       purge: purge === 'true',
       path: '',
     } as const
-    return answerWrite({ service, request, reply }, command, (_written, { removed }) => reply.send(removed))
+    return answerWrite({ service, request, reply }, command, (_written, { removed }) => ({ body: removed }))
   })
 }
 
@@ -116,26 +140,54 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
     const { id } = request.params
     const command = { op: 'restore', type: name, id, path: '' } as const
     return answerWrite({ service, request, reply }, command, ({ after }) =>
-      sendEntry(reply, after.get(name, id) as Entry),
+      entryAnswer(after.get(name, id) as Entry),
     )
   })
 
-  app.get<{ Params: { id: string; endpoint: string } }>(
+  app.get<{ Params: { id: string; endpoint: string }; Querystring: RawQuery }>(
     `/${name}/:id/inputs/:endpoint`,
-    READ,
-    (request, reply) => {
+    INPUTS,
+    async (request, reply) => {
       const { id, endpoint } = request.params
       const type = findEndpoint(types, endpoint)
-      const cluster = engine.state.get(name, id)
-      if (!cluster) return sendProblem(reply, notFound(singular, id).problem)
       if (!type.ok) return sendProblem(reply, type.problem)
-      sendAnswer(
-        service,
-        request.raw,
-        reply.hijack().raw,
-        renderInputs(engine.state, types, type.value, cluster),
-      )
+      if (request.query.explain === 'true') return sendExplained(service, request, reply, type.value, id)
+      const answer = await readAt(service, request, reply, {
+        now: () => inputsIn(engine.state, type.value, id),
+        earlier: async (past, revision) =>
+          inputsIn(await past.cluster(revision, id, type.value), type.value, id),
+      })
+      if (!answer.ok) return sendProblem(reply, answer.problem)
+      const served = { revision: Number(reply.getHeader('X-Revision')), draining: engine.draining }
+      sendAnswer(served, request.raw, reply.hijack().raw, answer.value)
       return reply
     },
   )
+
+  function inputsIn(view: View, type: DeliveredType, id: string): Result<RenderedAnswer> {
+    const cluster = view.get(name, id)
+    return cluster ? succeed(renderInputs(view, types, type, cluster)) : notFound(singular, id)
+  }
+}
+
+/** The same inputs, field by field, with where each comes from and who set it. */
+async function sendExplained(
+  { engine, types }: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  type: DeliveredType,
+  cluster: string,
+): Promise<FastifyReply> {
+  const at = parseAt(request.query as RawQuery)
+  if (!at.ok) return sendProblem(reply, at.problem)
+  const explained = await engine.inspect(async (past) => {
+    const revision = await past.resolve(at.value ?? { revision: engine.state.revision }, '?at')
+    if (!revision.ok) return revision
+    const inputs = await explain(types, past, type, { cluster, revision: revision.value })
+    return inputs.ok ? succeed({ revision: revision.value, inputs: inputs.value }) : inputs
+  })
+  if (!explained.ok) return sendProblem(reply, explained.problem)
+  const { revision, inputs } = explained.value
+  const { endpoint } = type.delivery
+  return reply.header('X-Revision', revision).send({ cluster, endpoint, revision, inputs })
 }

@@ -1,43 +1,113 @@
-// The log of changes: who changed what, when and why.
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import { equalJson } from '../../domain/json.ts'
-import { type Detail, invalid, notFound, type Problem } from '../../domain/problem.ts'
-import type { HistoryQuery, RecordedChange, RecordedRevision } from '../../engine/engine.ts'
+// The log of changes: who changed what, when and why, and whether the log is whole.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { describeChange } from '../../domain/describe-change.ts'
+import { IMPACT_LIMIT } from '../../domain/impact.ts'
+import { type Detail, invalid, notFound, type Problem, type Result, succeed } from '../../domain/problem.ts'
+import { spansOf } from '../../engine/audit.ts'
+import type { HistoryQuery, RecordedRevision } from '../../engine/engine.ts'
 import { sendProblem } from '../problem-response.ts'
-import { parseWhole, type RawQuery } from '../query.ts'
+import { parseTime, parseWhole, type RawQuery } from '../query.ts'
 import type { Service } from '../service.ts'
+import { MAX_IMPACT_LIMIT } from '../write.ts'
+import { parseRevision } from './batch.ts'
 
-const LIST = { config: { access: 'read', parameters: ['limit', 'before'] } } as const
-const ONE = { config: { access: 'read', parameters: ['limit', 'offset'] } } as const
+const PAGING = ['limit', 'before']
+const FILTERS = ['actor', 'type', 'id', 'cluster', 'since', 'until', 'q']
+const LIST = { config: { access: 'read', parameters: [...PAGING, ...FILTERS] } } as const
+const HISTORY = { config: { access: 'read', parameters: PAGING } } as const
+const ONE = { config: { access: 'read', parameters: ['limit', 'offset', 'impact_limit'] } } as const
+const READ = { config: { access: 'read' } } as const
 const DEFAULT_REVISIONS = 50
-const MAX_REVISIONS = 100
+const MAX_REVISIONS = 1000
 /** Of each revision in a list; one revision by its number shows all of them, in pages. */
 const CHANGES_IN_LIST = 20
 const MAX_CHANGES = 1000
+const NDJSON = 'application/x-ndjson'
+
+interface Search {
+  readonly query: Omit<HistoryQuery, 'changeLimit'>
+  readonly cluster?: string
+}
 
 export function revisionRoutes(app: FastifyInstance, service: Service): void {
   const { engine, types } = service
 
+  function present({ changes, ...revision }: RecordedRevision) {
+    return { ...revision, changes: changes.map((change) => describeChange(change, types.cluster.type.name)) }
+  }
+
   /** Sends what the log has; when it has nothing, the problem that this is, if it is one. */
-  async function sendHistory(
+  async function sendList(
+    request: FastifyRequest,
     reply: FastifyReply,
     query: HistoryQuery,
     none?: Problem,
   ): Promise<FastifyReply> {
-    const history = await engine.history(query)
-    if (!history.ok) return sendProblem(reply, history.problem)
-    if (history.value.length === 0 && none) return sendProblem(reply, none)
-    return reply.send(history.value.map(present))
+    const found = await engine.inspect(async (past) => succeed(await past.history(query)))
+    if (!found.ok) return sendProblem(reply, found.problem)
+    if (found.value.length === 0 && none) return sendProblem(reply, none)
+    const last = found.value.at(-1)
+    if (last && found.value.length === query.limit) linkNext(request, reply, last.revision)
+    return sendLines(request, reply, found.value.map(present))
   }
 
-  function present({ changes, ...revision }: RecordedRevision) {
-    return { ...revision, changes: changes.map((change) => presentChange(change, types.cluster.type.name)) }
+  app.get<{ Querystring: RawQuery }>('/revisions', LIST, async (request, reply) => {
+    const search = parseSearch(request.query)
+    if (!search.ok) return sendProblem(reply, search.problem)
+    const { query, cluster } = search.value
+    const documents = await documentsOf(cluster, request.query)
+    if (!documents.ok) return sendProblem(reply, documents.problem)
+    return sendList(request, reply, {
+      ...query,
+      ...(documents.value && { documents: documents.value }),
+      changeLimit: CHANGES_IN_LIST,
+    })
+  })
+
+  /** What a cluster gets, or the document of an id: the log finds these by its index. */
+  async function documentsOf(
+    cluster: string | undefined,
+    { type, id }: RawQuery,
+  ): Promise<Result<HistoryQuery['documents']>> {
+    const wanted = types.all
+      .filter(({ name }) => type === undefined || name === type)
+      .map(({ name }) => ({ type: name, id: String(id) }))
+    if (cluster === undefined) return succeed(id === undefined ? undefined : wanted)
+    const spans = await engine.inspect(async (past) =>
+      succeed(await spansOf(types, past, engine.state, cluster)),
+    )
+    if (!spans.ok || id === undefined) return spans
+    return succeed(
+      spans.value.filter((span) => wanted.some((item) => item.type === span.type && item.id === span.id)),
+    )
   }
 
-  app.get<{ Querystring: RawQuery }>('/revisions', LIST, (request, reply) => {
-    const paging = parsePaging(request.query)
-    if (paging.details.length > 0) return sendProblem(reply, invalid(paging.details).problem)
-    return sendHistory(reply, { ...paging.query, changeLimit: CHANGES_IN_LIST })
+  function parseSearch(raw: RawQuery): Result<Search> {
+    const details: Detail[] = []
+    const paging = parsePaging(raw, details)
+    const since = parseTime(raw.since, '?since', details)
+    const until = parseTime(raw.until, '?until', details)
+    const { actor, type, q, cluster, id } = raw as Record<string, string | undefined>
+    if (type !== undefined && !types.get(type)) {
+      const known = types.all.map(({ name }) => name).join(', ')
+      details.push({ path: '?type', message: `is an unknown type: known are ${known}` })
+    }
+    if (details.length > 0) return invalid(details)
+    const query = {
+      ...paging,
+      ...(actor !== undefined && { actor }),
+      ...(type !== undefined && id === undefined && { type }),
+      ...(since !== undefined && { since }),
+      ...(until !== undefined && { until }),
+      ...(q !== undefined && { text: q }),
+    }
+    return succeed({ query, ...(cluster !== undefined && { cluster }) })
+  }
+
+  app.get('/revisions/verify', READ, async (_request, reply) => {
+    const verification = await engine.inspect(async (past) => succeed(await past.verify()))
+    if (!verification.ok) return sendProblem(reply, verification.problem)
+    return reply.send(verification.value)
   })
 
   app.get<{ Params: { revision: string }; Querystring: RawQuery }>(
@@ -45,65 +115,63 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
     ONE,
     async (request, reply) => {
       const details: Detail[] = []
-      const { limit, offset } = request.query
+      const { limit, offset, impact_limit } = request.query
       const changeLimit = parseWhole(limit, 'limit', MAX_CHANGES, details) ?? MAX_CHANGES
       const changeOffset = parseWhole(offset, 'offset', Number.MAX_SAFE_INTEGER, details) ?? 0
+      const impactLimit = parseWhole(impact_limit, 'impact_limit', MAX_IMPACT_LIMIT, details) ?? IMPACT_LIMIT
       if (details.length > 0) return sendProblem(reply, invalid(details).problem)
-      const revision = Number(/^\d{1,16}$/.exec(request.params.revision)?.[0] ?? Number.NaN)
-      const history = Number.isNaN(revision)
-        ? notFound('revision', request.params.revision)
-        : await engine.history({ revision, limit: 1, changeLimit, changeOffset })
-      if (!history.ok) return sendProblem(reply, history.problem)
-      const [found] = history.value
-      if (!found) return sendProblem(reply, notFound('revision', request.params.revision).problem)
-      return reply.send(present(found))
+      const revision = parseRevision(request.params.revision)
+      if (!revision.ok) return sendProblem(reply, revision.problem)
+      const found = await engine.inspect(async (past) => {
+        const query = { revision: revision.value, limit: 1, changeLimit, changeOffset }
+        const [recorded] = await past.history(query)
+        if (recorded)
+          return succeed({ ...present(recorded), impact: await past.impactOf(revision.value, impactLimit) })
+        const known = await past.resolve({ revision: revision.value }, 'the revision')
+        const isPruned = !known.ok && known.problem.code === 'gone'
+        return isPruned ? known : notFound('revision', request.params.revision)
+      })
+      if (!found.ok) return sendProblem(reply, found.problem)
+      return wantsLines(request) ? sendLines(request, reply, [found.value]) : reply.send(found.value)
     },
   )
 
   for (const type of types.all) {
     app.get<{ Params: { id: string }; Querystring: RawQuery }>(
       `/${type.name}/:id/history`,
-      LIST,
+      HISTORY,
       async (request, reply) => {
         const { id } = request.params
-        const paging = parsePaging(request.query)
-        if (paging.details.length > 0) return sendProblem(reply, invalid(paging.details).problem)
-        const query = { ...paging.query, document: { type: type.name, id }, changeLimit: 1 }
-        const none = query.before === undefined ? notFound(type.singular, id).problem : undefined
-        return sendHistory(reply, query, none)
+        const details: Detail[] = []
+        const paging = parsePaging(request.query, details)
+        if (details.length > 0) return sendProblem(reply, invalid(details).problem)
+        const query = { ...paging, documents: [{ type: type.name, id }], changeLimit: 1 }
+        const unknown = paging.before === undefined && !engine.state.get(type.name, id)
+        return sendList(request, reply, query, unknown ? notFound(type.singular, id).problem : undefined)
       },
     )
   }
 }
 
-function parsePaging({ limit, before }: RawQuery): {
-  query: Pick<HistoryQuery, 'limit' | 'before'>
-  details: Detail[]
-} {
-  const details: Detail[] = []
+function parsePaging({ limit, before }: RawQuery, details: Detail[]): Pick<HistoryQuery, 'limit' | 'before'> {
   const parsedLimit = parseWhole(limit, 'limit', MAX_REVISIONS, details) ?? DEFAULT_REVISIONS
   const parsedBefore = parseWhole(before, 'before', Number.MAX_SAFE_INTEGER, details)
-  return {
-    query: { limit: parsedLimit, ...(parsedBefore !== undefined && { before: parsedBefore }) },
-    details,
-  }
+  return { limit: parsedLimit, ...(parsedBefore !== undefined && { before: parsedBefore }) }
 }
 
-/** A tombstone is nothing to a reader, except when it is what a purge forgot. */
-function presentChange(change: RecordedChange, clusterType: string) {
-  const op = operationOf(change, clusterType)
-  const before = change.before_deleted && op !== 'purge' ? null : change.before
-  const after = change.after_deleted ? null : change.after
-  return { type: change.type, id: change.id, op, before, after }
+function linkNext({ url }: FastifyRequest, reply: FastifyReply, before: number): void {
+  const [path, query] = url.split('?')
+  const params = new URLSearchParams(query)
+  params.set('before', String(before))
+  reply.header('Link', `<${path}?${params}>; rel="next"`)
 }
 
-function operationOf(
-  { type, before, after, before_deleted, after_deleted }: RecordedChange,
-  clusterType: string,
-): string {
-  if (after === null) return type === clusterType ? 'purge' : 'delete'
-  if (after_deleted) return 'delete'
-  if (before === null) return 'create'
-  if (before_deleted) return equalJson(before, after) ? 'restore' : 'create'
-  return 'update'
+function wantsLines({ headers }: FastifyRequest): boolean {
+  return headers.accept?.includes(NDJSON) ?? false
+}
+
+/** A list, or one JSON object on each line for those who collect logs. */
+function sendLines(request: FastifyRequest, reply: FastifyReply, items: readonly object[]): FastifyReply {
+  if (!wantsLines(request)) return reply.send(items)
+  return reply.type(NDJSON).send(items.map((item) => `${JSON.stringify(item)}\n`).join(''))
 }

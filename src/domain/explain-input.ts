@@ -1,0 +1,83 @@
+// Where each field of an input comes from.
+import { isObject, type Json, own, pointer } from './json.ts'
+import { holderOf } from './render-inputs.ts'
+import {
+  type ClusterType,
+  type DeliveredType,
+  type Document,
+  findReference,
+  type InputField,
+  patchesOf,
+  type Reference,
+} from './resource-type.ts'
+
+type FieldSource = 'catalog' | 'override' | 'patch' | 'cluster' | 'default'
+
+export interface FieldOrigin {
+  /** JSON pointer into the input. */
+  readonly path: string
+  readonly source: FieldSource
+  /** Who says so: a document, or the type by a default. */
+  readonly holder: 'cluster' | 'definition' | 'type'
+  /** The value, in that document at any time. */
+  readonly read: (document: Document) => Json | undefined
+}
+
+export function explainInput(
+  cluster: ClusterType,
+  type: DeliveredType,
+  [clusterDocument, definition, reference]: readonly [Document, Document, Reference],
+): FieldOrigin[] {
+  const { delivery } = type
+  const { id } = reference
+  const ofReference = (field: string) => (document: Document) => {
+    const found = findReference(document, delivery, id)
+    return found && own(found, field)
+  }
+  const assigned: FieldOrigin = { path: '/id', source: 'cluster', holder: 'cluster', read: ofReference('id') }
+
+  const resolved = (path: string, source: string): FieldOrigin => {
+    const holder = holderOf(delivery, definition, reference, source)
+    if (holder === reference) {
+      const overrides = delivery.overrides.includes(source)
+      return {
+        path,
+        source: overrides ? 'override' : 'cluster',
+        holder: 'cluster',
+        read: ofReference(source),
+      }
+    }
+    if (holder !== definition) return { path, source: 'default', holder: 'type', read: () => undefined }
+    return { path, source: 'catalog', holder: 'definition', read: (document) => own(document, source) }
+  }
+
+  const explainField = (field: InputField): FieldOrigin[] => {
+    const path = pointer('', field.name)
+    if (field.kind === 'value') return [resolved(path, field.source)]
+    if (field.kind === 'group') return field.sources.map((source) => resolved(pointer(path, source), source))
+    if (field.kind === 'cluster') {
+      return cluster.input.map(([name, property]) => ({
+        path: pointer(path, name),
+        source: 'cluster',
+        holder: 'cluster',
+        read: (document) => own(document, property),
+      }))
+    }
+    return Object.keys(patchesOf(cluster, clusterDocument, id)).map((key) => ({
+      path: pointer(path, key),
+      source: 'patch',
+      holder: 'cluster',
+      read: (document) => own(patchesOf(cluster, document, id), key),
+    }))
+  }
+  return [assigned, ...delivery.input.flatMap(explainField)]
+}
+
+/** What a JSON pointer leads to. */
+export function valueAt(value: Json, path: string): Json | undefined {
+  const keys = path.split('/').slice(1)
+  return keys.reduce<Json | undefined>((found, key) => {
+    const name = key.replaceAll('~1', '/').replaceAll('~0', '~')
+    return isObject(found) ? own(found, name) : undefined
+  }, value)
+}

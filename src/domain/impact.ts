@@ -1,0 +1,261 @@
+// What clusters would receive differently: the difference of all poll answers between two views.
+import { diffFields, type FieldChange } from './diff.ts'
+import { equalJson } from './json.ts'
+import { resolveInput } from './render-inputs.ts'
+import {
+  type DeliveredType,
+  type Delivery,
+  type Document,
+  patchesOf,
+  type Reference,
+  referencesOf,
+  type Types,
+} from './resource-type.ts'
+import type { Steps } from './steps.ts'
+import type { Entry, View } from './view.ts'
+
+export interface Impact {
+  /** How many clusters receive anything differently. */
+  readonly clusters: number
+  readonly by_environment: Readonly<Record<string, number>>
+  /** By endpoint; counts of clusters and of their inputs. */
+  readonly endpoints: Readonly<Record<string, EndpointImpact>>
+  /** The first of them, ordered by cluster. */
+  readonly details: readonly ClusterImpact[]
+}
+
+interface EndpointImpact {
+  clusters: number
+  added: number
+  removed: number
+  changed: number
+}
+
+interface ClusterImpact {
+  readonly cluster: string
+  readonly environment: string
+  readonly endpoint: string
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  readonly changed: readonly InputChange[]
+}
+
+interface InputChange {
+  readonly id: string
+  readonly fields: readonly FieldChange[]
+}
+
+/** What one cluster receives differently at one endpoint. The order of inputs does not count. */
+export interface EndpointDifference {
+  readonly type: DeliveredType
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  readonly changed: readonly InputChange[]
+}
+
+export const IMPACT_LIMIT = 100
+
+/** Exact counts over the whole fleet, and the details of the first `limit` clusters' endpoints. */
+export function* impactOf(
+  types: Types,
+  before: View,
+  after: View,
+  touched: Iterable<{ readonly type: string; readonly id: string }>,
+  limit = IMPACT_LIMIT,
+): Steps<Impact> {
+  const comparison = new Comparison(types, before, after, touched)
+  const environments = new Map<string, number>()
+  const endpoints: Record<string, EndpointImpact> = {}
+  const details: ClusterImpact[] = []
+  let clusters = 0
+  for (const id of comparison.candidates()) {
+    yield
+    const differences = comparison.compare(id)
+    if (differences.length === 0) continue
+    clusters++
+    const environment = comparison.environmentOf(id)
+    environments.set(environment, (environments.get(environment) ?? 0) + 1)
+    for (const { type, added, removed, changed } of differences) {
+      const { endpoint } = type.delivery
+      endpoints[endpoint] ??= { clusters: 0, added: 0, removed: 0, changed: 0 }
+      const counts = endpoints[endpoint]
+      counts.clusters++
+      counts.added += added.length
+      counts.removed += removed.length
+      counts.changed += changed.length
+      if (details.length < limit)
+        details.push({ cluster: id, environment, endpoint, added, removed, changed })
+    }
+  }
+  return { clusters, by_environment: Object.fromEntries([...environments].sort()), endpoints, details }
+}
+
+/** Two views that differ in the touched documents only, compared cluster by cluster. */
+export class Comparison {
+  readonly #types: Types
+  readonly #before: View
+  readonly #after: View
+  readonly #clusters: Set<string>
+  readonly #definitions = new Map<string, Set<string>>()
+  /** Most clusters share the object of a plain reference: what a definition's change means for it is told once. */
+  readonly #known = new Map<Reference, readonly FieldChange[]>()
+
+  constructor(
+    types: Types,
+    before: View,
+    after: View,
+    touched: Iterable<{ readonly type: string; readonly id: string }>,
+  ) {
+    this.#types = types
+    this.#before = before
+    this.#after = after
+    const ids = new Map<string, Set<string>>()
+    for (const { type, id } of touched) ids.set(type, (ids.get(type) ?? new Set()).add(id))
+    this.#clusters = ids.get(types.cluster.type.name) ?? new Set()
+    for (const { name } of types.delivered) {
+      const changed = ids.get(name)
+      if (changed) this.#definitions.set(name, changed)
+    }
+  }
+
+  /** The clusters that may receive something else, ordered by id. */
+  *candidates(): Generator<string> {
+    const type = this.#types.cluster.type.name
+    if (this.#definitions.size === 0) {
+      yield* [...this.#clusters].sort()
+      return
+    }
+    const others = [...this.#clusters].filter((id) => !this.#before.get(type, id)).sort()
+    let next = 0
+    for (const { id } of this.#before.all(type)) {
+      for (let first = others[next]; first !== undefined && first < id; first = others[++next]) yield first
+      yield id
+    }
+    yield* others.slice(next)
+  }
+
+  compare(id: string): EndpointDifference[] {
+    const type = this.#types.cluster.type.name
+    const before = this.#before.get(type, id)
+    const after = this.#clusters.has(id) ? this.#after.get(type, id) : before
+    const differences: EndpointDifference[] = []
+    for (const delivered of this.#types.delivered) {
+      const found =
+        before === after
+          ? this.#compareDefinitions(delivered, before as Entry)
+          : this.#compareInputs(delivered, before?.document, after?.document)
+      if (found) differences.push(found)
+    }
+    return differences
+  }
+
+  environmentOf(id: string): string {
+    const { type, environment } = this.#types.cluster
+    const entry = this.#after.get(type.name, id) ?? this.#before.get(type.name, id)
+    return String((environment && entry?.document[environment]) ?? '')
+  }
+
+  /** For a cluster that is itself as it was. */
+  #compareDefinitions(type: DeliveredType, cluster: Entry): EndpointDifference | undefined {
+    const definitions = this.#definitions.get(type.name)
+    if (!definitions) return undefined
+    const found = new Difference(type)
+    for (const reference of referencesOf(cluster.document, type.delivery)) {
+      const { id } = reference
+      if (!definitions.has(id)) continue
+      const had = this.#before.get(type.name, id) !== undefined
+      const has = this.#after.get(type.name, id) !== undefined
+      if (!had || !has) {
+        if (has) found.added.push(id)
+        if (had) found.removed.push(id)
+        continue
+      }
+      let fields = this.#known.get(reference)
+      if (!fields) {
+        fields = this.#diff(type, id, [cluster.document, reference], [cluster.document, reference])
+        this.#known.set(reference, fields)
+      }
+      if (fields.length > 0) found.changed.push({ id, fields })
+    }
+    return found.orNothing()
+  }
+
+  #compareInputs(
+    type: DeliveredType,
+    before: Document | undefined,
+    after: Document | undefined,
+  ): EndpointDifference | undefined {
+    const had = before ? receivedBy(this.#before, type, before) : NONE
+    const has = after ? receivedBy(this.#after, type, after) : NONE
+    const found = new Difference(type)
+    for (const [i, { id }] of had.entries()) if (!at(has, i, id)) found.removed.push(id)
+    for (const [i, reference] of has.entries()) {
+      const { id } = reference
+      const old = at(had, i, id)
+      if (!old) {
+        found.added.push(id)
+      } else if (before && after && !this.#isSame(type, [before, old], [after, reference])) {
+        const fields = this.#diff(type, id, [before, old], [after, reference])
+        if (fields.length > 0) found.changed.push({ id, fields })
+      }
+    }
+    return found.orNothing()
+  }
+
+  /** A cheap look at all that an input is made of. */
+  #isSame(type: DeliveredType, [before, old]: Holding, [after, reference]: Holding): boolean {
+    const { cluster } = this.#types
+    return (
+      !this.#definitions.get(type.name)?.has(reference.id) &&
+      equalJson(old, reference) &&
+      cluster.input.every(([, property]) => before[property] === after[property]) &&
+      (!type.delivery.patches ||
+        equalJson(patchesOf(cluster, before, reference.id), patchesOf(cluster, after, reference.id)))
+    )
+  }
+
+  #diff(type: DeliveredType, id: string, old: Holding, now: Holding): FieldChange[] {
+    return diffFields(
+      resolveInput(this.#types, type, this.#before.get(type.name, id)?.document as Document, ...old),
+      resolveInput(this.#types, type, this.#after.get(type.name, id)?.document as Document, ...now),
+    )
+  }
+}
+
+/** A cluster and one of its references. */
+type Holding = readonly [cluster: Document, reference: Reference]
+
+const NONE: readonly Reference[] = []
+
+/** A reference whose definition is not there makes no input. */
+function receivedBy(view: View, { name, delivery }: DeliveredType, cluster: Document): readonly Reference[] {
+  const references = referencesOf(cluster, delivery)
+  const isThere = ({ id }: Reference): boolean => view.get(name, id) !== undefined
+  return references.every(isThere) ? references : references.filter(isThere)
+}
+
+/** Found by its id; mostly it stands where it stood. */
+function at(references: readonly Reference[], i: number, id: string): Reference | undefined {
+  const same = references[i]
+  return same?.id === id ? same : references.find((reference) => reference.id === id)
+}
+
+/** Whether an input is switched on by its reference. */
+export function isOn({ enabledBy }: Delivery, reference: Reference): boolean {
+  return enabledBy === undefined || reference[enabledBy] !== false
+}
+
+class Difference {
+  readonly type: DeliveredType
+  readonly added: string[] = []
+  readonly removed: string[] = []
+  readonly changed: InputChange[] = []
+
+  constructor(type: DeliveredType) {
+    this.type = type
+  }
+
+  orNothing(): this | undefined {
+    return this.added.length + this.removed.length + this.changed.length > 0 ? this : undefined
+  }
+}

@@ -1,0 +1,192 @@
+// Kubernetes label selectors, over a cluster's labels, its own fields and what it is assigned.
+import { isObject, own } from './json.ts'
+import { canonicalDns, type Document, findReference, referencesOf, type Types } from './resource-type.ts'
+
+export interface Selector {
+  readonly text: string
+  matches(cluster: Document): boolean
+}
+
+export type ParsedSelector =
+  | { readonly ok: true; readonly selector: Selector }
+  /** What is wrong, with the position (from 1) where it shows. */
+  | { readonly ok: false; readonly message: string }
+
+type Test = (cluster: Document) => boolean
+
+/** `environment in (dev,qa), region=eu, !legacy, uses.platform_components=grafana`: all of them must hold. */
+export function parseSelector(types: Types, text: string): ParsedSelector {
+  try {
+    const tests = new Parser(types, text).parse()
+    return { ok: true, selector: { text, matches: (cluster) => tests.every((test) => test(cluster)) } }
+  } catch (error) {
+    if (!(error instanceof Misread)) throw error
+    return { ok: false, message: error.message }
+  }
+}
+
+/** Never leaves this file. */
+class Misread extends Error {}
+
+/** How a cluster answers for one key: the value it has there, and whether a given value is one of them. */
+interface Subject {
+  has(cluster: Document): boolean
+  is(cluster: Document, value: string): boolean
+  /** For comparing by size. */
+  number(cluster: Document): number
+}
+
+const WORD = /[A-Za-z0-9_./-]+/y
+const SPACE = /\s*/y
+const LABEL_KEY =
+  /^(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
+const USES = 'uses.'
+
+class Parser {
+  readonly #types: Types
+  readonly #text: string
+  #at = 0
+
+  constructor(types: Types, text: string) {
+    this.#types = types
+    this.#text = text
+  }
+
+  parse(): Test[] {
+    this.#skipSpace()
+    if (this.#at === this.#text.length) {
+      this.#fail('is empty: name a label or field; "id" alone selects every cluster')
+    }
+    const tests = [this.#requirement()]
+    while (this.#takes(',')) tests.push(this.#requirement())
+    if (this.#at < this.#text.length) this.#expected('"," or the end')
+    return tests
+  }
+
+  #requirement(): Test {
+    if (this.#takes('!')) {
+      const subject = this.#subject()
+      return (cluster) => !subject.has(cluster)
+    }
+    const subject = this.#subject()
+    if (this.#takes('!=')) return not(this.#equals(subject))
+    if (this.#takes('==') || this.#takes('=')) return this.#equals(subject)
+    if (this.#takes('>')) return this.#compares(subject, (a, b) => a > b)
+    if (this.#takes('<')) return this.#compares(subject, (a, b) => a < b)
+    if (this.#takesWord('notin')) return not(this.#isIn(subject))
+    if (this.#takesWord('in')) return this.#isIn(subject)
+    if (this.#at < this.#text.length && this.#text[this.#at] !== ',') {
+      this.#expected('one of =, ==, !=, <, >, in, notin, "," or the end')
+    }
+    return (cluster) => subject.has(cluster)
+  }
+
+  #equals(subject: Subject): Test {
+    const value = this.#word() ?? ''
+    return (cluster) => subject.is(cluster, value)
+  }
+
+  #compares(subject: Subject, holds: (a: number, b: number) => boolean): Test {
+    const start = this.#at
+    const value = this.#word() ?? ''
+    if (!/^-?\d+$/.test(value)) this.#expected('a whole number', start)
+    return (cluster) => holds(subject.number(cluster), Number(value))
+  }
+
+  #isIn(subject: Subject): Test {
+    if (!this.#takes('(')) this.#expected('"(" and a list of values')
+    const values: string[] = []
+    do values.push(this.#word() ?? '')
+    while (this.#takes(','))
+    if (!this.#takes(')')) this.#expected('"," or ")"')
+    return (cluster) => values.some((value) => subject.is(cluster, value))
+  }
+
+  #subject(): Subject {
+    const start = this.#at
+    const key = this.#word()
+    if (key === undefined) this.#expected('a label or field')
+    if (key.startsWith(USES)) return this.#uses(key.slice(USES.length), start)
+    const { cluster } = this.#types
+    if (key === 'id' || cluster.list.includes(key)) return field(key, key === cluster.dns)
+    if (!LABEL_KEY.test(key)) this.#fail(`holds "${key}", which is not a label key`, start)
+    return label(cluster.labels, key)
+  }
+
+  #uses(name: string, start: number): Subject {
+    const type = this.#types.delivered.find((delivered) => delivered.name === name)
+    if (!type) {
+      const known = this.#types.delivered.map((delivered) => USES + delivered.name).join(', ')
+      return this.#fail(`holds "${USES}${name}", which is unknown: known are ${known}`, start)
+    }
+    return {
+      has: (cluster) => referencesOf(cluster, type.delivery).length > 0,
+      is: (cluster, id) => findReference(cluster, type.delivery, id) !== undefined,
+      number: (cluster) => referencesOf(cluster, type.delivery).length,
+    }
+  }
+
+  #takes(token: string): boolean {
+    if (!this.#text.startsWith(token, this.#at)) return false
+    this.#at += token.length
+    this.#skipSpace()
+    return true
+  }
+
+  /** A keyword is followed by something that no word could go on with. */
+  #takesWord(keyword: string): boolean {
+    const start = this.#at
+    if (this.#word() === keyword) return true
+    this.#at = start
+    return false
+  }
+
+  #word(): string | undefined {
+    WORD.lastIndex = this.#at
+    const word = WORD.exec(this.#text)?.[0]
+    this.#at += word?.length ?? 0
+    this.#skipSpace()
+    return word
+  }
+
+  #skipSpace(): void {
+    SPACE.lastIndex = this.#at
+    this.#at += SPACE.exec(this.#text)?.[0].length ?? 0
+  }
+
+  #expected(what: string, at = this.#at): never {
+    const found =
+      at < this.#text.length ? `"${this.#text.slice(at).split(/[\s,]/)[0] || this.#text[at]}"` : 'the end'
+    return this.#fail(`is not a selector: expected ${what}, found ${found}`, at)
+  }
+
+  #fail(message: string, at = this.#at): never {
+    throw new Misread(`${message} (at position ${at + 1})`)
+  }
+}
+
+function not(test: Test): Test {
+  return (cluster) => !test(cluster)
+}
+
+function field(name: string, isDns: boolean): Subject {
+  const canonical = isDns ? canonicalDns : (value: string) => value
+  return {
+    has: (cluster) => cluster[name] !== undefined,
+    is: (cluster, value) => canonical(String(cluster[name])) === canonical(value),
+    number: (cluster) => Number(cluster[name]),
+  }
+}
+
+function label(property: string | undefined, key: string): Subject {
+  const labelOf = (cluster: Document): string | undefined => {
+    const labels = property === undefined ? undefined : cluster[property]
+    const value = isObject(labels) ? own(labels, key) : undefined
+    return value === undefined ? undefined : String(value)
+  }
+  return {
+    has: (cluster) => labelOf(cluster) !== undefined,
+    is: (cluster, value) => labelOf(cluster) === value,
+    number: (cluster) => Number(labelOf(cluster) ?? Number.NaN),
+  }
+}

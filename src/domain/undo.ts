@@ -1,0 +1,105 @@
+// Taking back a change that others may have built on: fields that still hold its value go back, others are conflicts.
+import { equalJson, isObject, type Json, type JsonObject, own, pointer } from './json.ts'
+
+export interface UndoConflict {
+  /** JSON pointer into the document. */
+  readonly path: string
+  /** What the change made of it, and what it is now. */
+  readonly left: Json | undefined
+  readonly current: Json | undefined
+}
+
+/** What `current` is once the change from `before` to `after` is taken out of it. */
+export function undo(
+  before: Json | undefined,
+  after: Json | undefined,
+  current: Json | undefined,
+  conflicts: UndoConflict[],
+  path = '',
+): Json | undefined {
+  if (same(current, after)) return before
+  if (same(before, after) || same(current, before)) return current
+  if (isObject(before) && isObject(after) && isObject(current)) {
+    return undoFields(before, after, current, conflicts, path)
+  }
+  if (isIdList(before) && isIdList(after) && isIdList(current)) {
+    return undoItems(before, after, current, conflicts, path)
+  }
+  conflicts.push({ path, left: after, current })
+  return current
+}
+
+function same(a: Json | undefined, b: Json | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : equalJson(a, b)
+}
+
+function undoFields(
+  before: JsonObject,
+  after: JsonObject,
+  current: JsonObject,
+  conflicts: UndoConflict[],
+  path: string,
+): JsonObject {
+  const keys = new Set([...Object.keys(current), ...Object.keys(before), ...Object.keys(after)])
+  const undone: Record<string, Json> = {}
+  for (const key of keys) {
+    const value = undo(own(before, key), own(after, key), own(current, key), conflicts, pointer(path, key))
+    if (value !== undefined) undone[key] = value
+  }
+  return undone
+}
+
+type Item = JsonObject & { readonly id: string }
+type IdList = readonly Item[]
+
+/** Lists of references: each is a field of its own, whatever its place. */
+function isIdList(value: Json | undefined): value is IdList {
+  return Array.isArray(value) && value.every((item) => isObject(item) && typeof item.id === 'string')
+}
+
+function undoItems(
+  before: IdList,
+  after: IdList,
+  current: IdList,
+  conflicts: UndoConflict[],
+  path: string,
+): IdList {
+  const undone: Item[] = []
+  current.forEach((item, i) => {
+    const value = undo(find(before, item.id), find(after, item.id), item, conflicts, pointer(path, i))
+    if (value !== undefined) undone.push(value as Item)
+  })
+  before.forEach((item, i) => {
+    if (find(current, item.id)) return
+    const left = find(after, item.id)
+    if (!left) insertBefore(undone, item, before.slice(i + 1))
+    else if (!same(left, item)) conflicts.push({ path: pointer(path, item.id), left, current: undefined })
+  })
+  return undoOrder(before, after, undone, conflicts, path)
+}
+
+function find(list: IdList, id: string): Item | undefined {
+  return list.find((item) => item.id === id)
+}
+
+function insertBefore(list: Item[], item: Item, followers: IdList): void {
+  const place = list.findIndex(({ id }) => find(followers, id))
+  list.splice(place < 0 ? list.length : place, 0, item)
+}
+
+/** What the change moved goes back to its place, unless it was moved again. */
+function undoOrder(
+  before: IdList,
+  after: IdList,
+  undone: Item[],
+  conflicts: UndoConflict[],
+  path: string,
+): IdList {
+  const orderIn = (list: IdList): string[] =>
+    list.map(({ id }) => id).filter((id) => [before, after, undone].every((other) => find(other, id)))
+  const [was, left, now] = [orderIn(before), orderIn(after), orderIn(undone)]
+  if (equalJson(was, left) || equalJson(now, was)) return undone
+  if (!equalJson(now, left)) conflicts.push({ path, left, current: now })
+  let next = 0
+  return undone.map((item) => (now.includes(item.id) ? (find(undone, was[next++] as string) as Item) : item))
+}

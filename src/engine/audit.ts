@@ -1,0 +1,133 @@
+// Who set what: the origin of every value that a cluster gets, and the revisions that concern a cluster.
+import { explainInput, type FieldOrigin, valueAt } from '../domain/explain-input.ts'
+import { equalJson, type Json } from '../domain/json.ts'
+import { notFound, type Result, succeed } from '../domain/problem.ts'
+import { resolveInput } from '../domain/render-inputs.ts'
+import { type DeliveredType, type Document, referencesOf, type Types } from '../domain/resource-type.ts'
+import type { View } from '../domain/view.ts'
+import type { DocumentSpan } from '../store/store.ts'
+import type { DocumentRevision, Past } from './past.ts'
+
+export interface ExplainedInput {
+  readonly id: string
+  readonly fields: readonly ExplainedField[]
+}
+
+interface ExplainedField {
+  /** JSON pointer into the input. */
+  readonly path: string
+  readonly value: Json
+  readonly source: FieldOrigin['source']
+  /** The document that holds the value; null for a default of the type. */
+  readonly document: string | null
+  /** The revision that last set it there; null where the log does not reach back that far. */
+  readonly revision: number | null
+  readonly time: string | null
+  readonly actor: string | null
+  readonly message: string | null
+}
+
+/** Says of every field of a cluster's inputs where it came from at a revision, and who last set it there. */
+export async function explain(
+  types: Types,
+  past: Past,
+  type: DeliveredType,
+  { cluster: id, revision }: { cluster: string; revision: number },
+): Promise<Result<ExplainedInput[]>> {
+  const { name, singular } = types.cluster.type
+  const view = await past.cluster(revision, id, type)
+  const cluster = view.get(name, id)?.document
+  if (!cluster) return notFound(singular, id)
+  const ofCluster = new Setters(`${name}/${id}`)
+  const inputs: { id: string; fields: () => ExplainedField[] }[] = []
+  for (const reference of referencesOf(cluster, type.delivery)) {
+    const definition = view.get(type.name, reference.id)?.document
+    if (!definition) continue
+    const input = resolveInput(types, type, definition, cluster, reference)
+    const ofDefinition = new Setters(`${type.name}/${reference.id}`)
+    const origins = explainInput(types.cluster, type, [cluster, definition, reference])
+    const fields = origins.map((origin) => {
+      const setters = { cluster: ofCluster, definition: ofDefinition, type: undefined }[origin.holder]
+      setters?.lookFor(origin)
+      return () => explained(origin, valueAt(input, origin.path) ?? null, setters)
+    })
+    await ofDefinition.find(past.historyOf(type.name, reference.id, revision + 1))
+    inputs.push({ id: reference.id, fields: () => fields.map((field) => field()) })
+  }
+  await ofCluster.find(past.historyOf(name, id, revision + 1))
+  return succeed(inputs.map((input) => ({ id: input.id, fields: input.fields() })))
+}
+
+function explained(origin: FieldOrigin, value: Json, setters: Setters | undefined): ExplainedField {
+  const { path, source } = origin
+  const { revision = null, time = null, actor = null, message = null } = setters?.found.get(origin) ?? {}
+  return { path, value, source, document: setters?.document ?? null, revision, time, actor, message }
+}
+
+/** Goes back along a document's history until every field in question has been seen to change. */
+class Setters {
+  readonly document: string
+  readonly found = new Map<FieldOrigin, DocumentRevision>()
+  #open: FieldOrigin[] = []
+
+  constructor(document: string) {
+    this.document = document
+  }
+
+  lookFor(origin: FieldOrigin): void {
+    this.#open.push(origin)
+  }
+
+  async find(history: AsyncIterable<DocumentRevision>): Promise<void> {
+    if (this.#open.length === 0) return
+    for await (const revision of history) {
+      const { before, after } = revision.change
+      this.#open = this.#open.filter((origin) => {
+        if (isSame(before && origin.read(before), after && origin.read(after))) return true
+        this.found.set(origin, revision)
+        return false
+      })
+      if (this.#open.length === 0) return
+    }
+  }
+}
+
+function isSame(a: Json | undefined, b: Json | undefined): boolean {
+  return equalJson(a ?? null, b ?? null)
+}
+
+/** The cluster's own document, and every definition for as long as it was assigned. */
+export async function spansOf(types: Types, past: Past, now: View, id: string): Promise<DocumentSpan[]> {
+  const { name } = types.cluster.type
+  const spans: DocumentSpan[] = [{ type: name, id }]
+  const uses = (document: Document, from: number, until: number): void => {
+    for (const { name: type, delivery } of types.delivered) {
+      for (const reference of referencesOf(document, delivery)) {
+        spans.push({ type, id: reference.id, from, until })
+      }
+    }
+  }
+  let until = Number.MAX_SAFE_INTEGER
+  let oldest: Document | null = now.get(name, id)?.document ?? null
+  for await (const { revision, change } of past.historyOf(name, id)) {
+    if (change.after && !change.after_deleted) uses(change.after, revision, until)
+    until = revision
+    oldest = change.before_deleted ? null : change.before
+  }
+  if (oldest) uses(oldest, 0, until)
+  return joinSpans(spans)
+}
+
+/** Spans of one document that follow each other, as one. They come newest first. */
+function joinSpans(spans: readonly DocumentSpan[]): DocumentSpan[] {
+  const joined = new Map<string, DocumentSpan[]>()
+  for (const span of spans) {
+    const key = `${span.type}/${span.id}`
+    const known = joined.get(key) ?? []
+    const next = known.at(-1)
+    if (next && next.from === span.until) known[known.length - 1] = { ...next, from: span.from ?? 0 }
+    else known.push(span)
+    joined.set(key, known)
+  }
+  return [...joined.values()].flat()
+}

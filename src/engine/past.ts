@@ -1,0 +1,167 @@
+// The fleet as it was: views of earlier revisions, made from the state and the log.
+import type { BeforeAndAfter } from '../domain/describe-change.ts'
+import { type Impact, impactOf } from '../domain/impact.ts'
+import { Overlay } from '../domain/overlay.ts'
+import { fail, invalid, type Result, succeed } from '../domain/problem.ts'
+import { type DeliveredType, referencesOf, type Types } from '../domain/resource-type.ts'
+import type { Steps } from '../domain/steps.ts'
+import type { Entry, PolledView, View } from '../domain/view.ts'
+import {
+  type HistoryQuery,
+  type LoggedChange,
+  type LogSlice,
+  type PastDocument,
+  type RecordedRevision,
+  type Store,
+  StoreError,
+} from '../store/store.ts'
+import { type Verification, verifyLog } from '../store/verify-log.ts'
+import { inTurns } from './in-turns.ts'
+
+/** A moment, by the revision that was the newest then. */
+export type At = { readonly revision: number } | { readonly time: string }
+
+export interface Past {
+  /** The newest revision of that moment, or why it cannot be told; `name` is what the caller called it. */
+  resolve(at: At, name: string): Promise<Result<number>>
+  /** Reads from the fleet as it was at a revision; only documents of one type where that is enough. */
+  read<T>(revision: number, type: string | undefined, read: (view: View) => Steps<T>): Promise<T>
+  /** One document, or its tombstone. */
+  entry(revision: number, type: string, id: string): Promise<Entry | undefined>
+  /** A cluster and everything that it was assigned of a type. */
+  cluster(revision: number, id: string, type: DeliveredType): Promise<View>
+  /** What a revision changed for clusters. */
+  impactOf(revision: number, limit: number): Promise<Impact>
+  /** What a revision changed, a part at a time. */
+  changesOf(revision: number): AsyncIterable<LogSlice>
+  /** Every document that is not as it was at a revision. */
+  changedAfter(revision: number): AsyncIterable<PastDocument>
+  /** A document's own revisions before another one, newest first, each with its change. */
+  historyOf(type: string, id: string, before?: number): AsyncIterable<DocumentRevision>
+  history(query: HistoryQuery): Promise<RecordedRevision[]>
+  /** Whether the log is whole and the documents are what it says. */
+  verify(): Promise<Verification>
+}
+
+export type DocumentRevision = Omit<RecordedRevision, 'changes'> & { readonly change: BeforeAndAfter }
+
+/** Writers can get in the way of a long reading for a while. */
+const MAX_ATTEMPTS = 50
+const PAGE = 100
+
+export function openPast(store: Store, types: Types, state: PolledView, now: () => Date): Past {
+  const clusters = types.cluster.type
+
+  async function resolve(at: At, name: string): Promise<Result<number>> {
+    const anchor = await store.anchor()
+    const pruned = (what: string) =>
+      fail({
+        code: 'gone',
+        message: `${name} is ${what}, and history is kept from revision ${anchor?.revision} (${anchor?.time}) on`,
+      })
+    if ('revision' in at) {
+      if (at.revision > state.revision) {
+        const message = `is revision ${at.revision}, which is still to come: the newest is ${state.revision}`
+        return invalid([{ path: name, message }])
+      }
+      return anchor && at.revision < anchor.revision
+        ? pruned(`revision ${at.revision}`)
+        : succeed(at.revision)
+    }
+    if (at.time > now().toISOString()) {
+      return invalid([{ path: name, message: `is ${at.time}, which is in the future` }])
+    }
+    const revision = await store.revisionAt(at.time)
+    if (revision !== undefined) return succeed(Math.min(revision, state.revision))
+    if (!anchor) return succeed(0)
+    return at.time < anchor.time ? pruned(at.time) : succeed(anchor.revision)
+  }
+
+  async function read<T>(
+    revision: number,
+    type: string | undefined,
+    run: (view: View) => Steps<T>,
+  ): Promise<T> {
+    const view = new Overlay(state, types.cluster, revision)
+    let read = revision
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      // What is committed while the log is read may change what lies beneath: it is read too.
+      for (let first = attempt === 0; first || read !== state.revision; first = false) {
+        const from = read
+        read = state.revision
+        for await (const { type: name, id, was } of store.changedAfter(from, type ? { type } : undefined)) {
+          if (!view.has(name, id)) view.lay(name, id, was && toEntry(id, was))
+        }
+      }
+      const result = await inTurns(run(view))
+      if (read === state.revision) return result
+    }
+    throw new StoreError('the fleet changed too often to be read as it was: try again')
+  }
+
+  /** The entry of now is taken before the log is asked, which then knows of every change that counts. */
+  async function entryAt(revision: number, type: string, id: string): Promise<Entry | undefined> {
+    const current = state.get(type, id) ?? state.tombstone(type, id)
+    for await (const { was } of store.changedAfter(revision, { type, id })) return was && toEntry(id, was)
+    return current
+  }
+
+  async function cluster(revision: number, id: string, type: DeliveredType): Promise<View> {
+    const view = new Overlay(state, types.cluster, revision)
+    const entry = await entryAt(revision, clusters.name, id)
+    view.lay(clusters.name, id, entry)
+    for (const { id: assigned } of entry ? referencesOf(entry.document, type.delivery) : []) {
+      view.lay(type.name, assigned, await entryAt(revision, type.name, assigned))
+    }
+    return view
+  }
+
+  async function revisionImpact(revision: number, limit: number): Promise<Impact> {
+    const logged: LoggedChange[] = []
+    for await (const { changes } of store.log(revision - 1, revision)) logged.push(...changes)
+    return read(revision - 1, undefined, (before) => {
+      const after = new Overlay(before, types.cluster, revision)
+      for (const { type, id, after: json, after_deleted: deleted } of logged) {
+        const entry =
+          json === null ? undefined : { document: JSON.parse(json), deleted, size: json.length, revision }
+        after.lay(type, id, entry && toEntry(id, entry))
+      }
+      return impactOf(types, before, after, logged, limit)
+    })
+  }
+
+  /** A document's own history, newest first. */
+  async function* historyOf(
+    type: string,
+    id: string,
+    from = Number.MAX_SAFE_INTEGER,
+  ): AsyncGenerator<DocumentRevision> {
+    for (let before = from; ; ) {
+      const page = await store.history({ documents: [{ type, id }], before, limit: PAGE, changeLimit: 1 })
+      for (const { changes, ...meta } of page) {
+        const [change] = changes
+        if (change) yield { ...meta, change }
+      }
+      const last = page.at(-1)
+      if (!last || page.length < PAGE) return
+      before = last.revision
+    }
+  }
+
+  return {
+    resolve,
+    read,
+    entry: entryAt,
+    cluster,
+    impactOf: revisionImpact,
+    changesOf: (revision) => store.log(revision - 1, revision),
+    changedAfter: (revision) => store.changedAfter(revision),
+    historyOf,
+    history: (query) => store.history(query),
+    verify: () => verifyLog(store),
+  }
+}
+
+function toEntry(id: string, { document, deleted, size, revision }: NonNullable<PastDocument['was']>): Entry {
+  return { id, document, deleted, size, revision }
+}

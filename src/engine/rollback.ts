@@ -1,0 +1,103 @@
+// The way back: what to ask for so that a revision is undone, or a part of the fleet is as it was.
+import type { Command } from '../domain/command.ts'
+import { invalid, notFound, type Result, succeed } from '../domain/problem.ts'
+import type { Document, Types } from '../domain/resource-type.ts'
+import type { Selector } from '../domain/selector.ts'
+import type { Engine, Work } from './engine.ts'
+import type { At } from './past.ts'
+
+/** Takes back what one revision did, and nothing that was done since. */
+export function revert({ past, state }: Engine, revision: number): Work {
+  return {
+    operation: `revert revision ${revision}`,
+    async load() {
+      if (revision < 1 || revision > state.revision) return notFound('revision', String(revision))
+      const known = await past.resolve({ revision: revision - 1 }, 'the revision')
+      if (!known.ok) return known
+      const commands: Command[] = []
+      for await (const { changes } of past.changesOf(revision)) {
+        for (const { type, id, before, before_deleted, after, after_deleted } of changes) {
+          commands.push({
+            op: 'undo',
+            type,
+            id,
+            revision,
+            path: `/${type}/${id}`,
+            before: standing(before, before_deleted),
+            after: standing(after, after_deleted),
+          })
+        }
+      }
+      return succeed(commands)
+    },
+  }
+}
+
+function standing(json: string | null, deleted: boolean) {
+  return json === null ? undefined : { document: JSON.parse(json) as Document, deleted }
+}
+
+/** Which documents to take back, and to when. */
+export interface Rollback {
+  readonly to: At
+  /** Only clusters that match it now; of those that are gone, the ones that matched then. */
+  readonly selector?: Selector
+  readonly types?: readonly string[]
+  readonly ids?: readonly string[]
+  readonly allowEmpty: boolean
+}
+
+/** Makes documents what they were at an earlier time; those that did not exist then go without a trace. */
+export function rollback({ past, state }: Engine, types: Types, request: Rollback): Work {
+  const { to, selector, ids } = request
+  const clusters = types.cluster.type.name
+  const chosen = new Set(request.types ?? (selector ? [clusters] : types.all.map(({ name }) => name)))
+  const matches = (type: string, id: string, then: Document | undefined): boolean => {
+    const document = state.get(type, id)?.document ?? then
+    return !selector || (type === clusters && document !== undefined && selector.matches(document))
+  }
+
+  async function load(): Promise<Result<readonly Command[]>> {
+    const path = 'revision' in to ? '/to_revision' : '/to_time'
+    const revision = await past.resolve(to, path)
+    if (!revision.ok) return revision
+    const commands: Command[] = []
+    for await (const { type, id, was } of past.changedAfter(revision.value)) {
+      if (!chosen.has(type) || !types.get(type) || (ids && !ids.includes(id))) continue
+      if (!matches(type, id, was?.document)) continue
+      const then = was && { document: was.document, deleted: was.deleted }
+      commands.push({ op: 'reset', type, id, to: then, path: `/${type}/${id}` })
+    }
+    const known = checkChoice(commands)
+    return known.ok ? succeed(commands) : known
+  }
+
+  /** A misspelt id or selector must not look like a fleet that is as it was already. */
+  function checkChoice(commands: readonly Command[]): Result<void> {
+    if (request.allowEmpty) return succeed(undefined)
+    const changed = new Set(commands.map((command) => ('id' in command ? command.id : '')))
+    const isKnown = (id: string): boolean =>
+      changed.has(id) || [...chosen].some((type) => state.get(type, id) || state.tombstone(type, id))
+    const unknown = (ids ?? []).flatMap((id, i) =>
+      isKnown(id) ? [] : [{ path: `/ids/${i}`, message: `names no document, now or then: "${id}"` }],
+    )
+    if (unknown.length > 0) return invalid(unknown)
+    if (!selector || commands.length > 0) return succeed(undefined)
+    for (const { document } of state.all(clusters)) if (selector.matches(document)) return succeed(undefined)
+    return invalid([
+      { path: '/selector', message: 'matches no cluster: correct it, or set allow_empty to true' },
+    ])
+  }
+
+  return { operation: describe(request), load }
+}
+
+function describe({ to, selector, types, ids }: Rollback): string {
+  const when = 'revision' in to ? `revision ${to.revision}` : to.time
+  const what = [
+    ...(selector ? [`(${selector.text})`] : []),
+    ...(types ? [`types ${types.join(', ')}`] : []),
+    ...(ids ? [ids.length > 5 ? `${ids.length} ids` : `ids ${ids.join(', ')}`] : []),
+  ]
+  return `rollback${what.length > 0 ? ` of ${what.join(' and ')}` : ''} to ${when}`
+}

@@ -1,0 +1,88 @@
+// Writes of many documents at once: batches, and the ways back.
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { isObject, type Json, type JsonObject } from '../../domain/json.ts'
+import { type Detail, invalid, notFound, type Result, succeed } from '../../domain/problem.ts'
+import { parseSelector } from '../../domain/selector.ts'
+import { type Rollback, revert, rollback } from '../../engine/rollback.ts'
+import { REVERT_SCHEMA, ROLLBACK_SCHEMA } from '../../registry/batch-schema.ts'
+import type { RegisteredTypes } from '../../registry/build-types.ts'
+import { buildChecker } from '../../registry/validator.ts'
+import { accepts, JSON_TYPE } from '../body.ts'
+import { parseBatch } from '../parse-batch.ts'
+import { sendProblem } from '../problem-response.ts'
+import { parseTime } from '../query.ts'
+import type { Service } from '../service.ts'
+import { answerFleetWrite } from '../write.ts'
+
+const BATCH_BODY_LIMIT = 32 * 1024 * 1024
+const WRITE = {
+  config: { access: 'write', fleet: true },
+  bodyLimit: BATCH_BODY_LIMIT,
+  preHandler: accepts([JSON_TYPE]),
+} as const
+const REVERT = { config: WRITE.config, preHandler: accepts([JSON_TYPE], { empty: true }) } as const
+
+const checkRevert = buildChecker(REVERT_SCHEMA)
+const checkRollback = buildChecker(ROLLBACK_SCHEMA)
+
+export function batchRoutes(app: FastifyInstance, service: Service): void {
+  const { engine, types } = service
+
+  app.post<{ Body: Json }>('/batch', WRITE, (request, reply) => {
+    const commands = parseBatch(types, request.body)
+    if (!commands.ok) return sendProblem(reply, commands.problem)
+    return answerFleetWrite({ service, request, reply }, commands.value, 'batch')
+  })
+
+  app.post<{ Body: Json }>('/rollback', WRITE, (request, reply) => {
+    const parsed = parseRollback(types, request.body)
+    if (!parsed.ok) return sendProblem(reply, parsed.problem)
+    return answerFleetWrite({ service, request, reply }, rollback(engine, types, parsed.value), 'rollback')
+  })
+
+  app.post<{ Params: { revision: string }; Body: Json | undefined }>(
+    '/revisions/:revision/revert',
+    REVERT,
+    (request, reply): FastifyReply | Promise<FastifyReply> => {
+      const details = request.body === undefined ? [] : checkRevert(request.body)
+      if (details.length > 0) return sendProblem(reply, invalid(details).problem)
+      const revision = parseRevision(request.params.revision)
+      if (!revision.ok) return sendProblem(reply, revision.problem)
+      return answerFleetWrite({ service, request, reply }, revert(engine, revision.value), 'revert')
+    },
+  )
+}
+
+export function parseRevision(text: string): Result<number> {
+  return /^\d{1,15}$/.test(text) ? succeed(Number(text)) : notFound('revision', text)
+}
+
+function parseRollback(types: RegisteredTypes, body: Json): Result<Rollback> {
+  const details = isObject(body) ? checkRollback(body) : [{ path: '', message: 'must be an object' }]
+  if (details.length > 0) return invalid(details)
+  const request = body as JsonObject
+  const { to_revision, to_time, selector, types: names, ids, allow_empty } = request
+  const clusters = types.cluster.type.name
+  if ((to_revision === undefined) === (to_time === undefined)) {
+    return invalid([{ path: '', message: 'needs one of to_revision and to_time: when to go back to' }])
+  }
+  const chosen = names as readonly string[] | undefined
+  const wrong: Detail[] = (chosen ?? []).flatMap((name, i) => {
+    const known = types.all.map((type) => type.name).join(', ')
+    return types.get(name) ? [] : [{ path: `/types/${i}`, message: `is an unknown type: known are ${known}` }]
+  })
+  if (selector !== undefined && chosen && (chosen.length !== 1 || chosen[0] !== clusters)) {
+    wrong.push({ path: '/types', message: `does not go with selector, which chooses ${clusters}` })
+  }
+  const parsed = selector === undefined ? undefined : parseSelector(types, String(selector))
+  if (parsed && !parsed.ok) wrong.push({ path: '/selector', message: parsed.message })
+  const time = to_time === undefined ? undefined : parseTime(String(to_time), '/to_time', wrong)
+  if (wrong.length > 0) return invalid(wrong)
+  return succeed({
+    to: time === undefined ? { revision: to_revision as number } : { time },
+    ...(parsed?.ok && { selector: parsed.selector }),
+    ...(chosen && { types: chosen }),
+    ...(ids !== undefined && { ids: ids as readonly string[] }),
+    allowEmpty: allow_empty === true,
+  })
+}

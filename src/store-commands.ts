@@ -1,0 +1,139 @@
+// Commands on the store itself, beside the service: verifying the history and giving up its older part.
+import { parseArgs } from 'node:util'
+import { parseStoreConfig } from './config.ts'
+import { openSqliteStore } from './store/sqlite.ts'
+import type { Store } from './store/store.ts'
+import { pruneLog, type Verification, verifyLog } from './store/verify-log.ts'
+
+type Environment = Readonly<Record<string, string | undefined>>
+type Print = (line: string) => void
+
+/** Bad use: told with the usage, exit 2. */
+export class UsageProblem extends Error {}
+
+export const HELP = `flux-resourceset: the desired state of a fleet of Kubernetes clusters, polled by their Flux Operators
+
+Usage:
+  flux-resourceset                                 start the service
+  flux-resourceset verify [-o json]                check that the history is whole and the documents are what it says
+  flux-resourceset prune-history --before <time> [--dry-run] [-o json]
+                                                   give up revisions from before a time; the rest stays verifiable
+  flux-resourceset --help | --version
+
+Settings come from the environment; the commands on the history need only DATABASE_URL. They may run beside the
+service. verify exits with 1 when something is not as it should be; bad use and bad settings exit with 2.
+
+Examples:
+  DATABASE_URL=sqlite:///var/lib/flux-resourceset/fleet.db flux-resourceset verify
+  flux-resourceset prune-history --before 2026-01-01 --dry-run
+`
+
+/** Runs a command and answers its exit code; undefined when there is no such command. */
+export async function runStoreCommand(
+  name: string,
+  args: readonly string[],
+  env: Environment,
+  print: Print,
+): Promise<number | undefined> {
+  if (name === 'verify') return verify(args, env, print)
+  if (name === 'prune-history') return pruneHistory(args, env, print)
+  return undefined
+}
+
+async function verify(args: readonly string[], env: Environment, print: Print): Promise<number> {
+  const { output } = parse(args, { output: OUTPUT })
+  const verification = await withStore(env, { write: false }, verifyLog)
+  printVerification(verification, isJson(output), print)
+  return verification.verified ? 0 : 1
+}
+
+async function pruneHistory(args: readonly string[], env: Environment, print: Print): Promise<number> {
+  const values = parse(args, {
+    output: OUTPUT,
+    before: { type: 'string' },
+    'dry-run': { type: 'boolean' },
+  })
+  const before = parseBefore(values.before)
+  const json = isJson(values.output)
+  const dryRun = values['dry-run'] === true
+  const result = await withStore(env, { write: !dryRun }, (store) => pruneLog(store, before, dryRun))
+  if (!result.ok) {
+    print('nothing was given up: the history is not whole, and pruning would hide that')
+    printVerification(result.verification, json, print)
+    return 1
+  }
+  const { revisions, anchor } = result.pruned
+  if (json) {
+    print(JSON.stringify({ dry_run: dryRun, revisions, anchor: anchor ?? null }))
+  } else if (revisions === 0) {
+    print(`no revision is from before ${before}: nothing to give up`)
+  } else {
+    const done = dryRun ? 'would give up' : 'gave up'
+    print(`${done} ${revisions} revisions, up to revision ${anchor?.revision} of ${anchor?.time}`)
+    print(`the history is verifiable from there on: anchor ${anchor?.hash}`)
+  }
+  return 0
+}
+
+function printVerification(verification: Verification, json: boolean, print: Print): void {
+  const { verified, from, to, revisions, documents, hash, problems } = verification
+  if (json) {
+    print(JSON.stringify(verification))
+  } else if (verified) {
+    print(`verified: ${revisions} revisions (${from} to ${to}) and ${documents} documents`)
+    print(`hash of revision ${to}: ${hash || 'none'}`)
+  } else {
+    print('not verified:')
+    for (const problem of problems) print(`  ${problem}`)
+  }
+}
+
+const OUTPUT = { type: 'string', short: 'o' } as const
+
+function parse<T extends NonNullable<Parameters<typeof parseArgs>[0]>['options']>(
+  args: readonly string[],
+  options: T,
+): Record<string, string | boolean | undefined> {
+  try {
+    const { values } = parseArgs({ args: [...args], options: options ?? {}, strict: true })
+    return values as Record<string, string | boolean | undefined>
+  } catch (error) {
+    throw new UsageProblem((error as Error).message)
+  }
+}
+
+function isJson(output: string | boolean | undefined): boolean {
+  if (output === undefined || output === 'json') return output === 'json'
+  throw new UsageProblem(`-o must be json, not "${output}"`)
+}
+
+/** A day means its first moment, in UTC. */
+function parseBefore(text: string | boolean | undefined): string {
+  const given = String(text ?? '')
+  const isTime = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))?$/i.test(given)
+  const time = isTime ? Date.parse(given) : Number.NaN
+  if (!Number.isNaN(time)) return new Date(time).toISOString()
+  throw new UsageProblem(
+    given === ''
+      ? '--before is required: revisions from before that time go'
+      : `--before must be a date or an RFC 3339 time such as 2026-01-31T12:00:00Z, not "${given}"`,
+  )
+}
+
+async function withStore<T>(
+  env: Environment,
+  { write }: { write: boolean },
+  use: (store: Store) => Promise<T>,
+): Promise<T> {
+  const config = parseStoreConfig(env)
+  if (!config.ok) throw new UsageProblem(config.problems.join('\n'))
+  if (config.store.backend === 'memory') {
+    throw new UsageProblem('a store in memory lasts as long as its process: there is nothing to work on')
+  }
+  const store = openSqliteStore({ path: config.store.path, mode: write ? 'rw' : 'ro', write })
+  try {
+    return await use(store)
+  } finally {
+    await store.close()
+  }
+}

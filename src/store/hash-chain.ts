@@ -1,0 +1,31 @@
+// The seal of the log: each revision's hash covers its content and its predecessor's hash.
+import { createHash, type Hash } from 'node:crypto'
+import type { LoggedChange, RevisionMeta } from './store.ts'
+
+/** What the first revision of all follows. */
+export const NO_HASH = ''
+
+/** The hash of one revision, taking in its changes one by one, in their order. */
+export class RevisionHash {
+  readonly #hash: Hash = createHash('sha256')
+
+  constructor(previous: string, revision: number, meta: RevisionMeta) {
+    const { time, actor, message, request_id, client_address, operation } = meta
+    this.#line([previous, revision, time, actor, message, request_id, client_address, operation])
+  }
+
+  /** Documents go in as they are stored: JSON has no line break of its own, so lines cannot be confused. */
+  add({ type, id, before, before_deleted, after, after_deleted }: LoggedChange): this {
+    this.#line([type, id, before === null, before_deleted, after === null, after_deleted])
+    this.#hash.update(`${before ?? ''}\n${after ?? ''}\n`)
+    return this
+  }
+
+  digest(): string {
+    return this.#hash.digest('hex')
+  }
+
+  #line(values: readonly unknown[]): void {
+    this.#hash.update(`${JSON.stringify(values)}\n`)
+  }
+}
