@@ -3,211 +3,27 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Command } from '../src/domain/command.ts'
-import { isObject, type Json, type JsonObject } from '../src/domain/json.ts'
+import { isObject, type JsonObject } from '../src/domain/json.ts'
 import { renderInputs } from '../src/domain/render-inputs.ts'
 import { type Document, idsIn, referencesOf } from '../src/domain/resource-type.ts'
 import type { View } from '../src/domain/view.ts'
-import { type Engine, startEngine } from '../src/engine/engine.ts'
+import type { Engine } from '../src/engine/engine.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite.ts'
-import type { Store } from '../src/store/store.ts'
-import { builtInTypes, temporaryFolder } from './service.ts'
-
-const types = builtInTypes()
-/** Failing is enough where every run takes a database; elsewhere the smallest example is looked for, for a while. */
-const RUNS = { numRuns: 300, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: true }
-const SLOW_RUNS = { numRuns: 40, endOnFailure: true }
-
-const AUTHOR = { actor: 'law', message: null, request_id: 'law', client_address: null }
-const DEFINITIONS = ['platform_components', 'namespaces', 'rolebindings']
-
-const component = fc.constantFrom('a', 'b', 'c', 'd')
-const namespace = fc.constantFrom('n0', 'n1', 'n2')
-const rolebinding = fc.constantFrom('r0', 'r1')
-const cluster = fc.constantFrom('k0', 'k1', 'k2', 'k3')
-const dns = fc.constantFrom('k0.example.com', 'k1.example.com', 'k2.example.com', 'K2.example.com')
-const text = fc.oneof(
-  fc.constantFrom('v1', 'v2'),
-  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }),
-)
-const values = fc.dictionary(fc.constantFrom('replicas', 'ui.color', '0', 'ünï'), text, { maxKeys: 3 })
-const override = fc.record({ oci_tag: fc.option(text), enabled: fc.boolean() }, { requiredKeys: [] })
-
-const componentDocument = fc.record({
-  id: component,
-  component_path: text,
-  component_version: text,
-  oci_url: text,
-  oci_tag: text,
-  depends_on: fc.array(component, { maxLength: 2 }),
-})
-const clusterDocument = fc.record(
-  {
-    id: cluster,
-    cluster_name: text,
-    cluster_dns: dns,
-    environment: fc.constantFrom('dev', 'prod'),
-    platform_components: fc.array(
-      fc.tuple(component, override).map(([id, more]) => ({ id, ...more })),
-      { maxLength: 4 },
-    ),
-    namespaces: fc.array(
-      namespace.map((id) => ({ id })),
-      { maxLength: 3 },
-    ),
-    rolebindings: fc.array(
-      rolebinding.map((id) => ({ id })),
-      { maxLength: 2 },
-    ),
-    patches: fc.dictionary(component, values, { maxKeys: 2 }),
-  },
-  { requiredKeys: ['id', 'cluster_name', 'cluster_dns', 'environment'] },
-)
-const document = fc.oneof(
-  componentDocument.map((value) => ['platform_components', value] as const),
-  fc
-    .record({ id: namespace, labels: fc.dictionary(fc.constantFrom('x', 'y'), fc.constantFrom('1', '2')) })
-    .map((value) => ['namespaces', value] as const),
-  rolebinding.map(
-    (id) => ['rolebindings', { id, role: 'view', subjects: [{ kind: 'Group', name: id }] }] as const,
-  ),
-  clusterDocument.map((value) => ['clusters', value] as const),
-)
-const target = fc.oneof(
-  component.map((id) => ['platform_components', id] as const),
-  namespace.map((id) => ['namespaces', id] as const),
-  rolebinding.map((id) => ['rolebindings', id] as const),
-)
-
-const command: fc.Arbitrary<Command> = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: document.map(
-      ([type, value]) => ({ op: 'create', type, document: value as Json, path: '' }) as const,
-    ),
-  },
-  document.map(
-    ([type, value]) => ({ op: 'replace', type, id: value.id, document: value as Json, path: '' }) as const,
-  ),
-  fc
-    .tuple(
-      component,
-      fc.record({ oci_tag: text, depends_on: fc.array(component, { maxLength: 2 }) }, { requiredKeys: [] }),
-    )
-    .map(
-      ([id, patch]) =>
-        ({ op: 'patch', type: 'platform_components', id, patch, format: 'merge', path: '' }) as const,
-    ),
-  fc
-    .tuple(
-      cluster,
-      fc.record(
-        { cluster_dns: dns, patches: fc.dictionary(component, fc.option(values)) },
-        { requiredKeys: [] },
-      ),
-    )
-    .map(
-      ([id, patch]) =>
-        ({ op: 'patch', type: 'clusters', id, patch: patch as Json, format: 'merge', path: '' }) as const,
-    ),
-  fc
-    .tuple(target, fc.boolean())
-    .map(([[type, id], cascade]) => ({ op: 'delete', type, id, cascade, purge: false, path: '' }) as const),
-  fc
-    .tuple(cluster, fc.boolean())
-    .map(([id, purge]) => ({ op: 'delete', type: 'clusters', id, cascade: false, purge, path: '' }) as const),
-  cluster.map((id) => ({ op: 'restore', type: 'clusters', id, path: '' }) as const),
-  {
-    weight: 3,
-    arbitrary: fc.tuple(target, cluster, override, fc.boolean()).map(
-      ([[type, id], to, reference, merge]) =>
-        ({
-          op: 'assign',
-          type,
-          cluster: to,
-          id,
-          reference: type === 'platform_components' ? reference : {},
-          merge,
-          path: '',
-        }) as const,
-    ),
-  },
-  fc
-    .tuple(target, cluster)
-    .map(([[type, id], from]) => ({ op: 'unassign', type, cluster: from, id, path: '' }) as const),
-  fc
-    .tuple(
-      component,
-      cluster,
-      fc.dictionary(fc.constantFrom('replicas', 'ui.color'), fc.option(text)),
-      fc.boolean(),
-    )
-    .map(
-      ([id, of, changed, merge]) =>
-        ({ op: 'patch_values', cluster: of, component: id, values: changed, merge, path: '' }) as const,
-    ),
-)
-const commands = fc.array(command, { minLength: 20, maxLength: 50 })
-
-function load(store: Store): Promise<Engine> {
-  return startEngine({ store, types, now: () => new Date(0) })
-}
-
-/** A small fleet to begin with, so that commands find something to work on. */
-async function start(store: Store): Promise<Engine> {
-  const engine = await load(store)
-  const source = { component_path: 'p', component_version: '1', oci_url: 'oci://x', oci_tag: 'v1' }
-  const fleet: [string, Json][] = [
-    ['platform_components', { id: 'a', ...source }],
-    ['platform_components', { id: 'b', ...source, depends_on: ['a'] }],
-    ['namespaces', { id: 'n0' }],
-    ['rolebindings', { id: 'r0', role: 'view', subjects: [] }],
-    [
-      'clusters',
-      {
-        id: 'k0',
-        cluster_name: 'k0',
-        cluster_dns: 'k0.example.com',
-        environment: 'dev',
-        platform_components: [{ id: 'a' }, { id: 'b' }],
-        namespaces: [{ id: 'n0' }],
-      },
-    ],
-  ]
-  const created = await engine.write(
-    fleet.map(([type, value]) => ({ op: 'create', type, document: value, path: '' })),
-    AUTHOR,
-  )
-  assert.ok(created.ok)
-  return engine
-}
-
-function documentsOf(view: View): Record<string, unknown> {
-  const found: Record<string, unknown> = {}
-  for (const { name } of types.all) {
-    for (const { id, document, revision } of view.all(name)) found[`${name}/${id}`] = { document, revision }
-  }
-  for (const id of ['k0', 'k1', 'k2', 'k3']) {
-    const tombstone = view.tombstone('clusters', id)
-    if (tombstone) found[`deleted/${id}`] = { document: tombstone.document, revision: tombstone.revision }
-  }
-  return found
-}
-
-/** Every answer that any cluster could get. */
-function answersOf({ state }: Engine): Record<string, { text: string; etag: string }> {
-  const answers: Record<string, { text: string; etag: string }> = {}
-  for (const name of ['k0.example.com', 'k1.example.com', 'k2.example.com']) {
-    const entry = state.clusterByDns(name)
-    if (!entry) continue
-    for (const type of types.delivered) {
-      const { text, digest } = renderInputs(state, types, type, entry)
-      answers[`${name}/${type.delivery.endpoint}`] = { text, etag: `${digest.a}.${digest.b}` }
-    }
-  }
-  return answers
-}
+import {
+  AUTHOR,
+  answersOf,
+  command,
+  commands,
+  contents,
+  documentsOf,
+  load,
+  RUNS,
+  SLOW_RUNS,
+  start,
+  types,
+} from './random-fleet.ts'
+import { temporaryFolder } from './service.ts'
 
 function assertWhole(view: View): void {
   const names = new Map<string, string>()
@@ -326,6 +142,7 @@ test('the commands of the laws really create, change, delete and refuse', async 
     'assign',
     'unassign',
     'patch_values',
+    'for_clusters',
   ]) {
     assert.ok((seen.get(`${op} done`) ?? 0) > 5, `${op} hardly ever succeeds: ${JSON.stringify([...seen])}`)
   }
@@ -398,10 +215,6 @@ test('a batch does what its commands do one by one, or nothing at all', async ()
     { ...RUNS, numRuns: 2000 },
   )
 })
-
-function contents(view: View): unknown {
-  return DEFINITIONS.concat('clusters').map((name) => [...view.all(name)].map(({ document }) => document))
-}
 
 test('equal answers have equal ETags and different answers have different ones', async () => {
   const byEtag = new Map<string, string>()

@@ -138,6 +138,7 @@ export class Comparison {
     const type = this.#types.cluster.type.name
     const before = this.#before.get(type, id)
     const after = this.#clusters.has(id) ? this.#after.get(type, id) : before
+    if (!before && !after) return []
     const differences: EndpointDifference[] = []
     for (const delivered of this.#types.delivered) {
       const found =

@@ -1,0 +1,279 @@
+// Laws of previews, of the way back and of time travel, over fleets made at random.
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { Command } from '../src/domain/command.ts'
+import { beforeAndAfter } from '../src/domain/describe-change.ts'
+import type { Impact } from '../src/domain/impact.ts'
+import { equalJson, isObject, type Json, type JsonObject } from '../src/domain/json.ts'
+import { renderInputs } from '../src/domain/render-inputs.ts'
+import type { View } from '../src/domain/view.ts'
+import type { Engine, Written } from '../src/engine/engine.ts'
+import { revert, rollback } from '../src/engine/rollback.ts'
+import { openMemoryStore } from '../src/store/memory.ts'
+import { openSqliteStore } from '../src/store/sqlite.ts'
+import {
+  AUTHOR,
+  answersOf,
+  command,
+  commands,
+  documentsOf,
+  RUNS,
+  SLOW_RUNS,
+  start,
+  types,
+} from './random-fleet.ts'
+import { temporaryFolder } from './service.ts'
+
+const CONFIRMED = { confirmRemovals: true }
+/** Mostly one command, sometimes a batch. */
+const writes = fc.array(
+  fc.oneof({ weight: 3, arbitrary: fc.tuple(command) }, fc.array(command, { minLength: 2, maxLength: 3 })),
+  { minLength: 10, maxLength: 30 },
+)
+
+async function startAfter(prelude: readonly Command[]): Promise<Engine> {
+  const engine = await start(openMemoryStore())
+  for (const next of prelude) await engine.write([next], AUTHOR, CONFIRMED)
+  return engine
+}
+
+/** Documents and tombstones, whatever revision made them so. */
+function standing(view: View): Record<string, unknown> {
+  const found = documentsOf(view) as Record<string, { document: unknown }>
+  return Object.fromEntries(Object.entries(found).map(([key, { document }]) => [key, document]))
+}
+
+/** What every live cluster gets, by cluster, endpoint and id of the input. */
+function received(view: View): Map<string, Map<string, JsonObject>> {
+  const answers = new Map<string, Map<string, JsonObject>>()
+  for (const entry of view.all('clusters')) {
+    for (const type of types.delivered) {
+      const { inputs } = JSON.parse(renderInputs(view, types, type, entry).text)
+      const byId = new Map<string, JsonObject>(inputs.map((input: JsonObject) => [input.id, input]))
+      answers.set(`${entry.id} ${type.delivery.endpoint}`, byId)
+    }
+  }
+  return answers
+}
+
+/** The difference in its simplest words. */
+function difference(before: ReturnType<typeof received>, after: ReturnType<typeof received>) {
+  const differences: Record<string, unknown> = {}
+  for (const key of new Set([...before.keys(), ...after.keys()])) {
+    const [had, has] = [before.get(key) ?? new Map(), after.get(key) ?? new Map()]
+    const added = [...has.keys()].filter((id) => !had.has(id)).sort()
+    const removed = [...had.keys()].filter((id) => !has.has(id)).sort()
+    const changed = [...has]
+      .filter(([id, input]) => had.has(id) && !equalJson(had.get(id), input))
+      .map(([id, input]) => ({ id, fields: changedLeaves(had.get(id), input).sort() }))
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+    if (added.length + removed.length + changed.length > 0) differences[key] = { added, removed, changed }
+  }
+  return differences
+}
+
+function changedLeaves(before: Json | undefined, after: Json | undefined, path = ''): string[] {
+  if (before !== undefined && after !== undefined && equalJson(before, after)) return []
+  if (!isObject(before) || !isObject(after)) return [path]
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)])
+  return [...keys].flatMap((key) => changedLeaves(before[key], after[key], `${path}/${key}`))
+}
+
+function told({ details }: Impact) {
+  return Object.fromEntries(
+    details.map(({ cluster, endpoint, added, removed, changed }) => [
+      `${cluster} ${endpoint}`,
+      {
+        added: added.toSorted(),
+        removed: removed.toSorted(),
+        changed: changed
+          .map(({ id, fields }) => ({ id, fields: fields.map(({ path }) => path).sort() }))
+          .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      },
+    ]),
+  )
+}
+
+function assertCounts(impact: Impact): void {
+  const clusters = new Set(impact.details.map(({ cluster }) => cluster))
+  assert.equal(impact.clusters, clusters.size)
+  assert.equal(
+    Object.values(impact.by_environment).reduce((a, b) => a + b, 0),
+    clusters.size,
+  )
+  for (const [endpoint, counts] of Object.entries(impact.endpoints)) {
+    const details = impact.details.filter((detail) => detail.endpoint === endpoint)
+    const sum = (key: 'added' | 'removed' | 'changed') =>
+      details.reduce((n, detail) => n + detail[key].length, 0)
+    const expected = {
+      clusters: details.length,
+      added: sum('added'),
+      removed: sum('removed'),
+      changed: sum('changed'),
+    }
+    assert.deepEqual(counts, expected)
+  }
+}
+
+function changesOf({ changes }: Written) {
+  return changes.map(beforeAndAfter)
+}
+
+test('a dry run changes nothing, and applied at once its plan does exactly what it showed', async () => {
+  let applied = 0
+  await fc.assert(
+    fc.asyncProperty(writes, async (sequence) => {
+      const engine = await start(openMemoryStore())
+      for (const work of sequence) {
+        const before = [documentsOf(engine.state), answersOf(engine), engine.state.revision]
+        const preview = await engine.write(work, AUTHOR, { dryRun: true, impactLimit: 1000 })
+        assert.deepEqual([documentsOf(engine.state), answersOf(engine), engine.state.revision], before)
+        const { plan } = preview.ok ? preview.value : {}
+        const options = { ...CONFIRMED, ...(plan && { plan }), impactLimit: 1000 }
+        const done = await engine.write(work, AUTHOR, options)
+        assert.equal(done.ok, preview.ok)
+        if (!preview.ok || !done.ok) continue
+        assert.deepEqual(changesOf(done.value), changesOf(preview.value))
+        assert.deepEqual(done.value.impact, preview.value.impact)
+        assert.equal(done.value.plan, plan)
+        if (done.value.changes.length > 0) applied++
+      }
+    }),
+    RUNS,
+  )
+  assert.ok(applied > 500, `only ${applied} were applied`)
+})
+
+test('the impact is the difference of all answers before and after', async () => {
+  let felt = 0
+  await fc.assert(
+    fc.asyncProperty(writes, async (sequence) => {
+      const engine = await start(openMemoryStore())
+      for (const work of sequence) {
+        const before = received(engine.state)
+        const done = await engine.write(work, AUTHOR, { ...CONFIRMED, impactLimit: 1000 })
+        if (!done.ok || done.value.changes.length === 0) continue
+        const impact = done.value.impact ?? assert.fail()
+        assert.deepEqual(told(impact), difference(before, received(engine.state)))
+        assertCounts(impact)
+        assert.deepEqual(await engine.past.impactOf(engine.state.revision, 1000), impact)
+        if (impact.clusters > 0) felt++
+      }
+    }),
+    RUNS,
+  )
+  assert.ok(felt > 200, `only ${felt} changed anything for a cluster`)
+})
+
+test('a revision that is reverted at once leaves everything as it was before', async () => {
+  let reverted = 0
+  await fc.assert(
+    fc.asyncProperty(writes, async (sequence) => {
+      const engine = await start(openMemoryStore())
+      for (const work of sequence) {
+        const before = [standing(engine.state), answersOf(engine)]
+        const done = await engine.write(work, AUTHOR, CONFIRMED)
+        if (!done.ok || done.value.changes.length === 0) continue
+        const back = await engine.write(revert(engine, done.value.revision), AUTHOR, CONFIRMED)
+        assert.ok(back.ok, JSON.stringify(back))
+        assert.deepEqual([standing(engine.state), answersOf(engine)], before)
+        assert.ok((await engine.write(work, AUTHOR, CONFIRMED)).ok)
+        reverted++
+      }
+    }),
+    RUNS,
+  )
+  assert.ok(reverted > 500, `only ${reverted} were reverted`)
+})
+
+test('a revert undoes its own revision alone, or is refused and does nothing', async () => {
+  await fc.assert(
+    fc.asyncProperty(commands, fc.nat(), async (prelude, pick) => {
+      const engine = await startAfter(prelude)
+      const revision = 1 + (pick % engine.state.revision)
+      const before = [documentsOf(engine.state), engine.state.revision]
+      const back = await engine.write(revert(engine, revision), AUTHOR, CONFIRMED)
+      if (!back.ok) return assert.deepEqual([documentsOf(engine.state), engine.state.revision], before)
+      const [undone] = await engine.past.history({ revision, limit: 1, changeLimit: 1000 })
+      const touched = new Set(undone?.changes.map(({ type, id }) => `${type}/${id}`))
+      for (const { type, id } of back.value.changes) assert.ok(touched.has(`${type}/${id}`))
+      // Undone once more there is nothing left to undo.
+      const again = await engine.write(revert(engine, revision), AUTHOR, CONFIRMED)
+      if (again.ok) assert.deepEqual(again.value.changes, [])
+    }),
+    RUNS,
+  )
+})
+
+test('what is read of any revision is what was served then, and a rollback brings it back', async (t) => {
+  const folder = temporaryFolder(t)
+  let run = 0
+  await fc.assert(
+    fc.asyncProperty(commands, fc.nat(), fc.boolean(), async (sequence, pick, onDisk) => {
+      const store = onDisk
+        ? openSqliteStore({ path: join(folder, `${run++}.db`), write: true })
+        : openMemoryStore()
+      const engine = await start(store)
+      const served = new Map<number, { documents: unknown; inputs: unknown; standing: unknown }>()
+      const note = (view: View) => ({
+        documents: documentsOf(view),
+        inputs: textsOf(view),
+        standing: standing(view),
+      })
+      served.set(engine.state.revision, note(engine.state))
+      for (const next of sequence) {
+        await engine.write([next], AUTHOR, CONFIRMED)
+        served.set(engine.state.revision, note(engine.state))
+      }
+      const read = (revision: number) =>
+        engine.past.read(revision, undefined, function* (view) {
+          yield
+          return note(view)
+        })
+      for (const [revision, then] of served) assert.deepEqual(await read(revision), then)
+      await assertClusterViews(engine, served)
+      const to = 1 + (pick % engine.state.revision)
+      const request = { to: { revision: to }, allowEmpty: false }
+      const back = await engine.write(rollback(engine, types, request), AUTHOR, CONFIRMED)
+      assert.ok(back.ok, JSON.stringify(back))
+      assert.deepEqual(standing(engine.state), served.get(to)?.standing)
+      assert.deepEqual(textsOf(engine.state), served.get(to)?.inputs)
+      const verification = await engine.past.verify()
+      assert.deepEqual([verification.problems, verification.to], [[], engine.state.revision])
+      await engine.stop()
+    }),
+    SLOW_RUNS,
+  )
+})
+
+/** The very bytes that every cluster gets. */
+function textsOf(view: View): Record<string, string> {
+  const texts: Record<string, string> = {}
+  for (const entry of view.all('clusters')) {
+    for (const type of types.delivered) {
+      texts[`${entry.id} ${type.delivery.endpoint}`] = renderInputs(view, types, type, entry).text
+    }
+  }
+  return texts
+}
+
+/** One cluster can be read without the rest of the fleet. */
+async function assertClusterViews(
+  engine: Engine,
+  served: ReadonlyMap<number, { documents: unknown; inputs: unknown }>,
+): Promise<void> {
+  for (const [revision, { documents, inputs }] of served) {
+    for (const id of ['k0', 'k1', 'k2', 'k3']) {
+      for (const type of types.delivered) {
+        const view = await engine.past.cluster(revision, id, type)
+        const entry = view.get('clusters', id)
+        const known = (documents as Record<string, unknown>)[`clusters/${id}`]
+        assert.deepEqual(entry && { document: entry.document, revision: entry.revision }, known)
+        const text = entry && renderInputs(view, types, type, entry).text
+        assert.equal(text, (inputs as Record<string, string>)[`${id} ${type.delivery.endpoint}`])
+      }
+    }
+  }
+}
