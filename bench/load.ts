@@ -1,5 +1,6 @@
 // A load of GETs with as little cost of its own as possible, timing each of them.
 import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Load {
   readonly port: number
@@ -65,6 +66,52 @@ export async function runLoad({
   }
   await Promise.all(Array.from({ length: connections }, worker))
   return times
+}
+
+/**
+ * Sends GETs at a steady rate, each on a connection of its own, until told to stop. Answers the milliseconds from the
+ * moment each was due, so that a server that stands still is charged for everyone who waits.
+ */
+export async function runSteadily(
+  { port, paths, token }: Pick<Load, 'port' | 'paths' | 'token'>,
+  rate: number,
+  until: Promise<unknown>,
+): Promise<number[]> {
+  let going = true
+  void until.finally(() => {
+    going = false
+  })
+  const times: number[] = []
+  const polls: Promise<void>[] = []
+  const begun = performance.now()
+  for (let sent = 0; going; sent++) {
+    const due = begun + (sent * 1000) / rate
+    while (performance.now() < due && going) await sleep(Math.max(0, due - performance.now() - 1))
+    const path = paths[(sent * 7919) % paths.length] ?? '/'
+    polls.push(
+      getOnce(port, path, token).then(() => {
+        times.push(performance.now() - due)
+      }),
+    )
+  }
+  await Promise.all(polls)
+  return times
+}
+
+function getOnce(port: number, path: string, token: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    let head = ''
+    socket.on('connect', () => {
+      const headers = `Host: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`
+      socket.write(`GET ${path} HTTP/1.1\r\n${headers}`, 'latin1')
+    })
+    socket.on('data', (chunk) => {
+      if (head === '') head = chunk.toString('latin1', 0, 12)
+    })
+    socket.on('error', reject)
+    socket.on('close', () => (head === 'HTTP/1.1 200' ? resolve() : reject(new Error(`unexpected: ${head}`))))
+  })
 }
 
 export function percentile(times: readonly number[], p: number): number {

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { CHANGE_COLUMNS, measureChanges, RATE } from './changes.ts'
 import { clusterDns, writeFleet } from './fleet.ts'
 import { median, percentile, runLoad } from './load.ts'
 import {
@@ -64,7 +65,13 @@ async function main(): Promise<void> {
   }
   progress('')
   printPolls(bare, samples, memory)
-  await catalogChange(targets[SIZES.length - 1] as Target)
+  const largest = targets[SIZES.length - 1] as Target
+  await catalogChange(largest)
+  progress('changes of many clusters')
+  const changes = await measureChanges(largest, pathsOf(SIZES.at(-1) ?? 1))
+  progress('')
+  console.log(`\nChanges at ${largest.name}, with ${RATE} polls a second going on:\n`)
+  printTable(CHANGE_COLUMNS, changes)
 }
 
 /** The bare server sends the bytes of one answer of ours. */
@@ -82,15 +89,18 @@ function pathOf(n: number): string {
   return `/api/v2/flux/clusters/${clusterDns(n)}/platform-components`
 }
 
+/** Polls spread over a fleet. */
+function pathsOf(size: number): string[] {
+  const count = Math.min(size, 20_000)
+  return Array.from({ length: count }, (_, i) => pathOf(Math.floor((i * size) / count)))
+}
+
 async function measure(
   target: Target,
   style: Style,
   requests: number,
 ): Promise<{ cpu: number; p99: number }> {
-  const size = SIZES[targets.indexOf(target)] ?? 1
-  const paths = Array.from({ length: Math.min(size, 20_000) }, (_, i) =>
-    pathOf(Math.floor((i * size) / Math.min(size, 20_000))),
-  )
+  const paths = pathsOf(SIZES[targets.indexOf(target)] ?? 1)
   const before = cpuSeconds(target)
   const times = await runLoad({
     port: target.port,

@@ -10,7 +10,7 @@ const ARROWS: Record<string, readonly string[]> = {
   domain: [],
   registry: ['domain'],
   store: ['domain'],
-  engine: ['domain', 'store/store.ts', 'store/verify-log.ts'],
+  engine: ['domain', 'store/pace.ts', 'store/store.ts', 'store/verify-log.ts'],
   http: ['domain', 'registry', 'engine'],
   cli: ['domain', 'registry'],
   'config.ts': [],

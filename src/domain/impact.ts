@@ -186,6 +186,7 @@ export class Comparison {
     before: Document | undefined,
     after: Document | undefined,
   ): EndpointDifference | undefined {
+    if (before && after && this.#receivesSame(type, before, after)) return undefined
     const had = before ? receivedBy(this.#before, type, before) : NONE
     const has = after ? receivedBy(this.#after, type, after) : NONE
     const found = new Difference(type)
@@ -203,7 +204,20 @@ export class Comparison {
     return found.orNothing()
   }
 
-  /** A cheap look at all that an input is made of. */
+  /** A cheap look at all that the inputs of a type are made of. */
+  #receivesSame(type: DeliveredType, before: Document, after: Document): boolean {
+    const { assignedBy, patches } = type.delivery
+    const { cluster } = this.#types
+    const same = (field: string): boolean => equalJson(before[field] ?? null, after[field] ?? null)
+    return (
+      !this.#definitions.has(type.name) &&
+      same(assignedBy) &&
+      (!patches || same(cluster.patches)) &&
+      cluster.input.every(([, property]) => before[property] === after[property])
+    )
+  }
+
+  /** The same for one of them. */
   #isSame(type: DeliveredType, [before, old]: Holding, [after, reference]: Holding): boolean {
     const { cluster } = this.#types
     return (

@@ -32,14 +32,19 @@ class Misread extends Error {}
 interface Subject {
   has(cluster: Document): boolean
   is(cluster: Document, value: string): boolean
-  /** For comparing by size. */
+  /** For comparing by size; not a number where it has none. */
   number(cluster: Document): number
+  /** Whether any cluster could have such a value. */
+  takes?(value: string): boolean
 }
 
 const WORD = /[A-Za-z0-9_./-]+/y
 const SPACE = /\s*/y
-const LABEL_KEY =
-  /^(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
+const WHOLE = /^-?\d+$/
+const NAME = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
+const DNS_LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
+const LABEL_KEY = new RegExp(`^(?:(?=[^/]{1,253}/)${DNS_LABEL}(?:\\.${DNS_LABEL})*/)?${NAME}$`)
+const LABEL_VALUE = new RegExp(`^(?:${NAME})?$`)
 const USES = 'uses.'
 
 class Parser {
@@ -82,24 +87,32 @@ class Parser {
   }
 
   #equals(subject: Subject): Test {
-    const value = this.#word() ?? ''
+    const value = this.#value(subject)
     return (cluster) => subject.is(cluster, value)
   }
 
   #compares(subject: Subject, holds: (a: number, b: number) => boolean): Test {
     const start = this.#at
     const value = this.#word() ?? ''
-    if (!/^-?\d+$/.test(value)) this.#expected('a whole number', start)
+    if (!WHOLE.test(value)) this.#expected('a whole number', start)
     return (cluster) => holds(subject.number(cluster), Number(value))
   }
 
   #isIn(subject: Subject): Test {
     if (!this.#takes('(')) this.#expected('"(" and a list of values')
     const values: string[] = []
-    do values.push(this.#word() ?? '')
+    do values.push(this.#value(subject))
     while (this.#takes(','))
     if (!this.#takes(')')) this.#expected('"," or ")"')
     return (cluster) => values.some((value) => subject.is(cluster, value))
+  }
+
+  /** A value that nobody can have would make a negation match everybody. */
+  #value({ takes }: Subject): string {
+    const start = this.#at
+    const value = this.#word() ?? ''
+    if (takes && !takes(value)) this.#fail(`holds "${value}", which is not a label value`, start)
+    return value
   }
 
   #subject(): Subject {
@@ -108,7 +121,8 @@ class Parser {
     if (key === undefined) this.#expected('a label or field')
     if (key.startsWith(USES)) return this.#uses(key.slice(USES.length), start)
     const { cluster } = this.#types
-    if (key === 'id' || cluster.list.includes(key)) return field(key, key === cluster.dns)
+    if (key === 'id' || cluster.list.includes(key))
+      return field(key, key === cluster.dns ? canonicalDns : undefined)
     if (!LABEL_KEY.test(key)) this.#fail(`holds "${key}", which is not a label key`, start)
     return label(cluster.labels, key)
   }
@@ -169,24 +183,36 @@ function not(test: Test): Test {
   return (cluster) => !test(cluster)
 }
 
-function field(name: string, isDns: boolean): Subject {
-  const canonical = isDns ? canonicalDns : (value: string) => value
-  return {
-    has: (cluster) => cluster[name] !== undefined,
-    is: (cluster, value) => canonical(String(cluster[name])) === canonical(value),
-    number: (cluster) => Number(cluster[name]),
-  }
+function field(name: string, canonical: ((value: string) => string) | undefined): Subject {
+  return valueSubject((cluster) => {
+    const value = cluster[name]
+    return value === undefined ? undefined : String(value)
+  }, canonical)
 }
 
 function label(property: string | undefined, key: string): Subject {
-  const labelOf = (cluster: Document): string | undefined => {
+  const subject = valueSubject((cluster) => {
     const labels = property === undefined ? undefined : cluster[property]
     const value = isObject(labels) ? own(labels, key) : undefined
     return value === undefined ? undefined : String(value)
-  }
+  })
+  return { ...subject, takes: (value) => LABEL_VALUE.test(value) }
+}
+
+function valueSubject(
+  read: (cluster: Document) => string | undefined,
+  canonical: (value: string) => string = (value) => value,
+): Subject {
   return {
-    has: (cluster) => labelOf(cluster) !== undefined,
-    is: (cluster, value) => labelOf(cluster) === value,
-    number: (cluster) => Number(labelOf(cluster) ?? Number.NaN),
+    has: (cluster) => read(cluster) !== undefined,
+    is: (cluster, value) => {
+      const known = read(cluster)
+      return known !== undefined && canonical(known) === canonical(value)
+    },
+    number: (cluster) => toWhole(read(cluster)),
   }
+}
+
+function toWhole(text: string | undefined): number {
+  return text !== undefined && WHOLE.test(text) ? Number(text) : Number.NaN
 }

@@ -9,6 +9,7 @@ import {
   referencesOf,
   type Types,
 } from './resource-type.ts'
+import { finish, type Steps } from './steps.ts'
 import type { Entry, PolledView } from './view.ts'
 
 /** The end of a change, all that the state needs of it. */
@@ -18,6 +19,14 @@ export interface Applied {
   readonly after:
     | { readonly document: Document; readonly deleted: boolean; readonly size: number }
     | undefined
+}
+
+/** A change that is ready to be seen. */
+interface Prepared {
+  readonly type: string
+  readonly id: string
+  readonly entry: Entry | undefined
+  readonly dns: string | undefined
 }
 
 export class State implements PolledView {
@@ -68,27 +77,47 @@ export class State implements PolledView {
     return [...this.#collections.keys()]
   }
 
-  /** Takes in one revision, in one synchronous step: no reader sees half of it. */
+  /** Takes in one revision. */
   apply(revision: number, changes: Iterable<Applied>): void {
-    for (const change of changes) this.put(revision, change)
+    this.publish(revision, finish(this.prepare(revision, changes)))
+  }
+
+  /** Does what can be done before a revision is published; nobody sees any of it. */
+  *prepare(revision: number, changes: Iterable<Applied>): Steps<Prepared[]> {
+    const prepared: Prepared[] = []
+    for (const change of changes) {
+      yield
+      prepared.push(this.#prepare(revision, change))
+    }
+    return prepared
+  }
+
+  /** Makes it visible in one synchronous step: no reader sees half of it. */
+  publish(revision: number, prepared: readonly Prepared[]): void {
+    for (const item of prepared) this.#put(item)
     this.revision = revision
   }
 
   /** Takes in one document as of its own revision, while the state is being loaded. */
-  put(revision: number, { type, id: given, after }: Applied): void {
-    const id = type === this.#cluster.type.name ? given : internalise(given)
+  put(revision: number, change: Applied): void {
+    this.#put(this.#prepare(revision, change))
+  }
+
+  #prepare(revision: number, { type, id: given, after }: Applied): Prepared {
+    const isCluster = type === this.#cluster.type.name
+    const id = isCluster ? given : internalise(given)
+    if (!after) return { type, id, entry: undefined, dns: undefined }
+    const { document, deleted, size } = after
+    const entry = { id, document, revision, deleted, size }
+    if (!isCluster) return { type, id, entry, dns: undefined }
+    this.#shareReferences(document)
+    this.#raiseCeilings(entry)
+    return { type, id, entry, dns: dnsOf(this.#cluster, document) }
+  }
+
+  #put({ type, id, entry, dns }: Prepared): void {
     const collection = getOrSet(this.#collections, type, () => new Collection())
-    const entry: Entry | undefined = after && {
-      id,
-      document: after.document,
-      revision,
-      deleted: after.deleted,
-      size: after.size,
-    }
-    if (type === this.#cluster.type.name) {
-      this.#unindex(collection.entries.get(id))
-      if (entry) this.#index(entry)
-    }
+    if (type === this.#cluster.type.name) this.#reindex(collection.entries.get(id), entry, dns)
     if (entry) collection.set(entry)
     else collection.delete(id)
   }
@@ -98,10 +127,11 @@ export class State implements PolledView {
     for (const collection of this.#collections.values()) collection.live().next()
   }
 
-  #index(entry: Entry): void {
-    this.#shareReferences(entry.document)
-    this.#raiseCeilings(entry)
-    const dns = dnsOf(this.#cluster, entry.document)
+  #reindex(before: Entry | undefined, entry: Entry | undefined, dns: string | undefined): void {
+    const stays =
+      before?.deleted === false && entry?.deleted === false && sameDns(this.#cluster, before, entry)
+    if (!stays) this.#unindex(before)
+    if (!entry || dns === undefined) return
     if (!entry.deleted) this.#liveByDns.set(dns, entry)
     else this.#tombstonesByDns.set(dns, [...(this.#tombstonesByDns.get(dns) ?? []), entry])
   }
@@ -143,6 +173,10 @@ export class State implements PolledView {
       }
     }
   }
+}
+
+function sameDns({ dns }: ClusterType, a: Entry, b: Entry): boolean {
+  return a.document[dns] === b.document[dns]
 }
 
 /** An equal string that V8 compares by its address: look-ups by it in every poll are then cheaper. */

@@ -64,26 +64,30 @@ function undoItems(
   conflicts: UndoConflict[],
   path: string,
 ): IdList {
+  const [was, left, now] = [byId(before), byId(after), byId(current)]
   const undone: Item[] = []
   current.forEach((item, i) => {
-    const value = undo(find(before, item.id), find(after, item.id), item, conflicts, pointer(path, i))
+    const value = undo(was.get(item.id), left.get(item.id), item, conflicts, pointer(path, i))
     if (value !== undefined) undone.push(value as Item)
   })
+  const ordered = undoOrder(before, after, undone, conflicts, path)
   before.forEach((item, i) => {
-    if (find(current, item.id)) return
-    const left = find(after, item.id)
-    if (!left) insertBefore(undone, item, before.slice(i + 1))
-    else if (!same(left, item)) conflicts.push({ path: pointer(path, item.id), left, current: undefined })
+    if (now.has(item.id)) return
+    const changed = left.get(item.id)
+    if (!changed) insertBefore(ordered, item, before.slice(i + 1))
+    else if (!same(changed, item))
+      conflicts.push({ path: pointer(path, item.id), left: changed, current: undefined })
   })
-  return undoOrder(before, after, undone, conflicts, path)
+  return ordered
 }
 
-function find(list: IdList, id: string): Item | undefined {
-  return list.find((item) => item.id === id)
+function byId(list: IdList): Map<string, Item> {
+  return new Map(list.map((item) => [item.id, item]))
 }
 
 function insertBefore(list: Item[], item: Item, followers: IdList): void {
-  const place = list.findIndex(({ id }) => find(followers, id))
+  const following = byId(followers)
+  const place = list.findIndex(({ id }) => following.has(id))
   list.splice(place < 0 ? list.length : place, 0, item)
 }
 
@@ -91,15 +95,18 @@ function insertBefore(list: Item[], item: Item, followers: IdList): void {
 function undoOrder(
   before: IdList,
   after: IdList,
-  undone: Item[],
+  undone: readonly Item[],
   conflicts: UndoConflict[],
   path: string,
-): IdList {
+): Item[] {
+  const lists = [before, after, undone].map(byId)
+  const items = byId(undone)
   const orderIn = (list: IdList): string[] =>
-    list.map(({ id }) => id).filter((id) => [before, after, undone].every((other) => find(other, id)))
+    list.map(({ id }) => id).filter((id) => lists.every((other) => other.has(id)))
   const [was, left, now] = [orderIn(before), orderIn(after), orderIn(undone)]
-  if (equalJson(was, left) || equalJson(now, was)) return undone
+  if (equalJson(was, left) || equalJson(now, was)) return [...undone]
   if (!equalJson(now, left)) conflicts.push({ path, left, current: now })
+  const moved = new Set(now)
   let next = 0
-  return undone.map((item) => (now.includes(item.id) ? (find(undone, was[next++] as string) as Item) : item))
+  return undone.map((item) => (moved.has(item.id) ? (items.get(was[next++] as string) as Item) : item))
 }

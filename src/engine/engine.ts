@@ -7,7 +7,7 @@ import { fail, type Result, succeed } from '../domain/problem.ts'
 import type { Types } from '../domain/resource-type.ts'
 import { State } from '../domain/state.ts'
 import type { Change, PolledView, Slot, View } from '../domain/view.ts'
-import { type NewRevision, type RevisionMeta, type Store, StoreError } from '../store/store.ts'
+import { type Remembered, type RevisionMeta, type Store, StoreError } from '../store/store.ts'
 import { inTurns } from './in-turns.ts'
 import { openPast, type Past } from './past.ts'
 import { differences, planOf } from './plan.ts'
@@ -114,15 +114,18 @@ export async function startEngine({
 
   let stopping = false
   let writes: Promise<unknown> = Promise.resolve()
+  let committing: Promise<unknown> | undefined
   let following: Promise<void> | undefined
 
   async function follow(): Promise<void> {
     for await (const { revision, changes } of store.changesSince(state.revision)) {
-      // A commit of our own may have published it while it was being read.
+      const prepared = await inTurns(state.prepare(revision, changes))
+      // A commit of our own publishes what it made, once it has seen what that means.
+      await committing
       if (revision <= state.revision) continue
       if (revision > state.revision + 1)
         throw new StoreError(`revision ${state.revision + 1} is missing from the log`)
-      state.apply(revision, changes)
+      state.publish(revision, prepared)
     }
   }
 
@@ -149,51 +152,66 @@ export async function startEngine({
       // What was decided while another process's commit was taken in may be half of each.
       if (state.revision !== base) continue
       if (!decided.ok) return decided
-      const written = decided.value
-      if (options.dryRun) return succeed({ ...written, revision: base })
-      if (await commit(base, work, author, once, written)) {
-        const { changes } = written
-        if (changes.length > 0 && state.revision === base) state.apply(base + 1, changes.map(toApplied))
-        return decided
+      const { decision, removals } = decided.value
+      const revision = base + Number(decision.changes.length > 0 && !options.dryRun)
+      const written = { ...decision, removals, revision }
+      if (!options.dryRun && !once && revision > base) {
+        // What it means for clusters is worked out while the store is writing.
+        const assessed = await commit(base, work, author, decision, undefined, () =>
+          assess(decision, options),
+        )
+        if (assessed) return succeed({ ...written, ...assessed })
+        continue
       }
+      const assessed = { ...written, ...(await assess(decision, options)) }
+      if (state.revision !== base) continue
+      const record = once && !options.dryRun ? recordOf(once, assessed) : undefined
+      if (revision === base) {
+        if (record) await store.remember(record)
+        return succeed(assessed)
+      }
+      const done = await commit(base, work, author, decision, record, async () => assessed)
+      if (done) return succeed(done)
     }
     return fail({ code: 'unavailable', message: 'other writers were faster every time: try again' })
   }
 
-  async function decideOn(work: Work, options: WriteOptions): Promise<Result<Written>> {
+  /** Decides, and refuses what is not as planned or removes too much. */
+  async function decideOn(
+    work: Work,
+    { dryRun, plan, confirmRemovals, impactLimit = IMPACT_LIMIT }: WriteOptions,
+  ): Promise<Result<{ decision: Decision; removals: readonly string[] }>> {
     const commands = 'load' in work ? await work.load() : succeed(work)
     if (!commands.ok) return commands
-    const decision = await inTurns(decide(types, state, commands.value))
-    if (!decision.ok) return decision
-    return judge(commands.value, decision.value, options)
+    const decided = await inTurns(decide(types, state, commands.value))
+    if (!decided.ok) return decided
+    const decision = decided.value
+    if (plan !== undefined && (await inTurns(planOf(decision.changes))) !== plan) {
+      return planChanged(plan, commands.value, decision.changes)
+    }
+    const removals = await inTurns(findRemovals(types, state, decision.after, decision.changes, brakePercent))
+    if (removals.length === 0 || confirmRemovals || dryRun) return succeed({ decision, removals })
+    return fail({
+      code: 'destructive_change',
+      message: `this removes a lot: ${removals.join('; ')}. If that is meant, confirm it: confirm=removals`,
+      impact: await impactOn(decision, impactLimit),
+    })
   }
 
-  /** Whether a decision may be carried out, and what it means. */
-  async function judge(
-    commands: readonly Command[],
+  /** What the caller wants to know of a decision. */
+  async function assess(
     decision: Decision,
-    { dryRun = false, plan: wanted, confirmRemovals = false, impactLimit }: WriteOptions,
-  ): Promise<Result<Written>> {
-    const { changes, after } = decision
-    const impact = (limit: number): Promise<Impact> => inTurns(impactOf(types, state, after, changes, limit))
-    const asked = wanted !== undefined || impactLimit !== undefined
-    const plan = asked ? await inTurns(planOf(changes)) : undefined
-    if (wanted !== undefined && plan !== wanted) return planChanged(wanted, commands, changes)
-    const removals = await inTurns(findRemovals(types, state, after, changes, brakePercent))
-    if (removals.length > 0 && !confirmRemovals && !dryRun) {
-      return fail({
-        code: 'destructive_change',
-        message: `this removes a lot: ${removals.join('; ')}. If that is meant, confirm it: confirm=removals`,
-        impact: await impact(impactLimit ?? IMPACT_LIMIT),
-      })
+    { plan, impactLimit }: WriteOptions,
+  ): Promise<Pick<Written, 'impact' | 'plan'>> {
+    if (impactLimit === undefined) return plan === undefined ? {} : { plan }
+    return {
+      impact: await impactOn(decision, impactLimit),
+      plan: plan ?? (await inTurns(planOf(decision.changes))),
     }
-    return succeed({
-      ...decision,
-      revision: state.revision + Number(changes.length > 0),
-      removals,
-      ...(plan !== undefined && { plan }),
-      ...(impactLimit !== undefined && { impact: await impact(impactLimit) }),
-    })
+  }
+
+  function impactOn({ changes, after }: Decision, limit: number): Promise<Impact> {
+    return inTurns(impactOf(types, state, after, changes, limit))
   }
 
   /** Finds the revision at which the same commands do what the plan says, to tell what has come between. */
@@ -227,34 +245,34 @@ export async function startEngine({
     return refused('either the request is another one, or the plan is old')
   }
 
-  /** True when it is done; false when another writer was faster. */
-  async function commit(
+  function recordOf(once: Once, written: Written): Remembered {
+    const { key, fingerprint } = once
+    return { key, fingerprint, time: now().toISOString(), answer: once.answer(written) }
+  }
+
+  /** Commits, does something else meanwhile, and publishes; nothing when another writer was faster. */
+  async function commit<T>(
     base: number,
     work: Work,
     author: Author,
-    once: Once | undefined,
-    written: Written,
-  ): Promise<boolean> {
-    const time = now().toISOString()
-    const remember = once && {
-      key: once.key,
-      fingerprint: once.fingerprint,
-      time,
-      answer: once.answer(written),
-    }
-    if (written.changes.length === 0) {
-      if (remember) await store.remember(remember)
-      return true
-    }
-    const operation = 'load' in work ? work.operation : summarise(work)
-    const revision: NewRevision = {
-      time,
+    { changes }: Decision,
+    remember: Remembered | undefined,
+    meanwhile: () => Promise<T>,
+  ): Promise<T | undefined> {
+    const committed = store.commit(base, {
+      time: remember?.time ?? now().toISOString(),
       ...author,
-      operation,
-      changes: written.changes.map(({ type, id, after }) => ({ type, id, after: after && toStored(after) })),
+      operation: 'load' in work ? work.operation : summarise(work),
+      changes: changes.map(({ type, id, after }) => ({ type, id, after: after && toStored(after) })),
       ...(remember && { remember }),
-    }
-    return (await store.commit(base, revision)).ok
+    })
+    const preparing = inTurns(state.prepare(base + 1, changes.map(toApplied)))
+    const all = Promise.all([committed, preparing, meanwhile()])
+    committing = all.catch(() => {})
+    const [result, prepared, value] = await all
+    if (!result.ok) return undefined
+    if (state.revision === base) state.publish(base + 1, prepared)
+    return value
   }
 
   async function recall({ key, fingerprint }: Once): Promise<Result<Written> | undefined> {
@@ -284,6 +302,8 @@ export async function startEngine({
   let followed = true
   const unwatch = store.watch(async () => {
     try {
+      // Nothing of our own needs to be read back.
+      await committing
       await catchUp()
       followed = true
     } catch (error) {

@@ -1,16 +1,11 @@
-// Takes the steps of long work in small helpings, so that polls are answered in between.
-import { setImmediate as breathe } from 'node:timers/promises'
+// Takes the steps of long work in turns with everything else that wants to run.
 import type { Steps } from '../domain/steps.ts'
-
-/** How long others wait at most. */
-const HELPING_MS = 1
+import { Pace } from '../store/pace.ts'
 
 export async function inTurns<T>(steps: Steps<T>): Promise<T> {
-  for (let end = performance.now() + HELPING_MS; ; ) {
+  for (const pace = new Pace(); ; ) {
     const { done, value } = steps.next()
     if (done) return value
-    if (performance.now() < end) continue
-    await breathe()
-    end = performance.now() + HELPING_MS
+    if (pace.isDue) await pace.rest()
   }
 }

@@ -9,16 +9,14 @@ import type { Change, Entry } from '../domain/view.ts'
 /** Equal for equal changes, whatever order they were made in and whatever else is in the fleet. */
 export function* planOf(changes: readonly Change[]): Steps<string> {
   const hash = createHash('sha256')
-  for (const { type, id, before, after } of sorted(changes)) {
+  const known = byKey(changes)
+  for (const key of [...known.keys()].sort()) {
     yield
+    const { type, id, before, after } = known.get(key) as Change
     hash.update(`${JSON.stringify([type, id, before?.deleted, after?.deleted])}\n`)
     hash.update(`${before ? JSON.stringify(before.document) : ''}\n${after?.json ?? ''}\n`)
   }
   return `sha256:${hash.digest('hex')}`
-}
-
-function sorted(changes: readonly Change[]): Change[] {
-  return [...changes].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
 }
 
 function keyOf({ type, id }: Change): string {

@@ -1,8 +1,8 @@
 // Reading the log in a SQLite file: searching it, walking along it, and going back in time.
 import type { DatabaseSync } from 'node:sqlite'
-import { setImmediate as breathe } from 'node:timers/promises'
 import type { Document } from '../domain/resource-type.ts'
 import type { Applied } from '../domain/state.ts'
+import { Pace } from './pace.ts'
 import { guard } from './sqlite-database.ts'
 import {
   type HistoryQuery,
@@ -16,10 +16,10 @@ import {
   StoreError,
 } from './store.ts'
 
-/** Documents to parse before other work gets its turn. */
-const SLICE = 200
-/** Rows without their documents to look at before other work gets its turn. */
-const WINDOW = 2000
+/** Changes to read at once, with their documents. */
+const SLICE = 20
+/** Rows to look at at once, without documents. */
+const WINDOW = 200
 
 /** What a prune has begun to delete is gone already. */
 const IN_LOG = 'revision > coalesce((SELECT revision FROM anchor), 0)'
@@ -104,20 +104,23 @@ async function* slicesOf(
   const slice = db.prepare(
     `SELECT ${CHANGE} FROM changes WHERE revision = ? AND position >= ? ORDER BY position LIMIT ?`,
   )
+  const pace = new Pace()
   for (let position = 0; ; position += SLICE) {
     const rows = (await guard(() => slice.all(revision, position, SLICE))) as unknown as ChangeRow[]
     const last = rows.length < SLICE
     yield { rows, last }
     if (last) return
-    await breathe()
+    if (pace.isDue) await pace.rest()
   }
 }
 
 export async function* readDocuments(db: DatabaseSync): AsyncGenerator<StoredDocument> {
   const slice = db.prepare(`SELECT type, id, revision, deleted, document AS json FROM documents
     WHERE (type, id) > (?, ?) ORDER BY type, id LIMIT ?`)
+  const pace = new Pace()
   for (let at: [string, string] = ['', '']; ; ) {
     const rows = (await guard(() => slice.all(...at, SLICE))) as unknown as DocumentRow[]
+    if (pace.isDue) await pace.rest()
     for (const row of rows) yield { ...row, deleted: row.deleted === 1 }
     const last = rows.at(-1)
     if (!last || rows.length < SLICE) return
@@ -146,19 +149,19 @@ export async function* changedAfter(
     WHERE (revision, position) > (?, ?) ORDER BY revision, position LIMIT ?`)
   const one = db.prepare(`SELECT ${columns} FROM changes WHERE revision = ? AND position = ?`)
   const seen = new Set<string>()
+  const pace = new Pace()
   for (let at: [number, number] = [revision, Number.MAX_SAFE_INTEGER]; ; ) {
     const rows = (await guard(() => window.all(...at, WINDOW))) as unknown as WindowRow[]
-    let parsed = 0
     for (const { type, id, ...place } of rows) {
       at = [place.revision, place.position]
       const key = `${type}/${id}`
       if ((only && type !== only.type) || seen.has(key)) continue
       seen.add(key)
       yield toPast((await guard(() => one.get(...at))) as unknown as PastRow)
-      if (++parsed % SLICE === 0) await breathe()
+      if (pace.isDue) await pace.rest()
     }
+    if (pace.isDue) await pace.rest()
     if (rows.length < WINDOW) return
-    await breathe()
   }
 }
 
@@ -200,16 +203,12 @@ export async function readHistory(db: DatabaseSync, query: HistoryQuery): Promis
       )
     : db.prepare(`SELECT ${CHANGE} FROM changes WHERE revision = ? ORDER BY position LIMIT ? OFFSET ?`)
   const recorded: RecordedRevision[] = []
-  let parsed = 0
+  const pace = new Pace()
   for (const row of found) {
     const page = [...(spans ? [spans] : []), query.changeLimit, query.changeOffset ?? 0]
     const rows = (await guard(() => changes.all(row.revision, ...page))) as unknown as ChangeRow[]
     recorded.push({ ...row, changes: rows.map(toRecorded) })
-    parsed += rows.length
-    if (parsed >= SLICE) {
-      parsed = 0
-      await breathe()
-    }
+    if (pace.isDue) await pace.rest()
   }
   return recorded
 }
@@ -240,10 +239,11 @@ async function findInWindows(db: DatabaseSync, query: HistoryQuery): Promise<Rev
   const { lowest, highest } = (await guard(() => range.get())) as { lowest: number | null; highest: number }
   const found: RevisionRow[] = []
   if (lowest === null) return found
+  const pace = new Pace()
   for (let top = highest + 1; top > lowest && found.length < query.limit; top -= WINDOW) {
     const more = await guard(() => rows.all(top - WINDOW, top, ...values, query.limit - found.length))
     found.push(...(more as unknown as RevisionRow[]))
-    await breathe()
+    if (pace.isDue) await pace.rest()
   }
   return found
 }

@@ -1,9 +1,9 @@
 // The default store: one SQLite file, for any number of processes on one host.
 import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { setImmediate as breathe } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Applied } from '../domain/state.ts'
+import { Pace } from './pace.ts'
 import { guard, isCurrent, migrate, openDatabase, type WriterOptions } from './sqlite-database.ts'
 import {
   addSearch,
@@ -26,8 +26,8 @@ import {
 } from './store.ts'
 
 const WATCH_INTERVAL_MS = 50
-/** Changes to hand over before other work gets its turn. */
-const SLICE = 200
+/** Changes to hand over to the writing thread at once. */
+const SLICE = 20
 
 type SqliteMode = 'rwc' | 'rw' | 'ro'
 
@@ -163,10 +163,11 @@ function startWriter(options: WriterOptions): Writer {
   /** Many changes go over in parts, so that copying them holds nobody up; one revision at a time. */
   function commit(base: number, { changes, ...revision }: NewRevision): Promise<CommitResult> {
     const answer = sending.then(async () => {
+      const pace = new Pace()
       let sent = 0
       for (; changes.length - sent > SLICE; sent += SLICE) {
         worker.postMessage({ changes: changes.slice(sent, sent + SLICE) })
-        await breathe()
+        if (pace.isDue) await pace.rest()
       }
       return { result: ask({ base, revision: { ...revision, changes: changes.slice(sent) } }) }
     })
