@@ -47,7 +47,7 @@ export function explainInput(
         read: ofReference(source),
       }
     }
-    if (holder !== definition) return { path, source: 'default', holder: 'type', read: () => undefined }
+    if (holder !== definition) return unset(path)
     return { path, source: 'catalog', holder: 'definition', read: (document) => own(document, source) }
   }
 
@@ -63,7 +63,9 @@ export function explainInput(
         read: (document) => own(document, property),
       }))
     }
-    return Object.keys(patchesOf(cluster, clusterDocument, id)).map((key) => ({
+    const keys = Object.keys(patchesOf(cluster, clusterDocument, id))
+    if (keys.length === 0) return [unset(path)]
+    return keys.map((key) => ({
       path: pointer(path, key),
       source: 'patch',
       holder: 'cluster',
@@ -71,6 +73,11 @@ export function explainInput(
     }))
   }
   return [assigned, ...delivery.input.flatMap(explainField)]
+}
+
+/** Nobody has said anything. */
+function unset(path: string): FieldOrigin {
+  return { path, source: 'default', holder: 'type', read: () => undefined }
 }
 
 /** What a JSON pointer leads to. */

@@ -31,13 +31,13 @@ interface Prepared {
 
 export class State implements PolledView {
   revision = 0
-  readonly ceilings = { size: 0, identity: 0, references: new Map<string, number>() }
+  ceilings = { size: 0, identity: 0, references: new Map<string, number>() }
   readonly #cluster: ClusterType
   readonly #types: Types
-  readonly #collections = new Map<string, Collection>()
-  readonly #liveByDns = new Map<string, Entry>()
-  readonly #tombstonesByDns = new Map<string, Entry[]>()
-  readonly #shared = new Map<string, Map<string, Reference>>()
+  #collections = new Map<string, Collection>()
+  #liveByDns = new Map<string, Entry>()
+  #tombstonesByDns = new Map<string, Entry[]>()
+  #shared = new Map<string, Map<string, Reference>>()
 
   constructor(types: Types) {
     this.#types = types
@@ -120,6 +120,16 @@ export class State implements PolledView {
     if (type === this.#cluster.type.name) this.#reindex(collection.entries.get(id), entry, dns)
     if (entry) collection.set(entry)
     else collection.delete(id)
+  }
+
+  /** Takes over all that another state holds, in one step. */
+  become(other: State): void {
+    this.#collections = other.#collections
+    this.#liveByDns = other.#liveByDns
+    this.#tombstonesByDns = other.#tombstonesByDns
+    this.#shared = other.#shared
+    this.ceilings = other.ceilings
+    this.revision = other.revision
   }
 
   /** Sorts what was loaded now, so that no first reader has to wait for it. */

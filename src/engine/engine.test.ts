@@ -407,3 +407,25 @@ test('a gap in the log is told, once, and nothing beyond it is served', async (t
   assert.equal(engine.state.revision, 0)
   assert.equal(engine.state.get('namespaces', 'late'), undefined)
 })
+
+test('a process that is behind what was pruned reads the documents again', async (t) => {
+  const store = openMemoryStore()
+  const [writer, behind] = [await start(t, store), await start(t, store)]
+  done(await writer.write([namespace('a')], author))
+  await behind.catchUp()
+  done(await writer.write([namespace('b')], author))
+  done(
+    await writer.write(
+      [{ op: 'delete', type: 'namespaces', id: 'a', cascade: false, purge: false, path: '' }],
+      author,
+    ),
+  )
+  await store.prune({ revision: 3, time: '', hash: '', state: '' })
+  await behind.catchUp()
+  assert.equal(behind.state.revision, 3)
+  assert.deepEqual(
+    [...behind.state.all('namespaces')].map(({ id }) => id),
+    ['b'],
+  )
+  done(await behind.write([namespace('c')], author))
+})

@@ -107,9 +107,7 @@ export async function startEngine({
   brakePercent = DEFAULT_BRAKE_PERCENT,
   onStoreError = () => {},
 }: EngineParts): Promise<Engine> {
-  const state = new State(types)
-  state.revision = await store.load((revision, document) => state.put(revision, document))
-  state.settle()
+  const state = await loadState(store, types)
   const past = openPast(store, types, state, now)
 
   let stopping = false
@@ -118,6 +116,9 @@ export async function startEngine({
   let following: Promise<void> | undefined
 
   async function follow(): Promise<void> {
+    const anchor = await store.anchor()
+    // The log does not reach back to where this process is: the documents themselves are read again.
+    if (anchor && anchor.revision > state.revision) state.become(await loadState(store, types))
     for await (const { revision, changes } of store.changesSince(state.revision)) {
       const prepared = await inTurns(state.prepare(revision, changes))
       // A commit of our own publishes what it made, once it has seen what that means.
@@ -346,6 +347,13 @@ export async function startEngine({
       await store.close()
     },
   }
+}
+
+async function loadState(store: Store, types: Types): Promise<State> {
+  const state = new State(types)
+  state.revision = await store.load((revision, document) => state.put(revision, document))
+  state.settle()
+  return state
 }
 
 function toStored({ json, deleted }: Slot) {

@@ -119,14 +119,14 @@ export function openPast(store: Store, types: Types, state: PolledView, now: () 
   async function revisionImpact(revision: number, limit: number): Promise<Impact> {
     const logged: LoggedChange[] = []
     for await (const { changes } of store.log(revision - 1, revision)) logged.push(...changes)
-    return read(revision - 1, undefined, (before) => {
+    return read(revision - 1, undefined, function* (before) {
       const after = new Overlay(before, types.cluster, revision)
       for (const { type, id, after: json, after_deleted: deleted } of logged) {
-        const entry =
-          json === null ? undefined : { document: JSON.parse(json), deleted, size: json.length, revision }
-        after.lay(type, id, entry && toEntry(id, entry))
+        yield
+        const document = json === null ? undefined : JSON.parse(json)
+        after.lay(type, id, document && { id, document, deleted, size: json?.length ?? 0, revision })
       }
-      return impactOf(types, before, after, logged, limit)
+      return yield* impactOf(types, before, after, logged, limit)
     })
   }
 
