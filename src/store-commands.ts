@@ -80,7 +80,8 @@ function printVerification(verification: Verification, json: boolean, print: Pri
   if (json) {
     print(JSON.stringify(verification))
   } else if (verified) {
-    print(`verified: ${revisions} revisions (${from} to ${to}) and ${documents} documents`)
+    const range = revisions > 0 ? `${revisions} revisions (${from} to ${to})` : `no revisions after ${to}`
+    print(`verified: ${range} and ${documents} documents`)
     print(`hash of revision ${to}: ${hash || 'none'}`)
   } else {
     print('not verified:')

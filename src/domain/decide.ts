@@ -136,8 +136,6 @@ function* findTargets(
     if (having && !(delivery && findReference(document, delivery, having.id))) without++
     else ids.push(id)
   }
-  const lacking =
-    having && `${without} of the clusters that match (${selector.text}) are not assigned "${having.id}"`
   if (ids.length === 0 && !allowEmpty) {
     const message =
       without > 0
@@ -145,8 +143,8 @@ function* findTargets(
         : `matches no cluster`
     return invalid([{ path, message: `${message}: correct it, or set allow_empty to true` }])
   }
-  return succeed({
-    ids,
-    ...(lacking && without > 0 && { warning: `${lacking} and are left as they are` }),
-  })
+  const warning =
+    without > 0 &&
+    `left as they are, not being assigned "${having?.id}": ${without} of the clusters that match (${selector.text})`
+  return succeed({ ids, ...(warning && { warning }) })
 }

@@ -1,0 +1,115 @@
+// Every `$ command` of the documentation, run on a fresh demo fleet: what is printed must be what is written.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { spawnService, temporaryFolder } from './service.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const READ_TOKEN = 'demo-read-token'
+const WRITE_TOKEN = 'demo-write-token'
+/** Writes down what is printed instead of comparing it. */
+const UPDATE = process.env.DOCS_UPDATE === '1'
+
+const pages = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)]
+  .filter((page) => page.endsWith('.md'))
+  .filter((page) => readFileSync(join(ROOT, page), 'utf8').includes('```console'))
+
+interface Step {
+  readonly command: string
+  readonly expected: string
+}
+
+/** Commands start with `$ ` and go on while a quote is open, or after a backslash or a pipe. */
+function stepsIn(block: string): Step[] {
+  const steps: Step[] = []
+  const lines = block.split('\n')
+  for (let i = 0; i < lines.length; ) {
+    let command = (lines[i++] ?? '').replace(/^\$ /, '')
+    while (isOpen(command) && i < lines.length) command += `\n${lines[i++]}`
+    const output: string[] = []
+    while (i < lines.length && !lines[i]?.startsWith('$ ')) output.push(lines[i++] as string)
+    steps.push({ command, expected: output.join('\n') })
+  }
+  return steps
+}
+
+function isOpen(command: string): boolean {
+  return /[\\|]$/.test(command) || command.split("'").length % 2 === 0
+}
+
+/** Runs all commands in one shell; answers what each of them prints. */
+function runAll(commands: readonly string[], env: Record<string, string>): string[] {
+  const mark = '@@@ end of output @@@'
+  const script = commands.map((command) => `${command}\necho; echo '${mark}'\n`).join('')
+  const { stdout } = spawnSync('bash', ['-c', `exec 2>&1\n${script}`], {
+    cwd: ROOT,
+    env: { ...process.env, ...env },
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
+  return stdout.split(`${mark}\n`).map((output) => output.trim())
+}
+
+/** An ellipsis stands for whatever changes from run to run. */
+function isAsWritten(printed: string, expected: string): boolean {
+  const pattern = expected.trim().split('…').map(RegExp.escape).join('.*')
+  return new RegExp(`^${pattern}$`).test(printed)
+}
+
+function isMissing(tool: string): boolean {
+  return spawnSync(tool, ['--version']).status !== 0
+}
+
+const missing = ['bash', 'curl', 'jq'].filter(isMissing)
+const skip = missing.length > 0 && `needs ${missing.join(' and ')}`
+
+for (const page of pages) {
+  test(`the commands of ${page} print what is written there`, { skip, timeout: 120_000 }, async (t) => {
+    const folder = temporaryFolder(t)
+    const database = join(folder, 'demo.db')
+    const service = await spawnService({
+      API_MODE: 'crud',
+      AUTH_TOKEN: READ_TOKEN,
+      CRUD_AUTH_TOKEN: WRITE_TOKEN,
+      SEED_FILE: join(ROOT, 'data/seed.json'),
+      RESOURCES_DIR: join(ROOT, 'examples/network-policies'),
+      DATABASE_URL: `sqlite://${database}`,
+    })
+    t.after(() => service.stop())
+    const text = readFileSync(join(ROOT, page), 'utf8')
+    const blocks = [...text.matchAll(/```console\n([\s\S]*?)\n```/g)].map(([, block]) =>
+      stepsIn(block as string),
+    )
+    const printed = runAll(
+      blocks.flat().map(({ command }) => command),
+      {
+        api: service.url,
+        read: `Authorization: Bearer ${READ_TOKEN}`,
+        write: `Authorization: Bearer ${WRITE_TOKEN}`,
+        json: 'Content-Type: application/json',
+        DATABASE_URL: `sqlite://${database}`,
+        PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env.PATH}`,
+      },
+    )
+    let next = 0
+    const outcomes = blocks.map((steps) => steps.map((step) => ({ ...step, printed: printed[next++] ?? '' })))
+    if (UPDATE) return update(page, text, outcomes)
+    for (const { command, expected, printed: output } of outcomes.flat()) {
+      if (!isAsWritten(output, expected)) assert.equal(output, expected.trim(), `$ ${command}`)
+    }
+  })
+}
+
+function update(page: string, text: string, outcomes: (Step & { printed: string })[][]): void {
+  let next = 0
+  const updated = text.replaceAll(/```console\n[\s\S]*?\n```/g, () => {
+    const steps = (outcomes[next++] ?? []).map(({ command, expected, printed }) => {
+      const output = isAsWritten(printed, expected) ? expected : printed
+      return `$ ${command}${output === '' ? '' : `\n${output}`}`
+    })
+    return `\`\`\`console\n${steps.join('\n')}\n\`\`\``
+  })
+  writeFileSync(join(ROOT, page), updated)
+}
