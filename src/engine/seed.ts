@@ -13,7 +13,8 @@ export async function seed(engine: Engine, types: Types, content: unknown): Prom
   const commands = parseSeed(types, content)
   if (!commands.ok) return commands
   const author = { actor: 'seed', message: 'Seed file', request_id: 'seed', client_address: null }
-  const written = await engine.write(commands.value, author, { onlyAt: 0 })
+  const work = { operation: 'load the seed file', load: async () => commands }
+  const written = await engine.write(work, author, { onlyAt: 0 })
   const filledByOther = !written.ok && engine.state.revision > 0
   return written.ok || filledByOther ? succeed(undefined) : written
 }
