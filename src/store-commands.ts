@@ -1,6 +1,7 @@
 // Commands on the store itself, beside the service: verifying the history and giving up its older part.
 import { parseArgs } from 'node:util'
 import { parseStoreConfig } from './config.ts'
+import { parseTime } from './domain/time.ts'
 import { openSqliteStore } from './store/sqlite.ts'
 import type { Store } from './store/store.ts'
 import { pruneLog, type Verification, verifyLog } from './store/verify-log.ts'
@@ -58,7 +59,7 @@ async function pruneHistory(args: readonly string[], env: Environment, print: Pr
   const dryRun = values['dry-run'] === true
   const result = await withStore(env, { write: !dryRun }, (store) => pruneLog(store, before, dryRun))
   if (!result.ok) {
-    print('nothing was given up: the history is not whole, and pruning would hide that')
+    if (!json) print('nothing was given up: the history is not whole, and pruning would hide that')
     printVerification(result.verification, json, print)
     return 1
   }
@@ -111,9 +112,8 @@ function isJson(output: string | boolean | undefined): boolean {
 /** A day means its first moment, in UTC. */
 function parseBefore(text: string | boolean | undefined): string {
   const given = String(text ?? '')
-  const isTime = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))?$/i.test(given)
-  const time = isTime ? Date.parse(given) : Number.NaN
-  if (!Number.isNaN(time)) return new Date(time).toISOString()
+  const time = parseTime(/^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given)
+  if (time !== undefined) return time
   throw new UsageProblem(
     given === ''
       ? '--before is required: revisions from before that time go'
@@ -130,6 +130,9 @@ async function withStore<T>(
   if (!config.ok) throw new UsageProblem(config.problems.join('\n'))
   if (config.store.backend === 'memory') {
     throw new UsageProblem('a store in memory lasts as long as its process: there is nothing to work on')
+  }
+  if (write && config.store.mode === 'ro') {
+    throw new UsageProblem('DATABASE_URL says mode=ro: this needs to write')
   }
   const store = openSqliteStore({ path: config.store.path, mode: write ? 'rw' : 'ro', write })
   try {

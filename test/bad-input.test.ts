@@ -903,7 +903,8 @@ test('a cluster whose answer grew too large while it was deleted is not restored
   const body = { annotations: { note: 'x'.repeat(MAX_ANSWER) } }
   assert.equal((await service.call('PATCH', '/namespaces/team-a', { body })).status, 200)
   const says = new RegExp(String(MAX_ANSWER))
-  await assertRefused(service, invalid('', 'POST /clusters/one/restore', { says }))
+  const on = 'POST /clusters/one/restore'
+  await assertRefused(service, { is: '', on, status: 409, error: 'conflict', says })
 })
 
 test('10,000 inputs are the most that a cluster can be given, whatever their size', async () => {

@@ -18,6 +18,9 @@ export const SLOW_RUNS = { numRuns: 40, endOnFailure: true }
 export const AUTHOR = { actor: 'law', message: null, request_id: 'law', client_address: null }
 const DEFINITIONS = ['platform_components', 'namespaces', 'rolebindings']
 
+/** As from JSON: with Object's prototype. */
+const PLAIN = { noNullPrototype: true }
+
 const component = fc.constantFrom('a', 'b', 'c', 'd')
 const namespace = fc.constantFrom('n0', 'n1', 'n2')
 const rolebinding = fc.constantFrom('r0', 'r1')
@@ -27,17 +30,26 @@ const text = fc.oneof(
   fc.constantFrom('v1', 'v2'),
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }),
 )
-const values = fc.dictionary(fc.constantFrom('replicas', 'ui.color', '0', 'ünï'), text, { maxKeys: 3 })
-const override = fc.record({ oci_tag: fc.option(text), enabled: fc.boolean() }, { requiredKeys: [] })
-
-const componentDocument = fc.record({
-  id: component,
-  component_path: text,
-  component_version: text,
-  oci_url: text,
-  oci_tag: text,
-  depends_on: fc.array(component, { maxLength: 2 }),
+const values = fc.dictionary(fc.constantFrom('replicas', 'ui.color', '0', 'ünï'), text, {
+  ...PLAIN,
+  maxKeys: 3,
 })
+const override = fc.record(
+  { oci_tag: fc.option(text), enabled: fc.boolean() },
+  { ...PLAIN, requiredKeys: [] },
+)
+
+const componentDocument = fc.record(
+  {
+    id: component,
+    component_path: text,
+    component_version: text,
+    oci_url: text,
+    oci_tag: text,
+    depends_on: fc.array(component, { maxLength: 2 }),
+  },
+  PLAIN,
+)
 const clusterDocument = fc.record(
   {
     id: cluster,
@@ -56,14 +68,17 @@ const clusterDocument = fc.record(
       rolebinding.map((id) => ({ id })),
       { maxLength: 2 },
     ),
-    patches: fc.dictionary(component, values, { maxKeys: 2 }),
+    patches: fc.dictionary(component, values, { ...PLAIN, maxKeys: 2 }),
   },
-  { requiredKeys: ['id', 'cluster_name', 'cluster_dns', 'environment'] },
+  { ...PLAIN, requiredKeys: ['id', 'cluster_name', 'cluster_dns', 'environment'] },
 )
 const document = fc.oneof(
   componentDocument.map((value) => ['platform_components', value] as const),
   fc
-    .record({ id: namespace, labels: fc.dictionary(fc.constantFrom('x', 'y'), fc.constantFrom('1', '2')) })
+    .record({
+      id: namespace,
+      labels: fc.dictionary(fc.constantFrom('x', 'y'), fc.constantFrom('1', '2'), PLAIN),
+    })
     .map((value) => ['namespaces', value] as const),
   rolebinding.map(
     (id) => ['rolebindings', { id, role: 'view', subjects: [{ kind: 'Group', name: id }] }] as const,
@@ -154,7 +169,10 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   fc
     .tuple(
       component,
-      fc.record({ oci_tag: text, depends_on: fc.array(component, { maxLength: 2 }) }, { requiredKeys: [] }),
+      fc.record(
+        { oci_tag: text, depends_on: fc.array(component, { maxLength: 2 }) },
+        { ...PLAIN, requiredKeys: [] },
+      ),
     )
     .map(
       ([id, patch]) =>
@@ -164,8 +182,8 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
     .tuple(
       cluster,
       fc.record(
-        { cluster_dns: dns, patches: fc.dictionary(component, fc.option(values)) },
-        { requiredKeys: [] },
+        { cluster_dns: dns, patches: fc.dictionary(component, fc.option(values), PLAIN) },
+        { ...PLAIN, requiredKeys: [] },
       ),
     )
     .map(
@@ -201,7 +219,7 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
     .tuple(
       component,
       cluster,
-      fc.dictionary(fc.constantFrom('replicas', 'ui.color'), fc.option(text)),
+      fc.dictionary(fc.constantFrom('replicas', 'ui.color'), fc.option(text), PLAIN),
       fc.boolean(),
     )
     .map(

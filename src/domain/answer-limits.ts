@@ -24,12 +24,14 @@ export function* checkLimits(types: Types, before: View, draft: Draft): Steps<Re
   const touched = draft.touched()
   for (const type of types.delivered) {
     const largest = largestDefinition(draft, type)
-    for (const { type: name, id, origin } of touched) {
+    for (const { type: name, id, origins } of touched) {
       yield
       const cluster = name === clusters ? draft.get(clusters, id) : undefined
       const problem = cluster && limitProblem(types, draft, type, cluster, largest)
       if (problem)
-        return invalid([{ path: pointerTo(origin, pointer('', type.delivery.assignedBy)), message: problem }])
+        return invalid([
+          { path: pointerTo(origins, pointer('', type.delivery.assignedBy)), message: problem },
+        ])
     }
     const changed = changedDefinitions(before, touched, type)
     const { size, identity, references } = before.ceilings
@@ -38,7 +40,7 @@ export function* checkLimits(types: Types, before: View, draft: Draft): Steps<Re
       yield
       const cause = changed.find(({ id }) => findReference(cluster.document, type.delivery, id))
       const problem = cause && limitProblem(types, draft, type, cluster, largest)
-      if (problem) return invalid([{ path: cause.origin.path, message: problem }])
+      if (problem) return invalid([{ path: pointerTo(cause.origins, ''), message: problem }])
     }
   }
   return succeed(undefined)

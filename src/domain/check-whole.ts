@@ -21,7 +21,7 @@ export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>>
   const details: Detail[] = []
   const warnings: string[] = []
   const removed = new Map<string, Set<string>>()
-  for (const { type: name, id, after, origin } of draft.touched()) {
+  for (const { type: name, id, after, origins } of draft.touched()) {
     yield
     const type = types.get(name)
     if (!type) continue
@@ -32,12 +32,12 @@ export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>>
     const { document } = after
     const isCluster = type === types.cluster.type
     const holder = isCluster ? draft.dnsHolder(String(document[types.cluster.dns]), id) : undefined
-    if (holder) return dnsTaken(types, document, holder.id, origin)
+    if (holder) return dnsTaken(types, document, holder.id, origins)
     if (isCluster) warnings.push(...missingDependencies(types, draft, document))
     const found = isCluster
       ? checkAssignments(types, draft, document)
       : checkReferences(types, draft, type, document)
-    details.push(...found.map(({ path, message }) => ({ path: pointerTo(origin, path), message })))
+    details.push(...found.map(({ path, message }) => ({ path: pointerTo(origins, path), message })))
   }
   if (details.length > 0) return invalid(details)
   for (const [name, ids] of removed) {
@@ -47,13 +47,18 @@ export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>>
   return succeed(shorten(warnings))
 }
 
-function dnsTaken(types: Types, document: Document, holder: string, origin: Origin): Result<never> {
+function dnsTaken(
+  types: Types,
+  document: Document,
+  holder: string,
+  origins: readonly Origin[],
+): Result<never> {
   const { dns, type } = types.cluster
   const message = `"${document[dns]}" is the DNS name of ${type.singular} "${holder}" already: choose another`
   return fail({
     code: 'conflict',
     message,
-    details: [{ path: pointerTo(origin, pointer('', dns)), message }],
+    details: [{ path: pointerTo(origins, pointer('', dns)), message }],
   })
 }
 
@@ -66,6 +71,8 @@ function checkAssignments(types: Types, draft: Draft, cluster: Document): Detail
       const message = seen.has(id)
         ? `is a duplicate: ${type.singular} "${id}" is assigned already`
         : draft.get(type.name, id) === undefined &&
+          // What this very write removes is told of as in use.
+          !draft.has(type.name, id) &&
           `names an unknown ${type.singular} "${id}": create it first`
       if (message) details.push({ path: `${at}/${i}/id`, message })
       seen.add(id)

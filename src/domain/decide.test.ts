@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { builtInTypes } from '../../test/service.ts'
 import type { Command } from './command.ts'
 import { decide } from './decide.ts'
+import { pointerTo } from './draft.ts'
 import type { Json } from './json.ts'
 import { State } from './state.ts'
 import { finish } from './steps.ts'
@@ -86,7 +87,7 @@ test('commands may lean on later ones of their batch, but not on what the batch 
     purge: false,
     path: '/d',
   }
-  assert.equal(refusal(stateAfter([namespace]), [user, remove]).code, 'validation_error')
+  assert.equal(refusal(stateAfter([namespace]), [user, remove]).code, 'conflict')
   assert.equal(refusal(stateAfter([namespace, user]), [remove]).code, 'conflict')
 })
 
@@ -100,28 +101,18 @@ test('what a batch does and undoes is no change', () => {
   assert.equal(decided.value.after.get('clusters', 'one')?.revision, 1)
 })
 
-test('a problem elsewhere in a cluster points at the command, not into what it sent', () => {
-  const ids = Array.from({ length: 11 }, (_, i) => `n${i}`)
-  const namespaces = ids.map(
-    (id): Command => ({ op: 'create', type: 'namespaces', document: { id }, path: '' }),
-  )
-  const user = cluster('one', { namespaces: ids.map((id) => ({ id })) })
-  const again: Command = {
-    op: 'assign',
-    type: 'namespaces',
-    cluster: 'one',
-    id: 'n1',
-    reference: { labels: { a: '1' } },
-    merge: false,
-    path: '/sent',
-  }
-  const remove: Command = {
-    op: 'delete',
-    type: 'namespaces',
-    id: 'n10',
-    cascade: false,
-    purge: false,
-    path: '/gone',
-  }
-  assert.deepEqual(refusal(stateAfter([...namespaces, user]), [again, remove]).paths, ['/sent'])
+test('a problem elsewhere in a document points at what was sent last, and not into it', () => {
+  const assigned = { path: '/operations/0/ref', at: '/namespaces/1' }
+  const patched = { path: '/operations/1/patch' }
+  assert.equal(pointerTo([assigned], '/namespaces/10/id'), '/operations/0/ref')
+  assert.equal(pointerTo([assigned], '/namespaces/1/id'), '/operations/0/ref/id')
+  assert.equal(pointerTo([assigned, patched], '/namespaces/1/id'), '/operations/0/ref/id')
+  assert.equal(pointerTo([assigned, patched], '/labels/a'), '/operations/1/patch/labels/a')
+})
+
+test('every document of a batch that is wrong is told of', () => {
+  const bad = (id: string): Command => ({ op: 'create', type: 'clusters', document: { id }, path: `/${id}` })
+  const { code, paths } = refusal(stateAfter(), [bad('one'), cluster('two'), bad('three')])
+  assert.equal(code, 'validation_error')
+  assert.deepEqual([...new Set(paths.map((path) => path.split('/')[1]))], ['one', 'three'])
 })

@@ -6,7 +6,7 @@ import type { Assign, Command, ForClusters, Outcome } from './command.ts'
 import { create, patch, remove, replace, restore } from './document-commands.ts'
 import { Draft } from './draft.ts'
 import { pointer } from './json.ts'
-import { fail, invalid, notFound, type Problem, type Result, succeed } from './problem.ts'
+import { fail, invalid, MAX_DETAILS, notFound, type Problem, type Result, succeed } from './problem.ts'
 import { type DeliveredType, findReference, type ResourceType, type Types } from './resource-type.ts'
 import type { Steps } from './steps.ts'
 import type { Change, View } from './view.ts'
@@ -26,24 +26,45 @@ export function* decide(types: Types, view: View, commands: readonly Command[]):
   const draft = new Draft(view, types.cluster)
   const assigned = new Map<string, Assign>()
   const outcomes: Outcome[] = []
+  const problems: Problem[] = []
   for (const command of commands) {
     yield
     const outcome = yield* run(types, draft, command, assigned)
-    if (!outcome.ok) return fail(locate(outcome.problem, command))
-    outcomes.push(outcome.value)
+    if (outcome.ok) outcomes.push(outcome.value)
+    else problems.push(locate(outcome.problem, command))
   }
+  if (problems.length > 0) return fail(joined(problems))
   const contradicted = checkIntent(types, view, draft, assigned)
   if (!contradicted.ok) return contradicted
   const whole = yield* checkWhole(types, draft)
-  if (!whole.ok) return whole
+  if (!whole.ok) return asConflict(commands, whole)
   const limits = yield* checkLimits(types, view, draft)
-  if (!limits.ok) return limits
+  if (!limits.ok) return asConflict(commands, limits)
   const warnings = [...outcomes.flatMap(({ warning }) => warning ?? []), ...whole.value]
   return succeed({ changes: draft.changes(), warnings, outcomes, after: draft })
 }
 
+/** The first problem, with the places of all others of its kind; those of another kind may only follow from it. */
+function joined([first, ...others]: readonly Problem[]): Problem {
+  const { code, details } = first as Problem
+  const more = others.filter((other) => other.code === code).flatMap((other) => other.details ?? [])
+  if (!details || more.length === 0) return first as Problem
+  const all = [...details, ...more]
+  if (code === 'validation_error') return invalid(all).problem
+  return { ...(first as Problem), details: all.slice(0, MAX_DETAILS) }
+}
+
+/** What brings back something earlier holds nothing that its sender could correct: the fleet has moved on. */
+function asConflict(
+  commands: readonly Command[],
+  refused: { readonly ok: false; readonly problem: Problem },
+): Result<never> {
+  const returns = commands.every(({ op }) => op === 'undo' || op === 'reset' || op === 'restore')
+  return returns ? fail({ ...refused.problem, code: 'conflict' }) : refused
+}
+
 /** A problem that names no place is the command's as a whole. */
-function locate(problem: Problem, { operation }: Command): Problem {
+function locate(problem: Problem, { operation }: Pick<Command, 'operation'>): Problem {
   if (operation === undefined || problem.details) return problem
   const { message } = problem
   return { ...problem, message: `${operation}: ${message}`, details: [{ path: operation, message }] }
@@ -111,13 +132,18 @@ function* runForClusters(
   const found = yield* findTargets(types, draft, command)
   if (!found.ok) return found
   const { ids, warning } = found.value
-  for (const id of ids) {
+  for (const [i, id] of ids.entries()) {
     yield
     const done = yield* run(types, draft, command.each(id), assigned)
-    if (!done.ok) return done
+    if (!done.ok) return 'ids' in command.targets ? fail(locate(done.problem, placed(command, i))) : done
   }
   const type = types.cluster.type.name
   return succeed({ type, id: ids[0] ?? '', created: false, ...(warning && { warning }) })
+}
+
+/** One of the clusters that a command names. */
+function placed({ path }: ForClusters, i: number): { readonly operation: string } {
+  return { operation: pointer(path, i) }
 }
 
 function* findTargets(

@@ -13,7 +13,8 @@ export interface Touched {
   after: Slot | undefined
   /** Whether `after` differs from `before`. */
   changed: boolean
-  origin: Origin
+  /** In the order they came. */
+  readonly origins: Origin[]
 }
 
 /** Which part of what was sent shaped a document, so that problems can point there. */
@@ -24,8 +25,11 @@ export interface Origin {
   readonly at?: string
 }
 
-/** Where a place in the document stands in what was sent, as near as it can be told. */
-export function pointerTo({ path, at = '' }: Origin, place: string): string {
+/** Where a place in the document stands in what was sent, as near as it can be told: the last that was about it. */
+export function pointerTo(origins: readonly Origin[], place: string): string {
+  const isAbout = ({ at }: Origin): boolean =>
+    at !== undefined && (place === at || place.startsWith(`${at}/`))
+  const { path = '', at = '' } = origins.findLast(isAbout) ?? origins.at(-1) ?? {}
   return place === at || place.startsWith(`${at}/`) ? path + place.slice(at.length) : path
 }
 
@@ -41,11 +45,17 @@ export class Draft extends Overlay {
 
   /** Lays a document over the base. */
   put(type: string, document: Document, origin: Origin, deleted = false): void {
-    this.#set(type, document.id, { document, deleted, json: JSON.stringify(document) }, origin)
+    this.#set(type, document.id, { document, deleted, json: JSON.stringify(document) }, origin, differs)
+  }
+
+  /** The same, down to the order of fields. */
+  putExactly(type: string, document: Document, origin: Origin, deleted: boolean): void {
+    const slot = { document, deleted, json: JSON.stringify(document) }
+    this.#set(type, document.id, slot, origin, (before) => differs(before, slot) || !isWritten(before, slot))
   }
 
   remove(type: string, id: string, origin: Origin): void {
-    this.#set(type, id, undefined, origin)
+    this.#set(type, id, undefined, origin, differs)
   }
 
   /** Everything laid over the base so far, whether it differs or not. */
@@ -58,19 +68,33 @@ export class Draft extends Overlay {
     return this.touched().filter(({ changed }) => changed)
   }
 
-  #set(type: string, id: string, after: Slot | undefined, origin: Origin): void {
+  #set(
+    type: string,
+    id: string,
+    after: Slot | undefined,
+    origin: Origin,
+    isChange: (before: Entry | undefined, after: Slot | undefined) => boolean,
+  ): void {
     const byId = getOrSet(this.#touched, type, () => new Map<string, Touched>())
     const known = byId.get(id)
     const before = known ? known.before : (this.#before.get(type, id) ?? this.#before.tombstone(type, id))
-    const changed = differs(before, after)
-    if (known) Object.assign(known, { after, changed, origin })
-    else byId.set(id, { type, id, before, after, changed, origin })
+    const changed = isChange(before, after)
+    if (known) {
+      Object.assign(known, { after, changed })
+      known.origins.push(origin)
+    } else {
+      byId.set(id, { type, id, before, after, changed, origins: [origin] })
+    }
     this.lay(type, id, changed ? after && this.#entry(id, after) : before)
   }
 
   #entry(id: string, { document, deleted, json }: Slot): Entry {
     return { id, document, revision: this.revision, deleted, size: json.length }
   }
+}
+
+function isWritten(before: Entry | undefined, { json }: Slot): boolean {
+  return before !== undefined && JSON.stringify(before.document) === json
 }
 
 function differs(before: Entry | undefined, after: Slot | undefined): boolean {

@@ -44,7 +44,8 @@ export function fail(problem: Problem): { readonly ok: false; readonly problem: 
   return { ok: false, problem }
 }
 
-const MAX_DETAILS = 50
+/** As many places are told of at once. */
+export const MAX_DETAILS = 50
 
 /** A refusal of what was sent, with the first details in its message so that it reads alone. */
 export function invalid(details: readonly Detail[]): { readonly ok: false; readonly problem: Problem } {

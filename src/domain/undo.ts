@@ -43,10 +43,34 @@ function undoFields(
   const keys = new Set([...Object.keys(current), ...Object.keys(before), ...Object.keys(after)])
   const undone: Record<string, Json> = {}
   for (const key of keys) {
-    const value = undo(own(before, key), own(after, key), own(current, key), conflicts, pointer(path, key))
+    const at = pointer(path, key)
+    const [was, left, now] = [own(before, key), own(after, key), own(current, key)]
+    const value = areMaps(was, left, now)
+      ? undoMap(was, left, now, conflicts, at)
+      : undo(was, left, now, conflicts, at)
     if (value !== undefined) undone[key] = value
   }
   return undone
+}
+
+/** One of them is not there; the others are objects, and were not made by the same hand. */
+function areMaps(...values: readonly (Json | undefined)[]): boolean {
+  const [was, left, now] = values
+  const some = values.filter((value) => value !== undefined)
+  return some.length === 2 && some.every(isObject) && !same(now, left) && !same(now, was) && !same(was, left)
+}
+
+/** A map that is not there is like an empty one: others may have begun it, or emptied it. */
+function undoMap(
+  before: Json | undefined,
+  after: Json | undefined,
+  current: Json | undefined,
+  conflicts: UndoConflict[],
+  path: string,
+): JsonObject | undefined {
+  const [was, left, now] = [before ?? {}, after ?? {}, current ?? {}] as [JsonObject, JsonObject, JsonObject]
+  const undone = undoFields(was, left, now, conflicts, path)
+  return Object.keys(undone).length > 0 || before !== undefined ? undone : undefined
 }
 
 type Item = JsonObject & { readonly id: string }

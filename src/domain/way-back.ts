@@ -3,7 +3,7 @@ import type { Outcome, Reset, Standing, Undo } from './command.ts'
 import { diffFields } from './diff.ts'
 import type { Draft } from './draft.ts'
 import { checkProtection } from './find-document.ts'
-import { equalJson, excerpt } from './json.ts'
+import { equalJson, excerpt, isObject, type JsonObject } from './json.ts'
 import { parseDocument } from './parse-document.ts'
 import { type Detail, fail, type Result, succeed } from './problem.ts'
 import type { Document, ResourceType, Types } from './resource-type.ts'
@@ -25,7 +25,17 @@ export function undoChange(types: Types, draft: Draft, type: ResourceType, comma
   const conflicts: UndoConflict[] = []
   const document = undo(before.document, after.document, current.document, conflicts)
   if (conflicts.length > 0) return conflict(type, command, conflicts)
-  return putStanding(types, draft, type, command, { document: document as Document, deleted: false })
+  const merged = type === types.cluster.type && document !== before.document
+  const tidied = merged ? withoutEmptyPatches(types, document as Document) : document
+  return putStanding(types, draft, type, command, { document: tidied as Document, deleted: false })
+}
+
+/** A component whose last value went has no entry any more. */
+function withoutEmptyPatches(types: Types, cluster: Document): Document {
+  const field = types.cluster.patches
+  const patches = Object.entries((cluster[field] ?? {}) as JsonObject)
+  const kept = patches.filter(([, values]) => !isObject(values) || Object.keys(values).length > 0)
+  return kept.length === patches.length ? cluster : { ...cluster, [field]: Object.fromEntries(kept) }
 }
 
 function standingOf(view: View, type: string, id: string): Entry | undefined {
@@ -78,7 +88,7 @@ function putStanding(
   } else {
     const parsed = to.deleted ? succeed(to.document) : parseDocument(type, to.document, id, command.path)
     if (!parsed.ok) return parsed
-    draft.put(type.name, parsed.value, command, to.deleted)
+    draft.putExactly(type.name, parsed.value, command, to.deleted)
   }
   return succeed({ type: type.name, id, created: !live && to !== undefined && !to.deleted })
 }

@@ -81,7 +81,9 @@ class Setters {
   async find(history: AsyncIterable<DocumentRevision>): Promise<void> {
     if (this.#open.length === 0) return
     for await (const revision of history) {
-      const { before, after } = revision.change
+      const { after, before: left, before_deleted } = revision.change
+      // Made anew over a tombstone: what stood there before is another one's.
+      const before = before_deleted && !isSame(left, after) ? null : left
       this.#open = this.#open.filter((origin) => {
         if (isSame(before && origin.read(before), after && origin.read(after))) return true
         this.found.set(origin, revision)
@@ -97,8 +99,13 @@ function isSame(a: Json | undefined, b: Json | undefined): boolean {
 }
 
 /** The cluster's own document, and every definition for as long as it was assigned. */
-export async function spansOf(types: Types, past: Past, now: View, id: string): Promise<DocumentSpan[]> {
-  const { name } = types.cluster.type
+export async function spansOf(
+  types: Types,
+  past: Past,
+  now: View,
+  id: string,
+): Promise<Result<DocumentSpan[]>> {
+  const { name, singular } = types.cluster.type
   const spans: DocumentSpan[] = [{ type: name, id }]
   const uses = (document: Document, from: number, until: number): void => {
     for (const { name: type, delivery } of types.delivered) {
@@ -115,7 +122,8 @@ export async function spansOf(types: Types, past: Past, now: View, id: string): 
     oldest = change.before_deleted ? null : change.before
   }
   if (oldest) uses(oldest, 0, until)
-  return joinSpans(spans)
+  const isKnown = until !== Number.MAX_SAFE_INTEGER || now.get(name, id) || now.tombstone(name, id)
+  return isKnown ? succeed(joinSpans(spans)) : notFound(singular, id)
 }
 
 /** Spans of one document that follow each other, as one. They come newest first. */

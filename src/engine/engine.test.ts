@@ -429,3 +429,12 @@ test('a process that is behind what was pruned reads the documents again', async
   )
   done(await behind.write([namespace('c')], author))
 })
+
+test('what another process has just committed can be read at once', async (t) => {
+  const store = openMemoryStore()
+  const [writer, reader] = [await start(t, store), await start(t, store)]
+  done(await writer.write([namespace('a')], author))
+  const seen = await reader.inspect(async (past) => past.resolve({ revision: 1 }, '?at'))
+  assert.deepEqual(seen, { ok: true, value: 1 })
+  assert.equal(reader.state.get('namespaces', 'a')?.id, 'a')
+})

@@ -139,9 +139,13 @@ export async function startEngine({
     await following
   }
 
+  async function catchUpIfBehind(): Promise<void> {
+    if ((await store.head()) !== state.revision) await catchUp()
+  }
+
   async function attempt(work: Work, author: Author, options: WriteOptions): Promise<Result<Written>> {
     for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
-      if ((await store.head()) !== state.revision) await catchUp()
+      await catchUpIfBehind()
       const { onlyAt, once } = options
       const repeated = once && (await recall(once))
       if (repeated) return repeated
@@ -326,7 +330,11 @@ export async function startEngine({
       writes = result.catch(() => {})
       return result
     },
-    inspect: (read) => guarded('read', () => read(past)),
+    inspect: (read) =>
+      guarded('read', async () => {
+        await catchUpIfBehind()
+        return read(past)
+      }),
     async check() {
       if (stopping) return 'the service is stopping'
       try {

@@ -1,6 +1,6 @@
 // Bodies: JSON only, in valid UTF-8, holding nothing that no document may hold.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { checkJson, type Json } from '../domain/json.ts'
+import { checkJson, isObject, type Json } from '../domain/json.ts'
 import { fail, invalid, type Result, succeed } from '../domain/problem.ts'
 import { sendProblem } from './problem-response.ts'
 
@@ -68,4 +68,13 @@ export function accepts(types: readonly string[], { empty = false } = {}) {
       done()
     }
   }
+}
+
+/** For routes that take everything from the URL: what is in a body must not look as if it counted. */
+export function refuseBody(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  const { body } = request
+  const isEmpty = body === undefined || (isObject(body) && Object.keys(body).length === 0)
+  const message = 'is not taken here: give what belongs to the request in its URL'
+  if (isEmpty) done()
+  else sendProblem(reply, invalid([{ path: '', message }]).problem)
 }

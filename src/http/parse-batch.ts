@@ -82,11 +82,12 @@ class OperationParser {
     const [type, id, component] = [text('type'), text('id'), text('component')]
     const at = (field: string) => ({ path: `${this.#path}/${field}`, operation: this.#path })
     if (op !== 'patch_values') this.#checkType(op, type)
+    const expect = this.#expect()
     switch (op) {
       case 'create':
         return { op, type, document: document as Json, ...at('document') }
       case 'replace':
-        return { op, type, id, document: document as Json, ...this.#expect(), ...at('document') }
+        return { op, type, id, document: document as Json, ...expect, ...at('document') }
       case 'patch': {
         const format = Array.isArray(patch) ? 'json' : 'merge'
         return this.#onDocuments(type, (target) => ({
@@ -95,18 +96,19 @@ class OperationParser {
           id: target,
           patch: patch as Json,
           format,
-          ...this.#expect(),
+          ...expect,
           ...at('patch'),
         }))
       }
       case 'delete':
+        this.#checkFlags(type)
         return this.#onDocuments(type, (target) => ({
           op,
           type,
           id: target,
           cascade: cascade === true,
           purge: purge === true,
-          ...this.#expect(),
+          ...expect,
           ...at('id'),
         }))
       case 'restore':
@@ -149,6 +151,12 @@ class OperationParser {
     const names = known.map((type) => type.name).join(', ')
     const what = this.#types.get(name) ? 'cannot be assigned' : 'is an unknown type'
     this.#wrong('/type', `${what}: "${name}"; known are ${names}`)
+  }
+
+  #checkFlags(type: string): void {
+    const clusters = this.#types.cluster.type.name
+    const [flag, whose] = type === clusters ? ['cascade', 'definitions'] : ['purge', clusters]
+    if (own(this.#operation, flag) === true) this.#wrong(`/${flag}`, `is for ${whose} only`)
   }
 
   #expect(): { expect?: Expectation } {

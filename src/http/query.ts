@@ -1,6 +1,7 @@
 // Parameters of a URL's query: each route says which it takes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Detail, invalid, type Result, succeed } from '../domain/problem.ts'
+import { parseTime } from '../domain/time.ts'
 import type { At } from '../engine/past.ts'
 import { sendProblem } from './problem-response.ts'
 
@@ -64,24 +65,22 @@ export function parseWhole(
   return undefined
 }
 
-const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/
-
-/** A time of RFC 3339 in UTC, when there is one. */
-export function parseTime(given: RawQuery[string], path: string, details: Detail[]): string | undefined {
+/** A time in UTC, when there is one. */
+export function parseTimeAt(given: RawQuery[string], path: string, details: Detail[]): string | undefined {
   if (given === undefined) return undefined
   // An unescaped plus sign arrives as a space.
-  const text = String(given).replace(' ', '+')
-  const time = TIME.test(text) ? Date.parse(text) : Number.NaN
-  if (!Number.isNaN(time)) return new Date(time).toISOString()
-  details.push({ path, message: `must be an RFC 3339 time such as 2026-01-31T12:00:00Z, not "${given}"` })
-  return undefined
+  const time = parseTime(String(given).replace(' ', '+'))
+  if (time === undefined) {
+    details.push({ path, message: `must be an RFC 3339 time such as 2026-01-31T12:00:00Z, not "${given}"` })
+  }
+  return time
 }
 
 /** The moment that is asked for, when one is. */
 export function parseAt({ at }: RawQuery): Result<At | undefined> {
   if (at === undefined) return succeed(undefined)
   if (/^\d{1,15}$/.test(String(at))) return succeed({ revision: Number(at) })
-  const time = parseTime(at, '?at', [])
+  const time = parseTimeAt(at, '?at', [])
   if (time !== undefined) return succeed({ time })
   const message = `must be a revision or an RFC 3339 time such as 2026-01-31T12:00:00Z, not "${at}"`
   return invalid([{ path: '?at', message }])

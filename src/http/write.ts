@@ -191,7 +191,9 @@ function parseOnce(
   const key = request.headers['idempotency-key']
   if (key === undefined) return succeed(undefined)
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
-    return invalid([{ path: 'Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters' }])
+    return invalid([
+      { path: 'Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters without spaces' },
+    ])
   }
   const { method, url, body, identity } = request
   return succeed({

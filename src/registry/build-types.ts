@@ -8,7 +8,7 @@ import type {
   ResourceType,
   Types,
 } from '../domain/resource-type.ts'
-import { normalise } from './normalise.ts'
+import { buildNormaliser } from './normalise.ts'
 import type { FluxSection, QueryParam, ResourceFile, SchemaObject } from './resource-file.ts'
 import { buildChecker } from './validator.ts'
 
@@ -76,7 +76,7 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
     singular: flux.singular ?? file.kind.replaceAll('_', ' ').replace(/s$/, ''),
     references: Object.entries(flux.references ?? {}).map(([field, type]) => ({ field, type })),
     filters: (file.schema.query_params ?? []).filter(({ methods }) => methods?.includes('get') ?? true),
-    normalise: (document: JsonObject) => normalise(schema, document) as JsonObject,
+    normalise: buildNormaliser(schema) as (document: JsonObject) => JsonObject,
     check: buildChecker(schema),
   }
   if (!flux.endpoint || !flux.assigned_by) return type
@@ -97,7 +97,7 @@ function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
     holes: input.flatMap(({ kind }) => (kind === 'cluster' || kind === 'patches' ? [kind] : [])),
     referenceDefaults: defaultsOf(own.map((name) => [name, flux.reference?.[name] as SchemaObject])),
     definitionDefaults: defaultsOf(Object.entries(file.schema.items.properties)),
-    normaliseReference: (reference) => normalise(schema, reference) as JsonObject,
+    normaliseReference: buildNormaliser(schema) as (reference: JsonObject) => JsonObject,
     checkReference: buildChecker(schema),
   }
 }

@@ -240,25 +240,19 @@ function patchesPath(types: RegisteredTypes, cluster: Node): Node {
   const { type, patches } = types.cluster
   const values = { type: 'object', additionalProperties: { type: 'string' } }
   const answers = { 200: ok('The values.', values) }
-  const verb = (id: string, summary: string, body?: Node): Node =>
-    operation({
-      tag: type.name,
-      id: `${id}_patches`,
-      summary,
-      answers,
-      ...(body && { body, parameters: [IF_MATCH, ...WRITE] }),
-    })
+  const verb = (id: string, summary: string, rest: Pick<Operation, 'body' | 'parameters'>): Node =>
+    operation({ tag: type.name, id: `${id}_patches`, summary, answers, ...rest })
+  const write = { parameters: [IF_MATCH, ...WRITE] }
   return {
     [`/${type.name}/{cluster}/${patches}/{id}`]: {
       parameters: [cluster, inPath('id', `Id of the ${types.patchable?.singular}.`)],
-      get: verb('get', "The cluster's values for one of its components."),
-      put: verb('replace', 'Replace the values.', json(values)),
-      patch: verb(
-        'change',
-        'Set some values; null removes one.',
-        json({ type: 'object' }, 'application/merge-patch+json'),
-      ),
-      delete: verb('delete', 'Remove all the values.'),
+      get: verb('get', "The cluster's values for one of its components.", { parameters: [AT] }),
+      put: verb('replace', 'Replace the values.', { ...write, body: json(values) }),
+      patch: verb('change', 'Set some values; null removes one.', {
+        ...write,
+        body: json({ type: 'object' }, 'application/merge-patch+json'),
+      }),
+      delete: verb('delete', 'Remove all the values.', write),
     },
   }
 }

@@ -50,9 +50,10 @@ const ajv = new Ajv2020({
 /** Everything in a value that its schema does not allow, and nulls, which templates cannot read. */
 export function buildChecker(schema: SchemaObject): (value: Json) => Detail[] {
   const validate = ajv.compile(schema)
+  const room = mayHoldNull(schema)
   return (value) => {
     const details = validate(value) ? [] : (validate.errors ?? []).flatMap(describe)
-    return details.length > 0 ? details : nulls(value, '')
+    return details.length > 0 || !room ? details : nulls(value, '')
   }
 }
 
@@ -87,11 +88,38 @@ function describe(error: ErrorObject): Detail[] {
     }
     case 'minLength':
       return [{ path, message: params.limit === 1 ? 'must not be empty' : String(error.message) }]
+    case 'minItems':
+      return [
+        {
+          path,
+          message: params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} items`,
+        },
+      ]
+    case 'maxItems':
+      return [{ path, message: `must have at most ${params.limit} items` }]
+    case 'uniqueItems':
+      return [
+        { path: pointer(path, Math.max(params.i, params.j)), message: 'is a duplicate: name each once' },
+      ]
     case 'propertyNames':
       return [] // its own error comes beside it
     default:
       return [{ path, message: error.message ?? 'is not valid' }]
   }
+}
+
+/** Whether a value can pass the schema with a null in it; most schemas leave no room for one. */
+function mayHoldNull(schema: SchemaObject): boolean {
+  const { type, properties, items, additionalProperties } = schema
+  const types = [type ?? 'null'].flat()
+  if (types.includes('null')) return true
+  const inItems = types.includes('array') && (!items || mayHoldNull(items))
+  const open =
+    typeof additionalProperties === 'object'
+      ? mayHoldNull(additionalProperties)
+      : additionalProperties !== false
+  const inMembers = types.includes('object') && (open || Object.values(properties ?? {}).some(mayHoldNull))
+  return inItems || inMembers
 }
 
 function nulls(value: Json, path: string): Detail[] {

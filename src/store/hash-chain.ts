@@ -15,7 +15,8 @@ export class RevisionHash {
   }
 
   /** Documents go in as they are stored: JSON has no line break of its own, so lines cannot be confused. */
-  add({ type, id, before, before_deleted, after, after_deleted }: LoggedChange): this {
+  add(change: Omit<LoggedChange, 'before_revision'>): this {
+    const { type, id, before, before_deleted, after, after_deleted } = change
     this.#line([type, id, before === null, before_deleted, after === null, after_deleted])
     this.#hash.update(`${before ?? ''}\n${after ?? ''}\n`)
     return this

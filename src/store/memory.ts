@@ -8,6 +8,7 @@ import {
   type LoggedChange,
   type NewChange,
   type NewRevision,
+  prunedError,
   type RecordedRevision,
   type Remembered,
   type RevisionMeta,
@@ -27,7 +28,7 @@ interface Logged {
   readonly revision: number
   readonly meta: RevisionMeta
   readonly hash: string
-  readonly changes: readonly (LoggedChange & { readonly before_revision: number })[]
+  readonly changes: readonly LoggedChange[]
 }
 
 export function openMemoryStore(): Store {
@@ -38,7 +39,9 @@ export function openMemoryStore(): Store {
   const key = (type: string, id: string): string => `${type}/${id}`
   const head = (): number => log.at(-1)?.revision ?? anchor?.revision ?? 0
 
-  function write(revision: number, { changes, remember, ...meta }: NewRevision): void {
+  function write(revision: number, { changes, remember, ...given }: NewRevision): void {
+    const last = log.at(-1)?.meta.time ?? anchor?.time ?? ''
+    const meta = { ...given, time: given.time < last ? last : given.time }
     const hash = new RevisionHash(log.at(-1)?.hash ?? anchor?.hash ?? NO_HASH, revision, meta)
     const logged = changes.map(({ type, id, after }) => {
       const before = rows.get(key(type, id))
@@ -60,7 +63,13 @@ export function openMemoryStore(): Store {
     if (remember) keep(remember)
   }
 
+  function recall(wanted: string, now: string): Remembered | undefined {
+    const known = answers.get(wanted)
+    return known && known.time >= forgottenBefore(now) ? known : undefined
+  }
+
   function keep(remembered: Remembered): void {
+    if (recall(remembered.key, remembered.time)) return
     const forgotten = forgottenBefore(remembered.time)
     for (const [known, { time }] of answers) if (time < forgotten) answers.delete(known)
     answers.set(remembered.key, remembered)
@@ -78,7 +87,9 @@ export function openMemoryStore(): Store {
     },
     head: async () => head(),
     async commit(base, revision) {
-      if (base !== head()) return { ok: false, head: head() }
+      const { remember } = revision
+      const isKnown = remember !== undefined && recall(remember.key, remember.time) !== undefined
+      if (base !== head() || isKnown) return { ok: false, head: head() }
       write(base + 1, revision)
       return { ok: true }
     },
@@ -97,10 +108,11 @@ export function openMemoryStore(): Store {
     history: async (query) => select(log, query),
     async *log(since, until = Number.POSITIVE_INFINITY) {
       for (const entry of log.filter(({ revision }) => revision > since && revision <= until)) {
-        yield { ...entry, last: true }
+        yield { ...entry, change_count: entry.changes.length, last: true }
       }
     },
     async *changedAfter(since, only) {
+      if (anchor && anchor.revision > since) throw prunedError(since, anchor)
       const seen = new Set<string>()
       for (const { changes } of log.filter(({ revision }) => revision > since)) {
         for (const { type, id, before, before_deleted, before_revision } of changes) {
@@ -116,13 +128,11 @@ export function openMemoryStore(): Store {
     revisionAt: async (time) => log.findLast((entry) => entry.meta.time <= time)?.revision,
     anchor: async () => anchor,
     async prune(to) {
+      if (anchor && anchor.revision >= to.revision) return
       anchor = to
       log = log.filter(({ revision }) => revision > to.revision)
     },
-    async recall(wanted, now) {
-      const known = answers.get(wanted)
-      return known && known.time >= forgottenBefore(now) ? known : undefined
-    },
+    recall: async (wanted, now) => recall(wanted, now),
     remember: async (remembered) => keep(remembered),
     watch() {
       return () => {}
@@ -139,13 +149,15 @@ function parse(json: string, deleted: boolean) {
 function select(log: readonly Logged[], query: HistoryQuery): RecordedRevision[] {
   const { documents, type, actor, since, until, text, changeOffset = 0, changeLimit } = query
   const isAsked = (change: LoggedChange, revision: number): boolean =>
-    documents?.some(
+    (type === undefined || change.type === type) &&
+    (documents?.some(
       (span) =>
         change.type === span.type &&
         change.id === span.id &&
         revision >= (span.from ?? 0) &&
         revision < (span.until ?? Number.POSITIVE_INFINITY),
-    ) ?? true
+    ) ??
+      true)
   return log
     .filter(({ revision }) => query.revision === undefined || revision === query.revision)
     .filter(({ revision }) => query.before === undefined || revision < query.before)

@@ -5,10 +5,12 @@ import type { Applied } from '../domain/state.ts'
 import { Pace } from './pace.ts'
 import { guard } from './sqlite-database.ts'
 import {
+  type Anchor,
   type HistoryQuery,
   type LoggedChange,
   type LogSlice,
   type PastDocument,
+  prunedError,
   type RecordedRevision,
   type RevisionMeta,
   type Store,
@@ -24,13 +26,14 @@ const WINDOW = 200
 /** What a prune has begun to delete is gone already. */
 const IN_LOG = 'revision > coalesce((SELECT revision FROM anchor), 0)'
 const META = 'revision, time, actor, message, request_id, client_address, operation, hash, change_count'
-const CHANGE = 'type, id, before, before_deleted, after, after_deleted'
+const CHANGE = 'type, id, before, before_deleted, before_revision, after, after_deleted'
 
 interface ChangeRow {
   readonly type: string
   readonly id: string
   readonly before: string | null
   readonly before_deleted: number
+  readonly before_revision: number
   readonly after: string | null
   readonly after_deleted: number
 }
@@ -73,9 +76,9 @@ export async function* readLog(
   since: number,
   until = Number.MAX_SAFE_INTEGER,
 ): AsyncGenerator<LogSlice> {
-  for await (const { revision, hash, change_count: _count, ...meta } of revisionsAfter(db, since, until)) {
+  for await (const { revision, hash, change_count, ...meta } of revisionsAfter(db, since, until)) {
     for await (const { rows, last } of slicesOf(db, { revision })) {
-      yield { revision, meta: meta as RevisionMeta, hash, changes: rows.map(toLogged), last }
+      yield { revision, meta: meta as RevisionMeta, hash, change_count, changes: rows.map(toLogged), last }
     }
   }
 }
@@ -136,6 +139,22 @@ export async function* changedAfter(
   revision: number,
   only?: { readonly type: string; readonly id?: string },
 ): AsyncGenerator<PastDocument> {
+  const readAnchor = db.prepare('SELECT revision, time, hash, state FROM anchor')
+  const checkReach = async (): Promise<void> => {
+    const anchor = (await guard(() => readAnchor.get())) as Anchor | undefined
+    if (anchor && anchor.revision > revision) throw prunedError(revision, anchor)
+  }
+  await checkReach()
+  yield* readChangedAfter(db, revision, only)
+  // What was given up while it was read would be missing.
+  await checkReach()
+}
+
+async function* readChangedAfter(
+  db: DatabaseSync,
+  revision: number,
+  only?: { readonly type: string; readonly id?: string },
+): AsyncGenerator<PastDocument> {
   const columns = 'type, id, before, before_deleted, before_revision'
   if (only?.id !== undefined) {
     const first = db.prepare(
@@ -157,7 +176,8 @@ export async function* changedAfter(
       const key = `${type}/${id}`
       if ((only && type !== only.type) || seen.has(key)) continue
       seen.add(key)
-      yield toPast((await guard(() => one.get(...at))) as unknown as PastRow)
+      const row = await guard(() => one.get(...at))
+      if (row) yield toPast(row as unknown as PastRow)
       if (pace.isDue) await pace.rest()
     }
     if (pace.isDue) await pace.rest()
@@ -172,9 +192,7 @@ interface WindowRow {
   readonly id: string
 }
 
-type PastRow = Pick<ChangeRow, 'type' | 'id' | 'before' | 'before_deleted'> & {
-  readonly before_revision: number
-}
+type PastRow = Pick<ChangeRow, 'type' | 'id' | 'before' | 'before_deleted' | 'before_revision'>
 
 function toPast({ type, id, before, before_deleted, before_revision }: PastRow): PastDocument {
   if (before === null) return { type, id, was: undefined }
@@ -192,25 +210,38 @@ export function addSearch(db: DatabaseSync): void {
   )
 }
 
-export async function readHistory(db: DatabaseSync, query: HistoryQuery): Promise<RecordedRevision[]> {
+export async function readHistory(db: DatabaseSync, asked: HistoryQuery): Promise<RecordedRevision[]> {
+  const query = withoutOtherTypes(asked)
   const found = query.documents
     ? await guard(() => findByDocuments(db, query))
     : await findInWindows(db, query)
-  const spans = query.documents && JSON.stringify(query.documents)
-  const changes = spans
-    ? db.prepare(
-        `SELECT ${CHANGE} FROM changes WHERE revision = ? AND EXISTS (${SPANS}) ORDER BY position LIMIT ? OFFSET ?`,
-      )
-    : db.prepare(`SELECT ${CHANGE} FROM changes WHERE revision = ? ORDER BY position LIMIT ? OFFSET ?`)
+  const { documents, type } = query
+  const spans = documents && JSON.stringify(documents)
+  const chosen = [
+    'revision = ?',
+    ...(type === undefined ? [] : ['type = ?']),
+    ...(spans ? [`EXISTS (${SPANS})`] : []),
+  ].join(' AND ')
+  const changes = db.prepare(
+    `SELECT ${CHANGE} FROM changes WHERE ${chosen} ORDER BY position LIMIT ? OFFSET ?`,
+  )
   const recorded: RecordedRevision[] = []
   const pace = new Pace()
   for (const row of found) {
-    const page = [...(spans ? [spans] : []), query.changeLimit, query.changeOffset ?? 0]
+    const filter = [...(type === undefined ? [] : [type]), ...(spans ? [spans] : [])]
+    const page = [...filter, query.changeLimit, query.changeOffset ?? 0]
     const rows = (await guard(() => changes.all(row.revision, ...page))) as unknown as ChangeRow[]
     recorded.push({ ...row, changes: rows.map(toRecorded) })
     if (pace.isDue) await pace.rest()
   }
   return recorded
+}
+
+/** Of documents, those of the type are left; the type need then not be looked for as well. */
+function withoutOtherTypes(query: HistoryQuery): HistoryQuery {
+  const { type, documents, ...rest } = query
+  if (type === undefined || !documents) return query
+  return { ...rest, documents: documents.filter((span) => span.type === type) }
 }
 
 const SPANS = `SELECT 1 FROM json_each(?) AS span

@@ -28,8 +28,8 @@ if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
 
 const readHead = db.prepare('SELECT revision FROM head')
 const advance = db.prepare('UPDATE head SET revision = ?')
-const readHash = db.prepare(
-  'SELECT hash FROM revisions WHERE revision = ? UNION ALL SELECT hash FROM anchor WHERE revision = ?',
+const readLast = db.prepare(
+  'SELECT hash, time FROM revisions WHERE revision = ? UNION ALL SELECT hash, time FROM anchor WHERE revision = ?',
 )
 const insertRevision = db.prepare(`INSERT INTO revisions
   (revision, time, actor, message, request_id, client_address, operation, types, hash, change_count)
@@ -43,8 +43,9 @@ const upsert = db.prepare(`
   INSERT INTO documents (type, id, revision, deleted, document) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (type, id) DO UPDATE SET revision = excluded.revision, deleted = excluded.deleted, document = excluded.document`)
 const remove = db.prepare('DELETE FROM documents WHERE type = ? AND id = ?')
+const recall = db.prepare('SELECT 1 FROM answers WHERE key = ? AND time >= ?')
 const forget = db.prepare('DELETE FROM answers WHERE time < ?')
-const keep = db.prepare('INSERT OR REPLACE INTO answers (key, fingerprint, time, answer) VALUES (?, ?, ?, ?)')
+const keep = db.prepare('INSERT OR IGNORE INTO answers (key, fingerprint, time, answer) VALUES (?, ?, ?, ?)')
 
 const firstChanges: NewChange[] = []
 
@@ -60,14 +61,16 @@ function transact<T>(run: () => T): T {
   }
 }
 
-function commit(base: number, { changes, remember: remembered, ...meta }: NewRevision): CommitResult {
+function commit(base: number, { changes, remember: remembered, ...given }: NewRevision): CommitResult {
   const head = Number(readHead.get()?.revision)
-  if (head !== base) return { ok: false, head }
+  if (head !== base || (remembered && isKnown(remembered))) return { ok: false, head }
+  const last = readLast.get(base, base) as { hash: string; time: string } | undefined
+  const meta = { ...given, time: last && given.time < last.time ? last.time : given.time }
   const next = base + 1
   const types = `,${[...new Set(changes.map(({ type }) => type))].join(',')},`
   const { time, actor, message, request_id, client_address, operation } = meta
   insertRevision.run(next, time, actor, message, request_id, client_address, operation, types, changes.length)
-  const hash = new RevisionHash(String(readHash.get(base, base)?.hash ?? NO_HASH), next, meta)
+  const hash = new RevisionHash(last?.hash ?? NO_HASH, next, meta)
   changes.forEach(({ type, id, after }, position) => {
     const row = readDocument.get(type, id) as
       | { document: string; deleted: number; revision: number }
@@ -94,6 +97,10 @@ function commit(base: number, { changes, remember: remembered, ...meta }: NewRev
   return { ok: true }
 }
 
+function isKnown({ key, time }: Remembered): boolean {
+  return recall.get(key, forgottenBefore(time)) !== undefined
+}
+
 function remember({ key, fingerprint, time, answer }: Remembered): void {
   forget.run(forgottenBefore(time))
   keep.run(key, fingerprint, time, answer)
@@ -104,7 +111,9 @@ const PRUNED_AT_ONCE = 2000
 
 /** Once the anchor stands, nobody reads what is before it; the rest is tidying up. */
 function prune({ revision, time, hash, state }: Anchor): void {
-  transact(() => {
+  const known = transact(() => {
+    const current = Number(db.prepare('SELECT revision FROM anchor').get()?.revision ?? 0)
+    if (current > revision) return true
     db.exec('DELETE FROM anchor')
     db.prepare('INSERT INTO anchor (revision, time, hash, state) VALUES (?, ?, ?, ?)').run(
       revision,
@@ -112,7 +121,9 @@ function prune({ revision, time, hash, state }: Anchor): void {
       hash,
       state,
     )
+    return false
   })
+  if (known) return
   const some = 'SELECT rowid FROM changes WHERE revision <= ? LIMIT ?'
   const changes = db.prepare(`DELETE FROM changes WHERE rowid IN (${some})`)
   while (Number(transact(() => changes.run(revision, PRUNED_AT_ONCE)).changes) > 0);

@@ -16,9 +16,21 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { openMemoryStore } from './memory.ts'
 import { openSqliteStore, type SqliteOptions } from './sqlite.ts'
-import { type Store, StoreError } from './store.ts'
-import { loadAll, put, remove, revisionOf, storeContract } from './store-contract.ts'
+import { type NewRevision, type Store, StoreError } from './store.ts'
+import {
+  changedAfter,
+  committed,
+  loadAll,
+  minute,
+  other,
+  put,
+  remove,
+  revisionOf,
+  storeContract,
+} from './store-contract.ts'
+import { pruneLog, verifyLog } from './verify-log.ts'
 
 const ALL = { limit: 1000, changeLimit: 1000 }
 const UNFIT = /damaged|not a SQLite database|not readable/
@@ -385,5 +397,230 @@ describe('a SQLite file opened for reading only', () => {
     assert.deepEqual(await loadAll(store), whole)
     await store.close()
     assert.ok(before.equals(readFileSync(path)))
+  })
+})
+
+describe('the answers in a SQLite file', () => {
+  const remember = { key: 'k', fingerprint: 'f', time: minute(0), answer: '{"revision":1}' }
+  const recall = async (store: Store) => ({ ...(await store.recall('k', minute(1))) })
+
+  test('are still there when it is opened again, and known to other stores', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const first = open()
+    await committed(first, { ...revisionOf(put('a')), remember })
+    assert.deepEqual(await recall(open({ write: false })), remember)
+    await first.close()
+    assert.deepEqual(await recall(open()), remember)
+  })
+
+  test('are not kept when the disk is full', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const store = open({ maxPages: 60 })
+    const many = Array.from({ length: 20 }, (_, i) => put(`large-${i}`, { text: 'x'.repeat(100_000) }))
+    await assert.rejects(async () => store.commit(0, { ...revisionOf(...many), remember }), StoreError)
+    assert.deepEqual(await recall(store), {})
+  })
+})
+
+describe('giving up a part of the log in a SQLite file', () => {
+  const six = Array.from({ length: 6 }, (_, i) => ({
+    ...revisionOf(put('a', { i }), put(`only-${i}`)),
+    time: minute(i + 1),
+  }))
+
+  test('is seen by other stores at once, which go on from there', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const [one, two] = [open(), open()]
+    await committed(one, ...six)
+    assert.equal((await two.history(ALL)).length, 6)
+    assert.ok((await pruneLog(one, minute(5))).ok)
+    assert.equal((await two.anchor())?.revision, 4)
+    assert.deepEqual(await two.history(ALL), await one.history(ALL))
+    await committed(two, revisionOf(put('b')))
+    assert.deepEqual((await verifyLog(one)).problems, [])
+    assert.equal((await one.history(ALL)).length, 3)
+  })
+
+  test('outlasts a restart', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const first = await committed(open(), ...six)
+    assert.ok((await pruneLog(first, minute(7))).ok)
+    const [anchor, loaded] = [await first.anchor(), await loadAll(first)]
+    await first.close()
+    const second = open()
+    assert.deepEqual(await second.anchor(), anchor)
+    assert.deepEqual(await loadAll(second), loaded)
+    await committed(second, revisionOf(put('b')))
+    assert.deepEqual((await verifyLog(second)).problems, [])
+  })
+
+  test('leaves no trace of what was given up, also when the first attempt was cut short', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    const store = await committed(open(), ...six)
+    const tried = await pruneLog(store, minute(4), true)
+    assert.ok(tried.ok && tried.pruned.anchor)
+    const { revision, time, hash, state } = tried.pruned.anchor
+    await store.close()
+    const db = new DatabaseSync(path)
+    t.after(() => db.close())
+    // The anchor stands, and only the first changes are gone.
+    db.prepare('INSERT INTO anchor VALUES (?, ?, ?, ?)').run(revision, time, hash, state)
+    db.exec('DELETE FROM changes WHERE revision = 1')
+    const after = open()
+    assert.deepEqual(
+      (await after.history(ALL)).map((entry) => entry.revision),
+      [6, 5, 4],
+    )
+    assert.deepEqual(await after.history({ ...ALL, documents: [{ type: 'things', id: 'only-1' }] }), [])
+    assert.deepEqual(await after.history({ ...ALL, revision: 2 }), [])
+    assert.equal(await after.revisionAt(minute(3)), undefined)
+    for await (const slice of after.log(0)) assert.ok(slice.revision > 3)
+    assert.deepEqual((await verifyLog(after)).problems, [])
+    assert.ok((await pruneLog(after, minute(5))).ok)
+    assert.deepEqual((await verifyLog(after)).problems, [])
+    for (const table of ['changes', 'revisions']) {
+      const [row] = db.prepare(`SELECT min(revision) AS first FROM ${table}`).all()
+      assert.equal(row?.first, 5, table)
+    }
+  })
+
+  test('and keeping an answer are refused by one that may only read', async (t) => {
+    const { open } = temporaryDatabase(t)
+    await committed(open(), ...six)
+    const reader = open({ write: false })
+    const isRefused = (error: Error) => error instanceof StoreError && /reading only/.test(error.message)
+    await assert.rejects(async () => pruneLog(reader, minute(4)), isRefused)
+    const remembered = { key: 'k', fingerprint: 'f', time: minute(0), answer: '{}' }
+    await assert.rejects(async () => reader.remember(remembered), isRefused)
+    assert.equal(await reader.anchor(), undefined)
+    assert.ok((await pruneLog(reader, minute(4), true)).ok, 'but it may say what it would do')
+  })
+})
+
+/** What the first version of the schema recorded of these revisions, in a file as it left it. */
+function writeVersion1(path: string, revisions: readonly NewRevision[]): void {
+  const db = new DatabaseSync(path)
+  db.exec('PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; BEGIN')
+  db.exec(readFileSync(new URL('./migrations/sqlite-001.sql', import.meta.url), 'utf8'))
+  const revision = db.prepare('INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?)')
+  const change = db.prepare('INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
+  const read = db.prepare('SELECT document, deleted FROM documents WHERE type = ? AND id = ?')
+  const removed = db.prepare('DELETE FROM documents WHERE type = ? AND id = ?')
+  const added = db.prepare('INSERT INTO documents VALUES (?, ?, ?, ?, ?)')
+  for (const [i, { time, actor, message, request_id, changes }] of revisions.entries()) {
+    revision.run(i + 1, time, actor, message, request_id, changes.length)
+    for (const [position, { type, id, after }] of changes.entries()) {
+      const before = read.get(type, id)
+      const deleted = Number(after?.deleted ?? false)
+      change.run(
+        i + 1,
+        position,
+        type,
+        id,
+        before?.document ?? null,
+        before?.deleted ?? 0,
+        after?.json ?? null,
+        deleted,
+      )
+      removed.run(type, id)
+      if (after) added.run(type, id, i + 1, deleted, after.json)
+    }
+  }
+  db.exec(`UPDATE head SET revision = ${revisions.length}; PRAGMA user_version = 1; COMMIT`)
+  db.close()
+}
+
+describe('a SQLite file of the first version', () => {
+  /** What was not recorded then is empty now. */
+  const OLD = [
+    revisionOf(put('a', { text: 'ü 漢字' }), put('b'), other(put('a'))),
+    revisionOf(put('a', { n: 2 }), put('b', {}, true)),
+    { ...revisionOf(remove('a'), other(put('a', { n: 3 }))), actor: 'ops', message: 'Zurück ↩' },
+    revisionOf(put('a', { again: true }), ...Array.from({ length: 250 }, (_, i) => put(`e${i}`))),
+    revisionOf(put('a', { n: 5 })),
+  ].map((revision, i) => ({ ...revision, time: minute(i + 1), operation: '' }))
+
+  async function opened(t: TestContext) {
+    const database = temporaryDatabase(t)
+    writeVersion1(database.path, OLD)
+    return { ...database, store: database.open(), same: await committed(openMemoryStore(), ...OLD) }
+  }
+
+  test('opens with everything that it held', async (t) => {
+    const { store, same } = await opened(t)
+    assert.deepEqual(await loadAll(store), await loadAll(same))
+    assert.equal(await store.anchor(), undefined)
+  })
+
+  test('gets the hashes that its log would have had from the start, and verifies', async (t) => {
+    const { store, same } = await opened(t)
+    assert.deepEqual(await store.history(ALL), await same.history(ALL))
+    assert.deepEqual(await verifyLog(store), await verifyLog(same))
+    assert.ok((await verifyLog(store)).verified)
+  })
+
+  test('can be searched and gone back in', async (t) => {
+    const { store, same } = await opened(t)
+    const found = await store.history({ ...ALL, type: 'others' })
+    assert.deepEqual(
+      found.map(({ revision }) => revision),
+      [3, 1],
+    )
+    for (const query of [{ type: 'things' }, { text: 'ZURÜCK' }, { actor: 'ops' }, { since: minute(4) }]) {
+      assert.deepEqual(await store.history({ ...ALL, ...query }), await same.history({ ...ALL, ...query }))
+    }
+    for (let revision = 0; revision <= OLD.length; revision++) {
+      assert.deepEqual(await changedAfter(store, revision), await changedAfter(same, revision))
+      assert.equal(await store.revisionAt(minute(revision)), await same.revisionAt(minute(revision)))
+    }
+  })
+
+  test('works on: takes commits and answers, verifies, gives up a part, and opens again', async (t) => {
+    const { store, same, open } = await opened(t)
+    const remember = { key: 'k', fingerprint: 'f', time: minute(9), answer: '{}' }
+    const next = { ...revisionOf(put('a', { n: 6 }), remove('b')), time: minute(9), remember }
+    await committed(store, next)
+    await committed(same, next)
+    assert.deepEqual(await verifyLog(store), await verifyLog(same))
+    assert.deepEqual({ ...(await store.recall('k', minute(9))) }, remember)
+    assert.deepEqual(await pruneLog(store, minute(4)), await pruneLog(same, minute(4)))
+    assert.deepEqual((await verifyLog(store)).problems, [])
+    const history = await store.history(ALL)
+    await store.close()
+    const again = open({ mode: 'rw' })
+    assert.deepEqual(await again.history(ALL), history)
+    assert.deepEqual((await verifyLog(again)).problems, [])
+  })
+
+  test('is brought up to date also by one that only reads, unless the file may only be read', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    writeVersion1(path, OLD)
+    const before = readFileSync(path)
+    assert.throws(
+      () => open({ mode: 'ro', write: false }),
+      (error: Error) => error instanceof StoreError && /brought up to date/.test(error.message),
+    )
+    assert.ok(before.equals(readFileSync(path)))
+    assert.ok((await verifyLog(open({ write: false }))).verified)
+    assert.ok((await verifyLog(open({ mode: 'ro', write: false }))).verified)
+  })
+
+  test('is brought up to date once, by however many that start together', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    writeVersion1(path, OLD)
+    const workerData = { module: import.meta.resolve('./sqlite.ts'), path }
+    const workers = Array.from({ length: 4 }, () => new Worker(START, { eval: true, workerData }))
+    assert.deepEqual((await Promise.all(workers.map((worker) => once(worker, 'exit')))).flat(), [0, 0, 0, 0])
+    const same = await committed(openMemoryStore(), ...OLD)
+    assert.deepEqual(await verifyLog(open()), await verifyLog(same))
+  })
+
+  test('of which nothing was ever written is a store like any other', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    writeVersion1(path, [])
+    const store = open()
+    assert.deepEqual(await loadAll(store), { revision: 0, documents: {} })
+    await committed(store, revisionOf(put('a')))
+    assert.ok((await verifyLog(store)).verified)
   })
 })

@@ -171,7 +171,7 @@ function startWriter(options: WriterOptions): Writer {
       }
       return { result: ask({ base, revision: { ...revision, changes: changes.slice(sent) } }) }
     })
-    sending = answer
+    sending = answer.catch(() => {})
     return answer.then(({ result }) => result)
   }
 

@@ -71,7 +71,7 @@ export interface HistoryQuery {
   readonly before?: number
   /** Only revisions that changed one of these, with only those changes in each. */
   readonly documents?: readonly DocumentSpan[]
-  /** Only revisions that changed a document of this type. */
+  /** Only revisions that changed a document of this type, with only those changes in each. */
   readonly type?: string
   readonly actor?: string
   /** Only from this time on, and only up to this time (RFC 3339, UTC). */
@@ -91,6 +91,8 @@ export interface LoggedChange {
   readonly id: string
   readonly before: string | null
   readonly before_deleted: boolean
+  /** The revision that had made it so; 0 when there was none. */
+  readonly before_revision: number
   readonly after: string | null
   readonly after_deleted: boolean
 }
@@ -100,6 +102,7 @@ export interface LogSlice {
   readonly revision: number
   readonly meta: RevisionMeta
   readonly hash: string
+  readonly change_count: number
   readonly changes: readonly LoggedChange[]
   readonly last: boolean
 }
@@ -155,7 +158,8 @@ export interface Store {
 
   /**
    * Writes the changes as revision base + 1, all of them or none, durable when it returns. When the store has moved
-   * past base nothing is written and `head` says where it is. Records what each document was before, and the hash.
+   * past base, or remembers the key already, nothing is written and `head` says where it is. Records what each document
+   * was before, and the hash. Its time is not before that of the last revision, even if the clock was set back.
    */
   commit(base: number, revision: NewRevision): Promise<CommitResult>
 
@@ -172,7 +176,7 @@ export interface Store {
 
   /**
    * Every document that was changed after a revision, as it stood at that revision; where `only` is given, only those
-   * of that type, or with an id only that one.
+   * of that type, or with an id only that one. Fails when the log does not reach back that far.
    */
   changedAfter(
     revision: number,
@@ -185,13 +189,16 @@ export interface Store {
   /** Where the log begins, when it does not begin with revision 1. */
   anchor(): Promise<Anchor | undefined>
 
-  /** Gives up the log up to and including the anchor's revision. What comes after it stays as it is. */
+  /**
+   * Gives up the log up to and including the anchor's revision. What comes after it stays as it is. Does nothing when
+   * more than that was given up already.
+   */
   prune(anchor: Anchor): Promise<void>
 
   /** What is remembered under a key at this time (RFC 3339, UTC); answers are kept for a day. */
   recall(key: string, now: string): Promise<Remembered | undefined>
 
-  /** Keeps the answer of a write that changed nothing. */
+  /** Keeps the answer of a write that changed nothing, unless another one is remembered under the key. */
   remember(remembered: Remembered): Promise<void>
 
   /** Calls back soon after another process may have committed; answers how to stop that. */
@@ -203,4 +210,9 @@ export interface Store {
 /** The store is away, full or broken. What it says is fit for an operator's eyes. */
 export class StoreError extends Error {
   override readonly name = 'StoreError'
+}
+
+/** What a store says that is asked for what was given up. */
+export function prunedError(revision: number, anchor: Anchor): StoreError {
+  return new StoreError(`history reaches back to revision ${anchor.revision}, not to ${revision}, any more`)
 }

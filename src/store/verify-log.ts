@@ -21,17 +21,33 @@ const MAX_PROBLEMS = 20
 
 /** Reads the whole log and all documents; what is committed meanwhile is left for next time. */
 export async function verifyLog(store: Store): Promise<Verification> {
-  const anchor = (await store.anchor()) ?? null
+  for (;;) {
+    const anchor = (await store.anchor()) ?? null
+    try {
+      const verification = await verifyFrom(store, anchor)
+      if ((await store.anchor())?.revision === anchor?.revision) return verification
+    } catch (error) {
+      if ((await store.anchor())?.revision === anchor?.revision) throw error
+    }
+    // The older part of the log was given up while it was read.
+  }
+}
+
+async function verifyFrom(store: Store, anchor: Anchor | null): Promise<Verification> {
   const head = await store.head()
   const problems: string[] = []
-  const expected = new Map<string, string | undefined>()
-  const { revisions, hash: last } = await checkChain(store, anchor, head, expected, problems)
-  if (anchor && (await stateDigest(store, anchor.revision)) !== anchor.state) {
+  const known: Known = new Map()
+  const { revisions, hash: last } = await checkChain(store, anchor, head, known, problems)
+  if (anchor && (await sealOf(store, anchor)) !== anchor.state) {
     problems.push(
       `the documents that have not changed since revision ${anchor.revision} are not what they were`,
     )
   }
-  const documents = await checkDocuments(store, anchor, head, expected, problems)
+  const documents = await checkDocuments(store, anchor, head, known, problems)
+  for await (const { revision } of store.log(await store.head())) {
+    if (revision > (await store.head())) problems.push(`revision ${revision} is beyond the head of the store`)
+    break
+  }
   return {
     verified: problems.length === 0,
     from: (anchor?.revision ?? 0) + 1,
@@ -44,65 +60,87 @@ export async function verifyLog(store: Store): Promise<Verification> {
   }
 }
 
-/** Makes every hash anew; leaves in `expected` what the log says of each document in the end. */
+/** What the log says of each document in the end: its digest, and the revision that made it so. */
+type Known = Map<string, { readonly digest: string | undefined; readonly revision: number }>
+
+/** Makes every hash anew, and follows every document through its changes. */
 async function checkChain(
   store: Store,
   anchor: Anchor | null,
   head: number,
-  expected: Map<string, string | undefined>,
+  known: Known,
   problems: string[],
 ): Promise<{ revisions: number; hash: string }> {
   let previous = anchor?.hash ?? NO_HASH
   let last = anchor?.revision ?? 0
   let revisions = 0
+  let changes = 0
   let made: RevisionHash | undefined
   for await (const slice of store.log(last, head)) {
     const { revision } = slice
     if (!made) {
-      for (; last + 1 < revision; last++) problems.push(`revision ${last + 1} is missing`)
+      reportGap(last, revision, problems)
       made = new RevisionHash(previous, revision, slice.meta)
+      changes = 0
     }
     for (const change of slice.changes) {
       made.add(change)
-      const key = `${change.type}/${change.id}`
-      const before = digestOf(change.before, change.before_deleted)
-      const known = expected.has(key) ? expected.get(key) : anchor ? before : undefined
-      if (known !== before) problems.push(`revision ${revision} changes ${key}, but not from what it was`)
-      expected.set(key, digestOf(change.after, change.after_deleted))
+      changes++
+      if (!follows(change, known, anchor)) {
+        problems.push(`revision ${revision} changes ${change.type}/${change.id}, but not from what it was`)
+      }
+      const digest = digestOf(change.after, change.after_deleted)
+      known.set(`${change.type}/${change.id}`, { digest, revision })
     }
     if (!slice.last) continue
-    if (made.digest() !== slice.hash)
+    if (made.digest() !== slice.hash || changes !== slice.change_count) {
       problems.push(`revision ${revision} is not what it was: its hash is another`)
+    }
     previous = slice.hash
     last = revision
     revisions++
     made = undefined
   }
-  for (; last < head; last++) problems.push(`revision ${last + 1} is missing`)
+  reportGap(last, head + 1, problems)
   return { revisions, hash: previous }
+}
+
+function reportGap(last: number, next: number, problems: string[]): void {
+  if (next === last + 2) problems.push(`revision ${last + 1} is missing`)
+  else if (next > last + 2) problems.push(`revisions ${last + 1} to ${next - 1} are missing`)
+}
+
+/** Whether a change starts from what the one before it left. */
+function follows(change: LoggedChange, known: Known, anchor: Anchor | null): boolean {
+  const { type, id, before, before_deleted, before_revision } = change
+  const left = known.get(`${type}/${id}`)
+  const digest = digestOf(before, before_deleted)
+  if (!left)
+    return before === null ? before_revision === 0 : anchor !== null && before_revision <= anchor.revision
+  return left.digest === digest && before_revision === (digest === undefined ? 0 : left.revision)
 }
 
 async function checkDocuments(
   store: Store,
   anchor: Anchor | null,
   head: number,
-  expected: ReadonlyMap<string, string | undefined>,
+  known: Known,
   problems: string[],
 ): Promise<number> {
-  const missing = new Set([...expected].filter(([, digest]) => digest !== undefined).map(([key]) => key))
+  const missing = new Set([...known].filter(([, { digest }]) => digest !== undefined).map(([key]) => key))
   let documents = 0
   for await (const { type, id, revision, deleted, json } of store.documents()) {
     const key = `${type}/${id}`
     missing.delete(key)
     documents++
+    const said = known.get(key)
     if (revision > head) {
       if (!(await changedAfter(store, head, type, id))) problems.push(`${key} is not in the log`)
-      continue
-    }
-    const known = expected.has(key)
-    if (!known && (!anchor || revision > anchor.revision)) problems.push(`${key} is not in the log`)
-    if (known && expected.get(key) !== digestOf(json, deleted))
+    } else if (!said) {
+      if (!anchor || revision > anchor.revision) problems.push(`${key} is not in the log`)
+    } else if (said.digest !== digestOf(json, deleted) || said.revision !== revision) {
       problems.push(`${key} is not what the log says`)
+    }
   }
   for (const key of missing) {
     const [type = '', ...id] = key.split('/')
@@ -120,20 +158,24 @@ function digestOf(json: LoggedChange['before'], deleted: boolean): string | unde
   return json === null ? undefined : hash('sha256', `${deleted}\n${json}`)
 }
 
-/** SHA-256 over all documents as they stood at a revision. */
-async function stateDigest(store: Store, at: number): Promise<string> {
-  const digests = new Map<string, string | undefined>()
+/** SHA-256 over an anchor, and over all documents as they stood then. */
+async function sealOf(
+  store: Store,
+  { revision: at, time, hash: sealed }: Omit<Anchor, 'state'>,
+): Promise<string> {
+  const lines = new Map<string, string | undefined>()
   for await (const { type, id, revision, deleted, json } of store.documents()) {
-    if (revision <= at) digests.set(`${type}/${id}`, digestOf(json, deleted))
+    if (revision <= at) lines.set(`${type}/${id}`, `${revision} ${digestOf(json, deleted)}`)
   }
   // Read after the documents, it knows of all that changed while they were read.
   for await (const { type, id, was } of store.changedAfter(at)) {
-    digests.set(`${type}/${id}`, was && digestOf(JSON.stringify(was.document), was.deleted))
+    const line = was && `${was.revision} ${digestOf(JSON.stringify(was.document), was.deleted)}`
+    lines.set(`${type}/${id}`, line)
   }
-  const all = createHash('sha256')
-  for (const key of [...digests.keys()].sort()) {
-    const digest = digests.get(key)
-    if (digest !== undefined) all.update(`${JSON.stringify(key)} ${digest}\n`)
+  const all = createHash('sha256').update(`${at} ${time} ${sealed}\n`)
+  for (const key of [...lines.keys()].sort()) {
+    const line = lines.get(key)
+    if (line !== undefined) all.update(`${JSON.stringify(key)} ${line}\n`)
   }
   return all.digest('hex')
 }
@@ -155,7 +197,8 @@ export async function pruneLog(store: Store, before: string, dryRun = false): Pr
   const target = await store.revisionAt(new Date(Date.parse(before) - 1).toISOString())
   if (target === undefined) return { ok: true, pruned: { revisions: 0, anchor: known } }
   for await (const { revision, meta, hash: sealed } of store.log(target - 1, target)) {
-    const anchor = { revision, time: meta.time, hash: sealed, state: await stateDigest(store, revision) }
+    const end = { revision, time: meta.time, hash: sealed }
+    const anchor = { ...end, state: await sealOf(store, end) }
     if (!dryRun) await store.prune(anchor)
     return { ok: true, pruned: { revisions: revision - (known?.revision ?? 0), anchor } }
   }

@@ -4,7 +4,7 @@ import type { Json } from '../../domain/json.ts'
 import { notFound, type Result, succeed } from '../../domain/problem.ts'
 import { type DeliveredType, findReference, patchesOf, type Reference } from '../../domain/resource-type.ts'
 import type { Entry, View } from '../../domain/view.ts'
-import { accepts, JSON_TYPE, MERGE_PATCH } from '../body.ts'
+import { accepts, JSON_TYPE, MERGE_PATCH, refuseBody } from '../body.ts'
 import { sendProblem } from '../problem-response.ts'
 import { readEntry } from '../read-at.ts'
 import type { Service } from '../service.ts'
@@ -19,7 +19,7 @@ const READ = { config: { access: 'read', parameters: ['at'] } } as const
 const ASSIGN = { config: { access: 'write' }, preHandler: accepts([JSON_TYPE], { empty: true }) } as const
 const PUT = { config: { access: 'write' }, preHandler: accepts([JSON_TYPE]) } as const
 const PATCH = { config: { access: 'write' }, preHandler: accepts([JSON_TYPE, MERGE_PATCH]) } as const
-const DELETE = { config: { access: 'write' } } as const
+const DELETE = { config: { access: 'write' }, preHandler: refuseBody } as const
 
 export function assignmentRoutes(app: FastifyInstance, service: Service): void {
   for (const type of service.types.delivered) referenceRoutes(app, service, type)

@@ -10,17 +10,15 @@ import { buildChecker } from '../../registry/validator.ts'
 import { accepts, JSON_TYPE } from '../body.ts'
 import { parseBatch } from '../parse-batch.ts'
 import { sendProblem } from '../problem-response.ts'
-import { parseTime } from '../query.ts'
+import { parseTimeAt } from '../query.ts'
 import type { Service } from '../service.ts'
 import { answerFleetWrite } from '../write.ts'
 
 const BATCH_BODY_LIMIT = 32 * 1024 * 1024
-const WRITE = {
-  config: { access: 'write', fleet: true },
-  bodyLimit: BATCH_BODY_LIMIT,
-  preHandler: accepts([JSON_TYPE]),
-} as const
-const REVERT = { config: WRITE.config, preHandler: accepts([JSON_TYPE], { empty: true }) } as const
+const CONFIG = { access: 'write', fleet: true } as const
+const BATCH = { config: CONFIG, bodyLimit: BATCH_BODY_LIMIT, preHandler: accepts([JSON_TYPE]) } as const
+const ROLLBACK = { config: CONFIG, preHandler: accepts([JSON_TYPE]) } as const
+const REVERT = { config: CONFIG, preHandler: accepts([JSON_TYPE], { empty: true }) } as const
 
 const checkRevert = buildChecker(REVERT_SCHEMA)
 const checkRollback = buildChecker(ROLLBACK_SCHEMA)
@@ -28,13 +26,13 @@ const checkRollback = buildChecker(ROLLBACK_SCHEMA)
 export function batchRoutes(app: FastifyInstance, service: Service): void {
   const { engine, types } = service
 
-  app.post<{ Body: Json }>('/batch', WRITE, (request, reply) => {
+  app.post<{ Body: Json }>('/batch', BATCH, (request, reply) => {
     const commands = parseBatch(types, request.body)
     if (!commands.ok) return sendProblem(reply, commands.problem)
     return answerFleetWrite({ service, request, reply }, commands.value, 'batch')
   })
 
-  app.post<{ Body: Json }>('/rollback', WRITE, (request, reply) => {
+  app.post<{ Body: Json }>('/rollback', ROLLBACK, (request, reply) => {
     const parsed = parseRollback(types, request.body)
     if (!parsed.ok) return sendProblem(reply, parsed.problem)
     return answerFleetWrite({ service, request, reply }, rollback(engine, types, parsed.value), 'rollback')
@@ -76,7 +74,7 @@ function parseRollback(types: RegisteredTypes, body: Json): Result<Rollback> {
   }
   const parsed = selector === undefined ? undefined : parseSelector(types, String(selector))
   if (parsed && !parsed.ok) wrong.push({ path: '/selector', message: parsed.message })
-  const time = to_time === undefined ? undefined : parseTime(String(to_time), '/to_time', wrong)
+  const time = to_time === undefined ? undefined : parseTimeAt(String(to_time), '/to_time', wrong)
   if (wrong.length > 0) return invalid(wrong)
   return succeed({
     to: time === undefined ? { revision: to_revision as number } : { time },

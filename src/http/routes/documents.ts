@@ -9,7 +9,7 @@ import type { Entry, View } from '../../domain/view.ts'
 import { explain } from '../../engine/audit.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { matchesEtag, sendAnswer } from '../answer.ts'
-import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf } from '../body.ts'
+import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf, refuseBody } from '../body.ts'
 import { type ListQuery, listParameters, parseListQuery, sendPageHeaders } from '../list-query.ts'
 import { findEndpoint } from '../poll-handler.ts'
 import { sendProblem } from '../problem-response.ts'
@@ -117,7 +117,8 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
   })
 
   const flags = type.delivery ? ['cascade'] : ['purge']
-  app.delete<ById>(`/${name}/:id`, { config: { access: 'write', flags } }, (request, reply) => {
+  const options = { config: { access: 'write', flags }, preHandler: refuseBody } as const
+  app.delete<ById>(`/${name}/:id`, options, (request, reply) => {
     const { id } = request.params
     const { cascade, purge } = request.query
     const command = {
@@ -136,7 +137,8 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
   const { engine, types } = service
   const { name, singular } = types.cluster.type
 
-  app.post<ById>(`/${name}/:id/restore`, { config: { access: 'write' } }, (request, reply) => {
+  const restore = { config: { access: 'write' }, preHandler: refuseBody } as const
+  app.post<ById>(`/${name}/:id/restore`, restore, (request, reply) => {
     const { id } = request.params
     const command = { op: 'restore', type: name, id, path: '' } as const
     return answerWrite({ service, request, reply }, command, ({ after }) =>
@@ -159,6 +161,7 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
       })
       if (!answer.ok) return sendProblem(reply, answer.problem)
       const served = { revision: Number(reply.getHeader('X-Revision')), draining: engine.draining }
+      reply.raw.setHeader('X-Request-Id', request.id)
       sendAnswer(served, request.raw, reply.hijack().raw, answer.value)
       return reply
     },

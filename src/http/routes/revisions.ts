@@ -6,7 +6,7 @@ import { type Detail, invalid, notFound, type Problem, type Result, succeed } fr
 import { spansOf } from '../../engine/audit.ts'
 import type { HistoryQuery, RecordedRevision } from '../../engine/engine.ts'
 import { sendProblem } from '../problem-response.ts'
-import { parseTime, parseWhole, type RawQuery } from '../query.ts'
+import { parseTimeAt, parseWhole, type RawQuery } from '../query.ts'
 import type { Service } from '../service.ts'
 import { MAX_IMPACT_LIMIT } from '../write.ts'
 import { parseRevision } from './batch.ts'
@@ -73,20 +73,18 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
       .filter(({ name }) => type === undefined || name === type)
       .map(({ name }) => ({ type: name, id: String(id) }))
     if (cluster === undefined) return succeed(id === undefined ? undefined : wanted)
-    const spans = await engine.inspect(async (past) =>
-      succeed(await spansOf(types, past, engine.state, cluster)),
-    )
-    if (!spans.ok || id === undefined) return spans
-    return succeed(
-      spans.value.filter((span) => wanted.some((item) => item.type === span.type && item.id === span.id)),
-    )
+    const spans = await engine.inspect((past) => spansOf(types, past, engine.state, cluster))
+    if (!spans.ok) return spans
+    const isWanted = (span: { type: string; id: string }): boolean =>
+      wanted.some((item) => item.type === span.type && (id === undefined || item.id === span.id))
+    return succeed(spans.value.filter(isWanted))
   }
 
   function parseSearch(raw: RawQuery): Result<Search> {
     const details: Detail[] = []
     const paging = parsePaging(raw, details)
-    const since = parseTime(raw.since, '?since', details)
-    const until = parseTime(raw.until, '?until', details)
+    const since = parseTimeAt(raw.since, '?since', details)
+    const until = parseTimeAt(raw.until, '?until', details)
     const { actor, type, q, cluster, id } = raw as Record<string, string | undefined>
     if (type !== undefined && !types.get(type)) {
       const known = types.all.map(({ name }) => name).join(', ')
@@ -127,7 +125,7 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
         const [recorded] = await past.history(query)
         if (recorded)
           return succeed({ ...present(recorded), impact: await past.impactOf(revision.value, impactLimit) })
-        const known = await past.resolve({ revision: revision.value }, 'the revision')
+        const known = await past.resolve({ revision: revision.value - 1 }, 'the revision')
         const isPruned = !known.ok && known.problem.code === 'gone'
         return isPruned ? known : notFound('revision', request.params.revision)
       })
@@ -146,7 +144,7 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
         const paging = parsePaging(request.query, details)
         if (details.length > 0) return sendProblem(reply, invalid(details).problem)
         const query = { ...paging, documents: [{ type: type.name, id }], changeLimit: 1 }
-        const unknown = paging.before === undefined && !engine.state.get(type.name, id)
+        const unknown = paging.before === undefined && paging.limit > 0 && !engine.state.get(type.name, id)
         return sendList(request, reply, query, unknown ? notFound(type.singular, id).problem : undefined)
       },
     )
