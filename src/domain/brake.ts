@@ -1,5 +1,6 @@
 // What makes a write so destructive that it has to be confirmed.
 import { Comparison, type EndpointDifference, isOn } from './impact.ts'
+import type { Overlay } from './overlay.ts'
 import { type Delivery, type Reference, referencesOf, type Types } from './resource-type.ts'
 import type { Steps } from './steps.ts'
 import type { Change, Entry, View } from './view.ts'
@@ -16,12 +17,12 @@ const MAX_NAMED = 5
 export function* findRemovals(
   types: Types,
   before: View,
-  after: View,
+  after: Overlay,
   changes: readonly Change[],
   percent: number,
 ): Steps<string[]> {
   const clusters = types.cluster.type.name
-  const comparison = new Comparison(types, before, after, changes)
+  const comparison = new Comparison(types, before, after)
   const deleted: string[] = []
   const losing: string[] = []
   const emptied: string[] = []

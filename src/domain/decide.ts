@@ -6,6 +6,7 @@ import type { Assign, Command, ForClusters, Outcome } from './command.ts'
 import { create, patch, remove, replace, restore } from './document-commands.ts'
 import { Draft } from './draft.ts'
 import { pointer } from './json.ts'
+import type { Overlay } from './overlay.ts'
 import { fail, invalid, MAX_DETAILS, notFound, type Problem, type Result, succeed } from './problem.ts'
 import { type DeliveredType, findReference, type ResourceType, type Types } from './resource-type.ts'
 import type { Steps } from './steps.ts'
@@ -18,7 +19,7 @@ export interface Decision {
   /** One per command, in their order. */
   readonly outcomes: readonly Outcome[]
   /** The view with the changes in it. */
-  readonly after: View
+  readonly after: Overlay
 }
 
 /** Decides all commands or none. Later commands see what earlier ones did. */

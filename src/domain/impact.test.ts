@@ -63,8 +63,7 @@ function stateAfter(...batches: Command[][]): State {
 }
 
 function impact(state: State, commands: Command[], limit?: number): Impact {
-  const { after, changes } = decided(state, commands)
-  return finish(impactOf(types, state, after, changes, limit))
+  return finish(impactOf(types, state, decided(state, commands).after, limit))
 }
 
 const NONE: Impact = { clusters: 0, by_environment: {}, endpoints: {}, details: [] }
@@ -438,17 +437,18 @@ test('a reference whose definition is not there makes no input: it comes and goe
   without.lay('clusters', 'one', entry({ ...document, namespaces: [{ id: 'n' }, { id: 'never' }] }))
   const withIt = new Overlay(without, types.cluster, 2)
   withIt.lay('namespaces', 'n', entry({ id: 'n', labels: {}, annotations: {} }))
-  const touched = [{ type: 'namespaces', id: 'n' }]
-  const between = (before: View, after: View) => told(finish(impactOf(types, before, after, touched)))
+  const goneAgain = new Overlay(withIt, types.cluster, 3)
+  goneAgain.lay('namespaces', 'n', undefined)
+  const between = (before: View, after: Overlay) => told(finish(impactOf(types, before, after)))
   assert.deepEqual(between(without, withIt), ['one/namespaces +n'])
-  assert.deepEqual(between(withIt, without), ['one/namespaces -n'])
+  assert.deepEqual(between(withIt, goneAgain), ['one/namespaces -n'])
   const renamed = new Overlay(withIt, types.cluster, 3)
   renamed.lay(
     'clusters',
     'one',
     entry({ ...document, environment: 'qa', namespaces: [{ id: 'never' }, { id: 'n' }] }),
   )
-  const found = finish(impactOf(types, withIt, renamed, [{ type: 'clusters', id: 'one' }]))
+  const found = finish(impactOf(types, withIt, renamed))
   assert.deepEqual(told(found), ['one/namespaces ~n/cluster/environment'])
 })
 
@@ -506,8 +506,8 @@ test('the impact of any write is the difference of what every cluster receives b
       const state = stateAfter([...CATALOG, component('c'), ...clusters, gone], [remove('clusters', 'gone')])
       const decision = finish(decide(types, state, commands))
       if (!decision.ok) return
-      const { after, changes } = decision.value
-      const found = finish(impactOf(types, state, after, changes))
+      const { after } = decision.value
+      const found = finish(impactOf(types, state, after))
       const [had, has] = [received(state), received(after)]
       const expected = [...new Set([...had.keys(), ...has.keys()])].flatMap((key) => {
         const [before, now] = [had.get(key), has.get(key)]

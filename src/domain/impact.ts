@@ -1,6 +1,7 @@
 // What clusters would receive differently: the difference of all poll answers between two views.
 import { diffFields, type FieldChange } from './diff.ts'
 import { equalJson } from './json.ts'
+import type { Overlay } from './overlay.ts'
 import { resolveInput } from './render-inputs.ts'
 import {
   type DeliveredType,
@@ -56,14 +57,8 @@ export interface EndpointDifference {
 export const IMPACT_LIMIT = 100
 
 /** Exact counts over the whole fleet, and the details of the first `limit` clusters' endpoints. */
-export function* impactOf(
-  types: Types,
-  before: View,
-  after: View,
-  touched: Iterable<{ readonly type: string; readonly id: string }>,
-  limit = IMPACT_LIMIT,
-): Steps<Impact> {
-  const comparison = new Comparison(types, before, after, touched)
+export function* impactOf(types: Types, before: View, after: Overlay, limit = IMPACT_LIMIT): Steps<Impact> {
+  const comparison = new Comparison(types, before, after)
   const environments = new Map<string, number>()
   const endpoints: Record<string, EndpointImpact> = {}
   const details: ClusterImpact[] = []
@@ -90,31 +85,24 @@ export function* impactOf(
   return { clusters, by_environment: Object.fromEntries([...environments].sort()), endpoints, details }
 }
 
-/** Two views that differ in the touched documents only, compared cluster by cluster. */
+/** A view, and the same with something laid over it, compared cluster by cluster. */
 export class Comparison {
   readonly #types: Types
   readonly #before: View
-  readonly #after: View
-  readonly #clusters: Set<string>
-  readonly #definitions = new Map<string, Set<string>>()
+  readonly #after: Overlay
+  readonly #clusters: ReadonlyMap<string, unknown>
+  readonly #definitions = new Map<string, ReadonlyMap<string, unknown>>()
   /** Most clusters share the object of a plain reference: what a definition's change means for it is told once. */
   readonly #known = new Map<Reference, readonly FieldChange[]>()
 
-  constructor(
-    types: Types,
-    before: View,
-    after: View,
-    touched: Iterable<{ readonly type: string; readonly id: string }>,
-  ) {
+  constructor(types: Types, before: View, after: Overlay) {
     this.#types = types
     this.#before = before
     this.#after = after
-    const ids = new Map<string, Set<string>>()
-    for (const { type, id } of touched) ids.set(type, (ids.get(type) ?? new Set()).add(id))
-    this.#clusters = ids.get(types.cluster.type.name) ?? new Set()
+    this.#clusters = after.laid(types.cluster.type.name)
     for (const { name } of types.delivered) {
-      const changed = ids.get(name)
-      if (changed) this.#definitions.set(name, changed)
+      const laid = after.laid(name)
+      if (laid.size > 0) this.#definitions.set(name, laid)
     }
   }
 
@@ -122,10 +110,10 @@ export class Comparison {
   *candidates(): Generator<string> {
     const type = this.#types.cluster.type.name
     if (this.#definitions.size === 0) {
-      yield* [...this.#clusters].sort()
+      yield* [...this.#clusters.keys()].sort()
       return
     }
-    const others = [...this.#clusters].filter((id) => !this.#before.get(type, id)).sort()
+    const others = [...this.#clusters.keys()].filter((id) => !this.#before.get(type, id)).sort()
     let next = 0
     for (const { id } of this.#before.all(type)) {
       for (let first = others[next]; first !== undefined && first < id; first = others[++next]) yield first

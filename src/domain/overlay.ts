@@ -3,6 +3,8 @@ import { getOrSet } from './get-or-set.ts'
 import { type ClusterType, canonicalDns, dnsOf } from './resource-type.ts'
 import type { Entry, View } from './view.ts'
 
+const NOTHING: ReadonlyMap<string, unknown> = new Map()
+
 export class Overlay implements View {
   readonly revision: number
   readonly #base: View
@@ -25,6 +27,11 @@ export class Overlay implements View {
 
   has(type: string, id: string): boolean {
     return this.#laid.get(type)?.has(id) ?? false
+  }
+
+  /** The ids of what is laid over the base. */
+  laid(type: string): ReadonlyMap<string, unknown> {
+    return this.#laid.get(type) ?? NOTHING
   }
 
   get(type: string, id: string): Entry | undefined {

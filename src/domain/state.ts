@@ -27,6 +27,13 @@ interface Prepared {
   readonly id: string
   readonly entry: Entry | undefined
   readonly dns: string | undefined
+  /** Where a live document just takes the place of a live one: nothing has to be looked up any more. */
+  readonly place?: Place
+}
+
+/** Found by its id and, for a live cluster, by its DNS name; what stands in it is replaced. */
+interface Place {
+  entry: Entry
 }
 
 export class State implements PolledView {
@@ -35,7 +42,7 @@ export class State implements PolledView {
   readonly #cluster: ClusterType
   readonly #types: Types
   #collections = new Map<string, Collection>()
-  #liveByDns = new Map<string, Entry>()
+  #liveByDns = new Map<string, Place>()
   #tombstonesByDns = new Map<string, Entry[]>()
   #shared = new Map<string, Map<string, Reference>>()
 
@@ -45,12 +52,12 @@ export class State implements PolledView {
   }
 
   get(type: string, id: string): Entry | undefined {
-    const entry = this.#collections.get(type)?.entries.get(id)
+    const entry = this.#collections.get(type)?.places.get(id)?.entry
     return entry === undefined || entry.deleted ? undefined : entry
   }
 
   tombstone(type: string, id: string): Entry | undefined {
-    const entry = this.#collections.get(type)?.entries.get(id)
+    const entry = this.#collections.get(type)?.places.get(id)?.entry
     return entry?.deleted ? entry : undefined
   }
 
@@ -64,11 +71,11 @@ export class State implements PolledView {
 
   clusterByDns(dns: string): Entry | undefined {
     const name = canonicalDns(dns)
-    return this.#liveByDns.get(name) ?? this.#tombstonesByDns.get(name)?.[0]
+    return this.#liveByDns.get(name)?.entry ?? this.#tombstonesByDns.get(name)?.[0]
   }
 
   dnsHolder(dns: string, except?: string): Entry | undefined {
-    const entry = this.#liveByDns.get(canonicalDns(dns))
+    const entry = this.#liveByDns.get(canonicalDns(dns))?.entry
     return entry?.id === except ? undefined : entry
   }
 
@@ -94,7 +101,10 @@ export class State implements PolledView {
 
   /** Makes it visible in one synchronous step: no reader sees half of it. */
   publish(revision: number, prepared: readonly Prepared[]): void {
-    for (const item of prepared) this.#put(item)
+    for (const item of prepared) {
+      if (item.place && item.entry) item.place.entry = item.entry
+      else this.#put(item)
+    }
     this.revision = revision
   }
 
@@ -109,17 +119,24 @@ export class State implements PolledView {
     if (!after) return { type, id, entry: undefined, dns: undefined }
     const { document, deleted, size } = after
     const entry = { id, document, revision, deleted, size }
-    if (!isCluster) return { type, id, entry, dns: undefined }
-    this.#shareReferences(document)
-    this.#raiseCeilings(entry)
-    return { type, id, entry, dns: dnsOf(this.#cluster, document) }
+    if (isCluster) {
+      this.#shareReferences(document)
+      this.#raiseCeilings(entry)
+    }
+    const place = this.#collections.get(type)?.places.get(id)
+    const stays =
+      place?.entry.deleted === false && !deleted && (!isCluster || sameDns(this.#cluster, place.entry, entry))
+    const dns = isCluster ? dnsOf(this.#cluster, document) : undefined
+    return { type, id, entry, dns, ...(stays && { place }) }
   }
 
   #put({ type, id, entry, dns }: Prepared): void {
     const collection = getOrSet(this.#collections, type, () => new Collection())
-    if (type === this.#cluster.type.name) this.#reindex(collection.entries.get(id), entry, dns)
-    if (entry) collection.set(entry)
-    else collection.delete(id)
+    if (type === this.#cluster.type.name) this.#unindex(collection.places.get(id)?.entry)
+    const place = entry ? collection.set(entry) : collection.delete(id)
+    if (!place || dns === undefined) return
+    if (!place.entry.deleted) this.#liveByDns.set(dns, place)
+    else this.#tombstonesByDns.set(dns, [...(this.#tombstonesByDns.get(dns) ?? []), place.entry])
   }
 
   /** Takes over all that another state holds, in one step. */
@@ -137,15 +154,6 @@ export class State implements PolledView {
     for (const collection of this.#collections.values()) collection.live().next()
   }
 
-  #reindex(before: Entry | undefined, entry: Entry | undefined, dns: string | undefined): void {
-    const stays =
-      before?.deleted === false && entry?.deleted === false && sameDns(this.#cluster, before, entry)
-    if (!stays) this.#unindex(before)
-    if (!entry || dns === undefined) return
-    if (!entry.deleted) this.#liveByDns.set(dns, entry)
-    else this.#tombstonesByDns.set(dns, [...(this.#tombstonesByDns.get(dns) ?? []), entry])
-  }
-
   #raiseCeilings({ document, size }: Entry): void {
     const { ceilings } = this
     ceilings.size = Math.max(ceilings.size, size)
@@ -160,7 +168,7 @@ export class State implements PolledView {
     if (!entry) return
     const dns = dnsOf(this.#cluster, entry.document)
     if (!entry.deleted) {
-      if (this.#liveByDns.get(dns) === entry) this.#liveByDns.delete(dns)
+      if (this.#liveByDns.get(dns)?.entry === entry) this.#liveByDns.delete(dns)
       return
     }
     const others = (this.#tombstonesByDns.get(dns) ?? []).filter((other) => other !== entry)
@@ -208,39 +216,45 @@ export function isPlain(reference: Reference, defaults: Readonly<Record<string, 
   return true
 }
 
+/** What a place holds before it holds anything. */
+const GONE: Entry = { id: '', document: { id: '' }, revision: 0, deleted: true, size: 0 }
+
 /** The entries of one type; keeps the order of ids without sorting all of them on every write. */
 class Collection {
-  readonly entries = new Map<string, Entry>()
+  readonly places = new Map<string, Place>()
   liveCount = 0
   #ids: string[] = []
   #added: string[] = []
   #removed = false
 
-  set(entry: Entry): void {
-    const before = this.entries.get(entry.id)
-    if (!before) this.#added.push(entry.id)
-    this.liveCount += Number(!entry.deleted) - Number(before !== undefined && !before.deleted)
-    this.entries.set(entry.id, entry)
+  set(entry: Entry): Place {
+    const place = getOrSet(this.places, entry.id, () => {
+      this.#added.push(entry.id)
+      return { entry: GONE }
+    })
+    this.liveCount += Number(!entry.deleted) - Number(!place.entry.deleted)
+    place.entry = entry
+    return place
   }
 
-  delete(id: string): void {
-    const before = this.entries.get(id)
-    if (!before) return
-    this.entries.delete(id)
+  delete(id: string): undefined {
+    const place = this.places.get(id)
+    if (!place) return
+    this.places.delete(id)
     this.#removed = true
-    if (!before.deleted) this.liveCount--
+    if (!place.entry.deleted) this.liveCount--
   }
 
   *live(): Generator<Entry> {
     for (const id of this.#sorted()) {
-      const entry = this.entries.get(id)
+      const entry = this.places.get(id)?.entry
       if (entry && !entry.deleted) yield entry
     }
   }
 
   #sorted(): readonly string[] {
     if (this.#added.length > 0 || this.#removed) {
-      this.#ids = mergeSorted(this.#ids, this.#added.sort(), this.entries)
+      this.#ids = mergeSorted(this.#ids, this.#added.sort(), this.places)
       this.#added = []
       this.#removed = false
     }

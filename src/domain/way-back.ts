@@ -3,7 +3,7 @@ import type { Outcome, Reset, Standing, Undo } from './command.ts'
 import { diffFields } from './diff.ts'
 import type { Draft } from './draft.ts'
 import { checkProtection } from './find-document.ts'
-import { equalJson, excerpt, isObject, type JsonObject } from './json.ts'
+import { equalJson, excerpt, isObject, type Json, own } from './json.ts'
 import { parseDocument } from './parse-document.ts'
 import { type Detail, fail, type Result, succeed } from './problem.ts'
 import type { Document, ResourceType, Types } from './resource-type.ts'
@@ -25,17 +25,21 @@ export function undoChange(types: Types, draft: Draft, type: ResourceType, comma
   const conflicts: UndoConflict[] = []
   const document = undo(before.document, after.document, current.document, conflicts)
   if (conflicts.length > 0) return conflict(type, command, conflicts)
-  const merged = type === types.cluster.type && document !== before.document
-  const tidied = merged ? withoutEmptyPatches(types, document as Document) : document
+  const isCluster = type === types.cluster.type
+  const tidied = isCluster ? withoutEmptied(types, [before, current], document as Document) : document
   return putStanding(types, draft, type, command, { document: tidied as Document, deleted: false })
 }
 
-/** A component whose last value went has no entry any more. */
-function withoutEmptyPatches(types: Types, cluster: Document): Document {
+/** A component whose last value goes has no entry any more, unless it had an empty one before. */
+function withoutEmptied(types: Types, others: readonly NonNullable<Standing>[], undone: Document): Document {
   const field = types.cluster.patches
-  const patches = Object.entries((cluster[field] ?? {}) as JsonObject)
-  const kept = patches.filter(([, values]) => !isObject(values) || Object.keys(values).length > 0)
-  return kept.length === patches.length ? cluster : { ...cluster, [field]: Object.fromEntries(kept) }
+  const isEmpty = (values: Json | undefined): boolean => isObject(values) && Object.keys(values).length === 0
+  const wasEmpty = (id: string): boolean =>
+    others.some(({ document }) => isObject(document[field]) && isEmpty(own(document[field], id)))
+  const is = undone[field]
+  if (!isObject(is)) return undone
+  const kept = Object.entries(is).filter(([id, values]) => !isEmpty(values) || wasEmpty(id))
+  return kept.length === Object.keys(is).length ? undone : { ...undone, [field]: Object.fromEntries(kept) }
 }
 
 function standingOf(view: View, type: string, id: string): Entry | undefined {

@@ -5,7 +5,7 @@ import { type Decision, decide } from '../domain/decide.ts'
 import { IMPACT_LIMIT, type Impact, impactOf } from '../domain/impact.ts'
 import { fail, type Result, succeed } from '../domain/problem.ts'
 import type { Types } from '../domain/resource-type.ts'
-import { State } from '../domain/state.ts'
+import { type Applied, State } from '../domain/state.ts'
 import type { Change, PolledView, Slot, View } from '../domain/view.ts'
 import { type Remembered, type RevisionMeta, type Store, StoreError } from '../store/store.ts'
 import { inTurns } from './in-turns.ts'
@@ -215,8 +215,8 @@ export async function startEngine({
     }
   }
 
-  function impactOn({ changes, after }: Decision, limit: number): Promise<Impact> {
-    return inTurns(impactOf(types, state, after, changes, limit))
+  function impactOn({ after }: Decision, limit: number): Promise<Impact> {
+    return inTurns(impactOf(types, state, after, limit))
   }
 
   /** Finds the revision at which the same commands do what the plan says, to tell what has come between. */
@@ -271,7 +271,7 @@ export async function startEngine({
       changes: changes.map(({ type, id, after }) => ({ type, id, after: after && toStored(after) })),
       ...(remember && { remember }),
     })
-    const preparing = inTurns(state.prepare(base + 1, changes.map(toApplied)))
+    const preparing = inTurns(state.prepare(base + 1, toApplied(changes)))
     const all = Promise.all([committed, preparing, meanwhile()])
     committing = all.catch(() => {})
     const [result, prepared, value] = await all
@@ -368,7 +368,9 @@ function toStored({ json, deleted }: Slot) {
   return { json, deleted }
 }
 
-function toApplied({ type, id, after }: Change) {
-  const applied = after && { document: after.document, deleted: after.deleted, size: after.json.length }
-  return { type, id, after: applied }
+function* toApplied(changes: readonly Change[]): Generator<Applied> {
+  for (const { type, id, after } of changes) {
+    const applied = after && { document: after.document, deleted: after.deleted, size: after.json.length }
+    yield { type, id, after: applied }
+  }
 }

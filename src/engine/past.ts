@@ -126,7 +126,7 @@ export function openPast(store: Store, types: Types, state: PolledView, now: () 
         const document = json === null ? undefined : JSON.parse(json)
         after.lay(type, id, document && { id, document, deleted, size: json?.length ?? 0, revision })
       }
-      return yield* impactOf(types, before, after, logged, limit)
+      return yield* impactOf(types, before, after, limit)
     })
   }
 
