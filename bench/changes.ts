@@ -1,10 +1,13 @@
 // What changes of a large fleet cost, and what polls feel of them: previews, batches, time travel, verifying.
-import { constants, setPriority } from 'node:os'
-import { median, percentile, runSteadily } from './load.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { median, percentile, pollDuring } from './load.ts'
 import { type Target, TOKEN } from './server-process.ts'
 
 export const RATE = 500
 const REVISIONS_BACK = 1000
+const MIN_MS = 3000
+/** Nobody asks without a pause. */
+const PAUSE_MS = 50
 
 interface Row {
   readonly name: string
@@ -24,24 +27,27 @@ export async function measureChanges(target: Target, paths: readonly string[]): 
     if (!response.ok) throw new Error(`${method} ${path}: ${text.slice(0, 500)}`)
     return JSON.parse(text)
   }
-  goFirst()
-  const load = { port: target.port, paths, token: TOKEN }
-  const idle = async (): Promise<number[]> =>
-    runSteadily(load, RATE, new Promise((resolve) => setTimeout(resolve, 4000)))
+  const load = { port: target.port, paths, token: TOKEN, rate: RATE }
+  const idle = (): Promise<number[]> =>
+    pollDuring(load, () => new Promise((resolve) => setTimeout(resolve, MIN_MS)))
   const rows: Row[] = []
+  /** Quick work is repeated until there are polls enough to tell their p99. */
   const measure = async (
     name: string,
     rounds: number,
     run: (round: number) => Promise<unknown>,
   ): Promise<void> => {
-    const row: Row = { name, times: [], polls: [] }
-    for (let round = 0; round < rounds; round++) {
-      const started = performance.now()
-      const done = run(round).then(() => row.times.push(performance.now() - started))
-      row.polls.push(...(await runSteadily(load, RATE, done)))
-      await done
-    }
-    rows.push(row)
+    const times: number[] = []
+    const polls = await pollDuring(load, async () => {
+      const begun = performance.now()
+      for (let round = 0; round < rounds || performance.now() < begun + MIN_MS; round++) {
+        const started = performance.now()
+        await run(round)
+        times.push(performance.now() - started)
+        await sleep(PAUSE_MS)
+      }
+    })
+    rows.push({ name, times, polls })
   }
 
   const { revision: start } = (await api('GET', '/ready')) as { revision: number }
@@ -102,15 +108,6 @@ export async function measureChanges(target: Target, paths: readonly string[]): 
       Math.max(...polls).toFixed(0),
     ]),
   ]
-}
-
-/** Where all cores are busy, whoever measures would wait for one itself; where it may not, the figures include that. */
-function goFirst(): void {
-  try {
-    setPriority(constants.priority.PRIORITY_HIGHEST)
-  } catch {
-    console.error('polls are measured without priority over the server')
-  }
 }
 
 export const CHANGE_COLUMNS = ['work', 'median ms', 'worst ms', "polls' p99 ms", 'of idle', 'worst poll ms']

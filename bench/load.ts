@@ -1,6 +1,8 @@
 // A load of GETs with as little cost of its own as possible, timing each of them.
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 
 export interface Load {
   readonly port: number
@@ -68,13 +70,14 @@ export async function runLoad({
   return times
 }
 
+export type SteadyLoad = Pick<Load, 'port' | 'paths' | 'token'> & { readonly rate: number }
+
 /**
  * Sends GETs at a steady rate, each on a connection of its own, until told to stop. Answers the milliseconds from the
  * moment each was due, so that a server that stands still is charged for everyone who waits.
  */
 export async function runSteadily(
-  { port, paths, token }: Pick<Load, 'port' | 'paths' | 'token'>,
-  rate: number,
+  { port, paths, token, rate }: SteadyLoad,
   until: Promise<unknown>,
 ): Promise<number[]> {
   let going = true
@@ -95,6 +98,22 @@ export async function runSteadily(
     )
   }
   await Promise.all(polls)
+  return times
+}
+
+/** The same in a thread of its own, for as long as something else runs. */
+export async function pollDuring(load: SteadyLoad, work: () => Promise<unknown>): Promise<number[]> {
+  const worker = new Worker(new URL('./steady-load.ts', import.meta.url), { workerData: load })
+  const times = new Promise<number[]>((resolve, reject) => {
+    worker.once('message', resolve)
+    worker.once('error', reject)
+  })
+  await once(worker, 'online')
+  try {
+    await work()
+  } finally {
+    worker.postMessage('stop')
+  }
   return times
 }
 

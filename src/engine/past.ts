@@ -6,6 +6,7 @@ import { fail, invalid, type Result, succeed } from '../domain/problem.ts'
 import { type DeliveredType, referencesOf, type Types } from '../domain/resource-type.ts'
 import type { Steps } from '../domain/steps.ts'
 import type { Entry, PolledView, View } from '../domain/view.ts'
+import { Pace } from '../store/pace.ts'
 import {
   type HistoryQuery,
   type LoggedChange,
@@ -110,8 +111,10 @@ export function openPast(store: Store, types: Types, state: PolledView, now: () 
     const view = new Overlay(state, types.cluster, revision)
     const entry = await entryAt(revision, clusters.name, id)
     view.lay(clusters.name, id, entry)
+    const pace = new Pace()
     for (const { id: assigned } of entry ? referencesOf(entry.document, type.delivery) : []) {
       view.lay(type.name, assigned, await entryAt(revision, type.name, assigned))
+      if (pace.isDue) await pace.rest()
     }
     return view
   }

@@ -1,7 +1,8 @@
 // Opening a SQLite file and bringing it to the current schema.
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { getOrSet } from '../domain/get-or-set.ts'
 import { NO_HASH, RevisionHash } from './hash-chain.ts'
 import { type LoggedChange, type RevisionMeta, StoreError } from './store.ts'
 
@@ -136,6 +137,14 @@ function resultCode(error: unknown): number {
 /** The same in words. */
 export function sqliteProblem(error: unknown): string {
   return PROBLEMS[resultCode(error)] ?? (error as Error).message
+}
+
+const statements = new WeakMap<DatabaseSync, Map<string, StatementSync>>()
+
+/** A statement of a connection, prepared once. */
+export function prepared(db: DatabaseSync, sql: string): StatementSync {
+  const known = getOrSet(statements, db, () => new Map<string, StatementSync>())
+  return getOrSet(known, sql, () => db.prepare(sql))
 }
 
 /** Reads, and says in our words what goes wrong. */

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Document } from '../domain/resource-type.ts'
 import type { Applied } from '../domain/state.ts'
 import { Pace } from './pace.ts'
-import { guard } from './sqlite-database.ts'
+import { guard, prepared } from './sqlite-database.ts'
 import {
   type Anchor,
   type HistoryQuery,
@@ -88,7 +88,8 @@ async function* revisionsAfter(
   since: number,
   until = Number.MAX_SAFE_INTEGER,
 ): AsyncGenerator<RevisionRow> {
-  const next = db.prepare(
+  const next = prepared(
+    db,
     `SELECT ${META} FROM revisions WHERE revision > ? AND revision <= ? AND ${IN_LOG} ORDER BY revision LIMIT 1`,
   )
   for (let last = since; ; ) {
@@ -104,7 +105,8 @@ async function* slicesOf(
   db: DatabaseSync,
   { revision }: { revision: number },
 ): AsyncGenerator<{ rows: ChangeRow[]; last: boolean }> {
-  const slice = db.prepare(
+  const slice = prepared(
+    db,
     `SELECT ${CHANGE} FROM changes WHERE revision = ? AND position >= ? ORDER BY position LIMIT ?`,
   )
   const pace = new Pace()
@@ -118,8 +120,11 @@ async function* slicesOf(
 }
 
 export async function* readDocuments(db: DatabaseSync): AsyncGenerator<StoredDocument> {
-  const slice = db.prepare(`SELECT type, id, revision, deleted, document AS json FROM documents
-    WHERE (type, id) > (?, ?) ORDER BY type, id LIMIT ?`)
+  const slice = prepared(
+    db,
+    `SELECT type, id, revision, deleted, document AS json FROM documents
+    WHERE (type, id) > (?, ?) ORDER BY type, id LIMIT ?`,
+  )
   const pace = new Pace()
   for (let at: [string, string] = ['', '']; ; ) {
     const rows = (await guard(() => slice.all(...at, SLICE))) as unknown as DocumentRow[]
@@ -139,7 +144,7 @@ export async function* changedAfter(
   revision: number,
   only?: { readonly type: string; readonly id?: string },
 ): AsyncGenerator<PastDocument> {
-  const readAnchor = db.prepare('SELECT revision, time, hash, state FROM anchor')
+  const readAnchor = prepared(db, 'SELECT revision, time, hash, state FROM anchor')
   const checkReach = async (): Promise<void> => {
     const anchor = (await guard(() => readAnchor.get())) as Anchor | undefined
     if (anchor && anchor.revision > revision) throw prunedError(revision, anchor)
@@ -157,16 +162,20 @@ async function* readChangedAfter(
 ): AsyncGenerator<PastDocument> {
   const columns = 'type, id, before, before_deleted, before_revision'
   if (only?.id !== undefined) {
-    const first = db.prepare(
+    const first = prepared(
+      db,
       `SELECT ${columns} FROM changes WHERE type = ? AND id = ? AND revision > ? ORDER BY revision LIMIT 1`,
     )
     const row = await guard(() => first.get(only.type, only.id as string, revision))
     if (row) yield toPast(row as unknown as PastRow)
     return
   }
-  const window = db.prepare(`SELECT revision, position, type, id FROM changes
-    WHERE (revision, position) > (?, ?) ORDER BY revision, position LIMIT ?`)
-  const one = db.prepare(`SELECT ${columns} FROM changes WHERE revision = ? AND position = ?`)
+  const window = prepared(
+    db,
+    `SELECT revision, position, type, id FROM changes
+    WHERE (revision, position) > (?, ?) ORDER BY revision, position LIMIT ?`,
+  )
+  const one = prepared(db, `SELECT ${columns} FROM changes WHERE revision = ? AND position = ?`)
   const seen = new Set<string>()
   const pace = new Pace()
   for (let at: [number, number] = [revision, Number.MAX_SAFE_INTEGER]; ; ) {
@@ -222,7 +231,8 @@ export async function readHistory(db: DatabaseSync, asked: HistoryQuery): Promis
     ...(type === undefined ? [] : ['type = ?']),
     ...(spans ? [`EXISTS (${SPANS})`] : []),
   ].join(' AND ')
-  const changes = db.prepare(
+  const changes = prepared(
+    db,
     `SELECT ${CHANGE} FROM changes WHERE ${chosen} ORDER BY position LIMIT ? OFFSET ?`,
   )
   const recorded: RecordedRevision[] = []
@@ -252,21 +262,27 @@ const SPANS = `SELECT 1 FROM json_each(?) AS span
 /** Documents are found by an index of their own. */
 function findByDocuments(db: DatabaseSync, query: HistoryQuery): RevisionRow[] {
   const { where, values } = conditions(query)
-  const rows = db.prepare(`SELECT ${META} FROM revisions WHERE revision IN (
+  const rows = prepared(
+    db,
+    `SELECT ${META} FROM revisions WHERE revision IN (
       SELECT changes.revision FROM json_each(?) AS span CROSS JOIN changes
       ON changes.type = span.value ->> 'type' AND changes.id = span.value ->> 'id'
       WHERE changes.revision >= coalesce(span.value ->> 'from', 0)
       AND changes.revision < coalesce(span.value ->> 'until', 9007199254740991)
-    ) AND ${where} ORDER BY revision DESC LIMIT ?`)
+    ) AND ${where} ORDER BY revision DESC LIMIT ?`,
+  )
   return rows.all(JSON.stringify(query.documents), ...values, query.limit) as unknown as RevisionRow[]
 }
 
 /** Anything else is looked for from the newest revision downwards, a window at a time. */
 async function findInWindows(db: DatabaseSync, query: HistoryQuery): Promise<RevisionRow[]> {
   const { where, values } = conditions(query)
-  const rows = db.prepare(`SELECT ${META} FROM revisions WHERE revision >= ? AND revision < ? AND ${where}
-    ORDER BY revision DESC LIMIT ?`)
-  const range = db.prepare('SELECT min(revision) AS lowest, max(revision) AS highest FROM revisions')
+  const rows = prepared(
+    db,
+    `SELECT ${META} FROM revisions WHERE revision >= ? AND revision < ? AND ${where}
+    ORDER BY revision DESC LIMIT ?`,
+  )
+  const range = prepared(db, 'SELECT min(revision) AS lowest, max(revision) AS highest FROM revisions')
   const { lowest, highest } = (await guard(() => range.get())) as { lowest: number | null; highest: number }
   const found: RevisionRow[] = []
   if (lowest === null) return found

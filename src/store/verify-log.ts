@@ -1,6 +1,7 @@
 // Proving that a log is whole: the hash chain, and that the documents are what the log says.
 import { createHash, hash } from 'node:crypto'
 import { NO_HASH, RevisionHash } from './hash-chain.ts'
+import { Pace } from './pace.ts'
 import type { Anchor, LoggedChange, Store } from './store.ts'
 
 export interface Verification {
@@ -127,7 +128,12 @@ async function checkDocuments(
   known: Known,
   problems: string[],
 ): Promise<number> {
-  const missing = new Set([...known].filter(([, { digest }]) => digest !== undefined).map(([key]) => key))
+  const missing = new Set<string>()
+  const pace = new Pace()
+  for (const [key, { digest }] of known) {
+    if (digest !== undefined) missing.add(key)
+    if (pace.isDue) await pace.rest()
+  }
   let documents = 0
   for await (const { type, id, revision, deleted, json } of store.documents()) {
     const key = `${type}/${id}`
