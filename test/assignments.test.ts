@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { assertProblem } from './every-store.ts'
 import { type Answer, READ_TOKEN, startService, type TestService } from './service.ts'
 
 const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' }
@@ -23,11 +24,6 @@ function assertWritten(answer: Answer, status: number, revision: number, body: u
   assert.deepEqual(answer.body, body)
   assert.equal(answer.headers.etag, `"${revision}"`)
   assert.equal(answer.headers['x-revision'], String(revision))
-}
-
-function assertProblem(answer: Answer, status: number, error: string): void {
-  assert.equal(answer.status, status, answer.text)
-  assert.equal(answer.body.error, error)
 }
 
 test('PUT assigns at the end of the list and answers 201 with the place of the reference', async () => {

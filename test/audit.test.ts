@@ -6,26 +6,10 @@ import type { Json } from '../src/domain/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite.ts'
 import type { Store } from '../src/store/store.ts'
-import {
-  type Answer,
-  READ_TOKEN,
-  type ServiceOptions,
-  startService,
-  type TestService,
-  temporaryFolder,
-} from './service.ts'
+import { assertProblem, STORES, start } from './every-store.ts'
+import { type Answer, READ_TOKEN, startService, type TestService, temporaryFolder } from './service.ts'
 
-const STORES: Record<string, (t: TestContext) => Store> = {
-  memory: () => openMemoryStore(),
-  SQLite: (t) => openSqliteStore({ path: join(temporaryFolder(t), 'fleet.db'), write: true }),
-}
 const NDJSON = 'application/x-ndjson'
-
-async function start(t: TestContext, options: ServiceOptions = {}): Promise<TestService> {
-  const service = await startService(options)
-  t.after(() => service.stop())
-  return service
-}
 
 interface Change {
   readonly type: string
@@ -135,11 +119,6 @@ function numbers(revisions: readonly Revision[]): number[] {
 
 function keysOf(changes: readonly Change[]): string[] {
   return changes.map(({ type, id }) => `${type}/${id}`)
-}
-
-function assertProblem(answer: Answer, status: number, error: string): void {
-  assert.equal(answer.status, status, answer.text)
-  assert.equal(answer.body.error, error)
 }
 
 /** What concerns cluster one in the story: the revision, and which of its changes. */

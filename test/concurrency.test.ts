@@ -1,18 +1,11 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { openMemoryStore } from '../src/store/memory.ts'
-import { openSqliteStore } from '../src/store/sqlite.ts'
 import type { Store } from '../src/store/store.ts'
-import { startService, type TestService, temporaryFolder } from './service.ts'
+import { STORES } from './every-store.ts'
+import { startService, type TestService } from './service.ts'
 
 const MANY = 200
 const all = Array.from({ length: MANY }, (_, i) => i)
-
-const STORES: Record<string, (t: TestContext) => Store> = {
-  memory: () => openMemoryStore(),
-  SQLite: (t) => openSqliteStore({ path: join(temporaryFolder(t), 'fleet.db'), write: true }),
-}
 
 async function start(t: TestContext, open: (t: TestContext) => Store): Promise<TestService> {
   const service = await startService({ store: open(t) })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openMemoryStore } from '../src/store/memory.ts'
-import { type Answer, READ_TOKEN, startService, type TestService } from './service.ts'
+import { assertProblem } from './every-store.ts'
+import { READ_TOKEN, startService, type TestService } from './service.ts'
 
 const DNS = 'one.k8s.example.com'
 const EMPTY = '{"inputs":[]}'
@@ -20,11 +21,6 @@ async function assertEmptied(service: TestService, dns = DNS): Promise<void> {
 
 async function assertUnknown(service: TestService, dns = DNS): Promise<void> {
   for (const { status } of await polls(service, dns)) assert.equal(status, 404)
-}
-
-function assertProblem(answer: Answer, status: number, error: string): void {
-  assert.equal(answer.status, status, answer.text)
-  assert.equal(answer.body.error, error)
 }
 
 /** Runs what must be refused and leave everything as it is. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Json, JsonObject } from '../src/domain/json.ts'
+import { assertProblem } from './every-store.ts'
 import { type Answer, READ_TOKEN, smallFleet, startService, type TestService } from './service.ts'
 
 const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' }
@@ -66,11 +67,6 @@ function assertWritten(answer: Answer, status: number, revision: number): void {
   assert.equal(answer.status, status, answer.text)
   assert.equal(answer.headers.etag, `"${revision}"`)
   assert.equal(answer.headers['x-revision'], String(revision))
-}
-
-function assertProblem(answer: Answer, status: number, error: string): void {
-  assert.equal(answer.status, status, answer.text)
-  assert.equal(answer.body.error, error)
 }
 
 function ids({ body }: Answer): string[] {

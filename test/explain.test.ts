@@ -1,34 +1,16 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import type { Json } from '../src/domain/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite.ts'
-import type { Store } from '../src/store/store.ts'
 import { pruneLog } from '../src/store/verify-log.ts'
-import {
-  type Answer,
-  builtInTypes,
-  READ_TOKEN,
-  type ServiceOptions,
-  startService,
-  type TestService,
-  temporaryFolder,
-} from './service.ts'
+import { assertProblem, STORES, start } from './every-store.ts'
+import { builtInTypes, READ_TOKEN, type TestService, temporaryFolder } from './service.ts'
 
-const STORES: Record<string, (t: TestContext) => Store> = {
-  memory: () => openMemoryStore(),
-  SQLite: (t) => openSqliteStore({ path: join(temporaryFolder(t), 'fleet.db'), write: true }),
-}
 const ENDPOINTS = ['platform-components', 'namespaces', 'rolebindings']
 const EXAMPLE = join(import.meta.dirname, '../examples/network-policies')
-
-async function start(t: TestContext, options: ServiceOptions = {}): Promise<TestService> {
-  const service = await startService(options)
-  t.after(() => service.stop())
-  return service
-}
 
 interface Field {
   readonly path: string
@@ -134,11 +116,6 @@ async function assertExplainsAll(service: TestService, cluster = 'one', at = '')
       }
     }
   }
-}
-
-function assertProblem(answer: Answer, status: number, error: string): void {
-  assert.equal(answer.status, status, answer.text)
-  assert.equal(answer.body.error, error)
 }
 
 test('every field of an input is told with its value, where it comes from and who set it', async (t) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { Json, JsonObject } from '../src/domain/json.ts'
+import { assertProblem } from './every-store.ts'
 import {
   type Answer,
   builtInTypes,
@@ -91,11 +92,6 @@ function apply(
 ): Promise<Answer> {
   const [method = '', url = ''] = on.split(' ')
   return service.call(method, withQuery(url, `plan=${plan}`), call)
-}
-
-function assertProblem(answer: Answer, status: number, error: string): void {
-  assert.equal(answer.status, status, answer.text)
-  assert.equal(answer.body.error, error)
 }
 
 interface Write extends Call {

@@ -1,31 +1,13 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import type { Json } from '../src/domain/json.ts'
-import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite.ts'
-import type { Store } from '../src/store/store.ts'
-import {
-  type Answer,
-  READ_TOKEN,
-  type ServiceOptions,
-  startService,
-  type TestService,
-  temporaryFolder,
-} from './service.ts'
+import { assertProblem, changesOf, pathsIn, STORES, start } from './every-store.ts'
+import { type Answer, READ_TOKEN, startService, type TestService, temporaryFolder } from './service.ts'
 
-const STORES: Record<string, (t: TestContext) => Store> = {
-  memory: () => openMemoryStore(),
-  SQLite: (t) => openSqliteStore({ path: join(temporaryFolder(t), 'fleet.db'), write: true }),
-}
 const EMPTY = '{"inputs":[]}'
 const NAMES = ['one', 'two', 'three', 'renamed'].map((id) => `${id}.k8s.example.com`)
-
-async function start(t: TestContext, options: ServiceOptions = {}): Promise<TestService> {
-  const service = await startService(options)
-  t.after(() => service.stop())
-  return service
-}
 
 type Write = readonly [method: string, url: string, body?: Json]
 
@@ -60,22 +42,6 @@ async function seen(service: TestService): Promise<Record<string, string>> {
 
 async function poll(service: TestService, dns: string): Promise<Answer> {
   return service.call('GET', `/api/v2/flux/clusters/${dns}/platform-components`, { token: READ_TOKEN })
-}
-
-async function changesOf(service: TestService, revision: number): Promise<string[]> {
-  const { body } = await service.call('GET', `/revisions/${revision}`)
-  return body.changes
-    .map(({ op, type, id }: { op: string; type: string; id: string }) => `${op} ${type}/${id}`)
-    .toSorted()
-}
-
-function assertProblem(answer: Answer, status: number, error: string): void {
-  assert.equal(answer.status, status, answer.text)
-  assert.equal(answer.body.error, error)
-}
-
-function pathsIn({ body }: Answer): string[] {
-  return body.details.map(({ path }: { path: string }) => path)
 }
 
 /** Runs what must be refused, or find nothing to do, and leave everything as it is. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { assertProblem } from './every-store.ts'
 import { type Answer, READ_TOKEN, smallFleet, startService, type TestService } from './service.ts'
 
 interface Revision {
@@ -13,11 +14,6 @@ async function revision(service: TestService, number: number) {
 
 function numbers({ body }: Answer): number[] {
   return body.map((entry: Revision) => entry.revision)
-}
-
-function assertProblem(answer: Answer, status: number, error: string): void {
-  assert.equal(answer.status, status, answer.text)
-  assert.equal(answer.body.error, error)
 }
 
 /** Revisions 2 to 6: five patches of cluster one. */

@@ -5,29 +5,19 @@ import type { Json } from '../src/domain/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite.ts'
 import type { Store } from '../src/store/store.ts'
+import { assertProblem, changesOf, pathsIn, STORES, start } from './every-store.ts'
 import {
   type Answer,
   READ_TOKEN,
-  type ServiceOptions,
   smallFleet,
   startService,
   type TestService,
   temporaryFolder,
 } from './service.ts'
 
-const STORES: Record<string, (t: TestContext) => Store> = {
-  memory: () => openMemoryStore(),
-  SQLite: (t) => openSqliteStore({ path: join(temporaryFolder(t), 'fleet.db'), write: true }),
-}
 const IDS = ['one', 'two', 'three', 'four']
 const NAMES = [...IDS, 'renamed'].map((id) => `${id}.k8s.example.com`)
 const CONFIRMED = { confirm: ['removals'] }
-
-async function start(t: TestContext, options: ServiceOptions = {}): Promise<TestService> {
-  const service = await startService(options)
-  t.after(() => service.stop())
-  return service
-}
 
 type Write = readonly [method: string, url: string, body?: Json]
 
@@ -85,22 +75,6 @@ async function ids(service: TestService, type = 'clusters'): Promise<string[]> {
 async function pollStatus(service: TestService, dns: string): Promise<number> {
   const url = `/api/v2/flux/clusters/${dns}/platform-components`
   return (await service.call('GET', url, { token: READ_TOKEN })).status
-}
-
-async function changesOf(service: TestService, revision: number): Promise<string[]> {
-  const { body } = await service.call('GET', `/revisions/${revision}`)
-  return body.changes
-    .map(({ op, type, id }: { op: string; type: string; id: string }) => `${op} ${type}/${id}`)
-    .toSorted()
-}
-
-function assertProblem(answer: Answer, status: number, error: string): void {
-  assert.equal(answer.status, status, answer.text)
-  assert.equal(answer.body.error, error)
-}
-
-function pathsIn({ body }: Answer): string[] {
-  return body.details.map(({ path }: { path: string }) => path)
 }
 
 /** Runs what must be refused, or find nothing to do, and leave everything as it is. */

@@ -1,36 +1,24 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import type { Json } from '../src/domain/json.ts'
-import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite.ts'
-import type { Store } from '../src/store/store.ts'
 import { pruneLog } from '../src/store/verify-log.ts'
+import { STORES, start } from './every-store.ts'
 import {
   type Answer,
   type Call,
   READ_TOKEN,
-  type ServiceOptions,
   startService,
   type TestService,
   temporaryFolder,
 } from './service.ts'
 
-const STORES: Record<string, (t: TestContext) => Store> = {
-  memory: () => openMemoryStore(),
-  SQLite: (t) => openSqliteStore({ path: join(temporaryFolder(t), 'fleet.db'), write: true }),
-}
 const REVISIONS = 41
 const CLUSTERS = ['k0', 'k1', 'k2', 'k3']
 const COMPONENTS = ['a', 'b', 'c']
 const NAMESPACES = ['n0', 'n1']
 const ENDPOINTS = ['platform-components', 'namespaces', 'rolebindings']
-
-async function start(t: TestContext, options: ServiceOptions = {}): Promise<TestService> {
-  const service = await startService(options)
-  t.after(() => service.stop())
-  return service
-}
 
 type Write = readonly [method: string, url: string, body?: Json]
 

@@ -10,7 +10,7 @@ import type { Change, PolledView, Slot, View } from '../domain/view.ts'
 import { type Remembered, type RevisionMeta, type Store, StoreError } from '../store/store.ts'
 import { inTurns } from './in-turns.ts'
 import { openPast, type Past } from './past.ts'
-import { differences, planOf } from './plan.ts'
+import { planOf, refusePlan } from './plan.ts'
 
 export type { HistoryQuery, RecordedRevision } from '../store/store.ts'
 
@@ -95,9 +95,6 @@ export interface EngineParts {
 /** Writers elsewhere can win every race for a while, but not for ever. */
 const MAX_ATTEMPTS = 100
 const DEFAULT_BRAKE_PERCENT = 10
-/** How far back to look for what a plan was made of, and for how long. */
-const MAX_PLAN_AGE = 50
-const PLAN_SEARCH_MS = 500
 
 /** Loads the state and follows the store until stopped. */
 export async function startEngine({
@@ -192,7 +189,7 @@ export async function startEngine({
     if (!decided.ok) return decided
     const decision = decided.value
     if (plan !== undefined && (await inTurns(planOf(decision.changes))) !== plan) {
-      return planChanged(plan, commands.value, decision.changes)
+      return refusePlan(types, past, state.revision, { plan, commands: commands.value, decision })
     }
     const removals = await inTurns(findRemovals(types, state, decision.after, decision.changes, brakePercent))
     if (removals.length === 0 || confirmRemovals || dryRun) return succeed({ decision, removals })
@@ -217,37 +214,6 @@ export async function startEngine({
 
   function impactOn({ after }: Decision, limit: number): Promise<Impact> {
     return inTurns(impactOf(types, state, after, limit))
-  }
-
-  /** Finds the revision at which the same commands do what the plan says, to tell what has come between. */
-  async function planChanged(
-    plan: string,
-    commands: readonly Command[],
-    changes: readonly Change[],
-  ): Promise<Result<never>> {
-    const refused = (message: string, previewed?: readonly Change[]) =>
-      fail({
-        code: 'plan_changed',
-        message: `this write does not do what the plan says: ${message}. Preview it again`,
-        details: previewed
-          ? differences(previewed, changes)
-          : changes
-              .slice(0, 20)
-              .map(({ type, id }) => ({ path: `/${type}/${id}`, message: 'would be changed now' })),
-      })
-    const anchor = (await store.anchor())?.revision ?? 0
-    const oldest = Math.max(anchor, state.revision - MAX_PLAN_AGE, 0)
-    const end = performance.now() + PLAN_SEARCH_MS
-    for (let revision = state.revision - 1; revision >= oldest && performance.now() < end; revision--) {
-      const previewed = await past.read(revision, undefined, function* (view) {
-        const decision = yield* decide(types, view, commands)
-        if (!decision.ok || (yield* planOf(decision.value.changes)) !== plan) return undefined
-        return decision.value.changes
-      })
-      if (previewed)
-        return refused(`documents have changed since revision ${revision}, when it was made`, previewed)
-    }
-    return refused('either the request is another one, or the plan is old')
   }
 
   function recordOf(once: Once, written: Written): Remembered {

@@ -1,10 +1,14 @@
 // A plan is a digest of changes: it tells whether a write still does what its preview showed.
 import { createHash } from 'node:crypto'
+import type { Command } from '../domain/command.ts'
+import { type Decision, decide } from '../domain/decide.ts'
 import { diffFields } from '../domain/diff.ts'
 import { excerpt, type Json } from '../domain/json.ts'
-import type { Detail } from '../domain/problem.ts'
+import { type Detail, fail, type Result } from '../domain/problem.ts'
+import type { Types } from '../domain/resource-type.ts'
 import type { Steps } from '../domain/steps.ts'
 import type { Change, Entry } from '../domain/view.ts'
+import type { Past } from './past.ts'
 
 /** Equal for equal changes, whatever order they were made in and whatever else is in the fleet. */
 export function* planOf(changes: readonly Change[]): Steps<string> {
@@ -27,10 +31,55 @@ function keyOf({ type, id }: Change): string {
   return `${type}/${id}`
 }
 
+/** How far back to look for what a plan was made of, and for how long. */
+const MAX_AGE = 50
+const SEARCH_MS = 500
 const MAX_DIFFERENCES = 20
 
+interface Unplanned {
+  readonly plan: string
+  readonly commands: readonly Command[]
+  /** What the commands do now. */
+  readonly decision: Decision
+}
+
+/** Finds the revision at which the same commands did what the plan says, to tell what has come between. */
+export async function refusePlan(
+  types: Types,
+  past: Past,
+  head: number,
+  { plan, commands, decision }: Unplanned,
+): Promise<Result<never>> {
+  const end = performance.now() + SEARCH_MS
+  for (
+    let revision = head - 1;
+    revision >= Math.max(head - MAX_AGE, 0) && performance.now() < end;
+    revision--
+  ) {
+    if (!(await past.resolve({ revision }, 'plan')).ok) break
+    const previewed = await past.read(revision, undefined, function* (view) {
+      const then = yield* decide(types, view, commands)
+      return then.ok && (yield* planOf(then.value.changes)) === plan ? then.value.changes : undefined
+    })
+    if (previewed) {
+      const why = `documents have changed since revision ${revision}, when it was made`
+      return planChanged(why, differences(previewed, decision.changes))
+    }
+  }
+  const now = decision.changes.slice(0, MAX_DIFFERENCES)
+  return planChanged(
+    'either the request is another one, or the plan is old',
+    now.map((change) => ({ path: `/${keyOf(change)}`, message: 'would be changed now' })),
+  )
+}
+
+function planChanged(why: string, details: readonly Detail[]): Result<never> {
+  const message = `this write does not do what the plan says: ${why}. Preview it again`
+  return fail({ code: 'plan_changed', message, details })
+}
+
 /** What a write does now that differs from what its preview showed. */
-export function differences(previewed: readonly Change[], now: readonly Change[]): Detail[] {
+function differences(previewed: readonly Change[], now: readonly Change[]): Detail[] {
   const [then, today] = [byKey(previewed), byKey(now)]
   const gone = [...then.keys()].filter((key) => !today.has(key))
   const added = [...today.keys()].filter((key) => !then.has(key))
