@@ -8,7 +8,7 @@ import { parseAt, type RawQuery } from './query.ts'
 import type { Service } from './service.ts'
 
 interface Reading<T> {
-  now(): Result<T>
+  now(): Result<T> | Promise<Result<T>>
   earlier(past: Past, revision: number): Promise<Result<T>>
 }
 

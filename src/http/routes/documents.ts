@@ -4,9 +4,10 @@ import type { Json } from '../../domain/json.ts'
 import { notFound, type Result, succeed } from '../../domain/problem.ts'
 import { type RenderedAnswer, renderInputs } from '../../domain/render-inputs.ts'
 import type { DeliveredType, Document } from '../../domain/resource-type.ts'
-import { finish, type Steps } from '../../domain/steps.ts'
+import type { Steps } from '../../domain/steps.ts'
 import type { Entry, View } from '../../domain/view.ts'
 import { explain } from '../../engine/audit.ts'
+import { inTurnsOn } from '../../engine/in-turns.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { matchesEtag, sendAnswer } from '../answer.ts'
 import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf, refuseBody } from '../body.ts'
@@ -50,12 +51,18 @@ function readRoutes(app: FastifyInstance, service: Service, type: RegisteredType
     const query = parseListQuery(types, type, request.query)
     if (!query.ok) return sendProblem(reply, query.problem)
     const page = await readAt(service, request, reply, {
-      now: () => succeed(finish(pageOf(engine.state, type.name, query.value))),
+      now: async () =>
+        succeed(await inTurnsOn(engine.state, () => pageOf(engine.state, type.name, query.value))),
       earlier: async (past, revision) =>
         succeed(await past.read(revision, type.name, (view) => pageOf(view, type.name, query.value))),
     })
     if (!page.ok) return sendProblem(reply, page.problem)
-    sendPageHeaders(reply, request.url, query.value, page.value.total)
+    sendPageHeaders(
+      reply.header('X-Revision', page.value.revision),
+      request.url,
+      query.value,
+      page.value.total,
+    )
     return reply.send(page.value.documents)
   })
 
@@ -69,12 +76,12 @@ function readRoutes(app: FastifyInstance, service: Service, type: RegisteredType
   })
 }
 
-/** The documents of a page, and how many there are on all of them. */
+/** The documents of a page, how many there are on all of them, and the revision of the fleet they are from. */
 function* pageOf(
   view: View,
   type: string,
   { limit, offset, matches }: ListQuery,
-): Steps<{ documents: Document[]; total: number }> {
+): Steps<{ documents: Document[]; total: number; revision: number }> {
   const documents: Document[] = []
   let total = 0
   for (const { document } of view.all(type)) {
@@ -83,7 +90,7 @@ function* pageOf(
     if (total >= offset && documents.length < limit) documents.push(document)
     total++
   }
-  return { documents, total }
+  return { documents, total, revision: view.revision }
 }
 
 function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredType): void {
