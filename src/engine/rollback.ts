@@ -49,7 +49,8 @@ export interface Rollback {
 
 /** Makes documents what they were at an earlier time; those that did not exist then go without a trace. */
 export function rollback({ past, state }: Engine, types: Types, request: Rollback): Work {
-  const { to, selector, ids } = request
+  const { to, selector } = request
+  const ids = request.ids && new Set(request.ids)
   const clusters = types.cluster.type.name
   const chosen = new Set(request.types ?? (selector ? [clusters] : types.all.map(({ name }) => name)))
   const matches = (type: string, id: string, then: Document | undefined): boolean => {
@@ -63,7 +64,7 @@ export function rollback({ past, state }: Engine, types: Types, request: Rollbac
     if (!revision.ok) return revision
     const commands: Command[] = []
     for await (const { type, id, was } of past.changedAfter(revision.value)) {
-      if (!chosen.has(type) || !types.get(type) || (ids && !ids.includes(id))) continue
+      if (!chosen.has(type) || !types.get(type) || (ids && !ids.has(id))) continue
       if (!matches(type, id, was?.document)) continue
       const then = was && { document: was.document, deleted: was.deleted }
       commands.push({ op: 'reset', type, id, to: then, path: `/${type}/${id}` })
@@ -78,7 +79,7 @@ export function rollback({ past, state }: Engine, types: Types, request: Rollbac
     const changed = new Set(commands.map((command) => ('id' in command ? command.id : '')))
     const isKnown = (id: string): boolean =>
       changed.has(id) || [...chosen].some((type) => state.get(type, id) || state.tombstone(type, id))
-    const unknown = (ids ?? []).flatMap((id, i) =>
+    const unknown = (request.ids ?? []).flatMap((id, i) =>
       isKnown(id) ? [] : [{ path: `/ids/${i}`, message: `names no document, now or then: "${id}"` }],
     )
     if (unknown.length > 0) return invalid(unknown)
