@@ -1,9 +1,12 @@
 // What tests of the service share that run over every store.
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import type { Json } from '../src/domain/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
-import { openSqliteStore } from '../src/store/sqlite.ts'
+import { openSqliteStore, type SqliteOptions } from '../src/store/sqlite.ts'
 import type { Store } from '../src/store/store.ts'
 import {
   type Answer,
@@ -23,6 +26,36 @@ export async function start(t: TestContext, options: ServiceOptions = {}): Promi
   const service = await startService(options)
   t.after(() => service.stop())
   return service
+}
+
+export type Write = readonly [method: string, url: string, body?: Json]
+
+/** Runs writes that must succeed; answers the revision of the last one. */
+export async function run(service: TestService, ...writes: Write[]): Promise<number> {
+  let revision = 0
+  for (const [method, url, body] of writes) {
+    const answer = await service.call(method, url, { body })
+    assert.ok(answer.status < 300, `${method} ${url}: ${answer.text}`)
+    revision = Number(answer.headers['x-revision'])
+  }
+  return revision
+}
+
+/** A file of its own for the test; everything opened through it is closed before the folder goes. */
+export function temporaryDatabase(t: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-store-'))
+  const stores: Store[] = []
+  t.after(async () => {
+    for (const store of stores) await store.close().catch(() => {})
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const path = join(folder, 'fleet.db')
+  function open(options: Partial<SqliteOptions> = {}): Store {
+    const store = openSqliteStore({ path, write: true, ...options })
+    stores.push(store)
+    return store
+  }
+  return { folder, path, open }
 }
 
 /** What a revision changed, as `op type/id`. */

@@ -3,24 +3,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Json } from '../src/domain/json.ts'
 import { openSqliteStore } from '../src/store/sqlite.ts'
-import { assertProblem, changesOf, pathsIn, STORES, start } from './every-store.ts'
+import { assertProblem, changesOf, pathsIn, run, STORES, start, type Write } from './every-store.ts'
 import { type Answer, READ_TOKEN, startService, type TestService, temporaryFolder } from './service.ts'
 
 const EMPTY = '{"inputs":[]}'
 const NAMES = ['one', 'two', 'three', 'renamed'].map((id) => `${id}.k8s.example.com`)
-
-type Write = readonly [method: string, url: string, body?: Json]
-
-/** Runs writes that must succeed; answers the revision of the last one. */
-async function run(service: TestService, ...writes: Write[]): Promise<number> {
-  let revision = 0
-  for (const [method, url, body] of writes) {
-    const answer = await service.call(method, url, { body })
-    assert.ok(answer.status < 300, `${method} ${url}: ${answer.text}`)
-    revision = Number(answer.headers['x-revision'])
-  }
-  return revision
-}
 
 function revert(service: TestService, revision: number | string, body?: Json, query = ''): Promise<Answer> {
   return service.call('POST', `/revisions/${revision}/revert${query}`, { body })

@@ -5,7 +5,7 @@ import type { Json } from '../src/domain/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite.ts'
 import type { Store } from '../src/store/store.ts'
-import { assertProblem, changesOf, pathsIn, STORES, start } from './every-store.ts'
+import { assertProblem, changesOf, pathsIn, run, STORES, start, type Write } from './every-store.ts'
 import {
   type Answer,
   READ_TOKEN,
@@ -18,19 +18,6 @@ import {
 const IDS = ['one', 'two', 'three', 'four']
 const NAMES = [...IDS, 'renamed'].map((id) => `${id}.k8s.example.com`)
 const CONFIRMED = { confirm: ['removals'] }
-
-type Write = readonly [method: string, url: string, body?: Json]
-
-/** Runs writes that must succeed; answers the revision of the last one. */
-async function run(service: TestService, ...writes: Write[]): Promise<number> {
-  let revision = 0
-  for (const [method, url, body] of writes) {
-    const answer = await service.call(method, url, { body })
-    assert.ok(answer.status < 300, `${method} ${url}: ${answer.text}`)
-    revision = Number(answer.headers['x-revision'])
-  }
-  return revision
-}
 
 type Body = { readonly [key: string]: Json }
 

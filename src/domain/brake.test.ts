@@ -4,6 +4,7 @@ import { builtInTypes } from '../../test/service.ts'
 import { findRemovals } from './brake.ts'
 import type { Command } from './command.ts'
 import { type Decision, decide } from './decide.ts'
+import { Comparison } from './impact.ts'
 import type { Json, JsonObject } from './json.ts'
 import { State } from './state.ts'
 import { finish } from './steps.ts'
@@ -78,7 +79,7 @@ function fleet(size: number, assigned: JsonObject = ASSIGNED): State {
 
 function removals(state: State, commands: Command[], percent = 10): string[] {
   const { after, changes } = decided(state, commands)
-  return finish(findRemovals(types, state, after, changes, percent))
+  return finish(findRemovals(new Comparison(types, state, after), changes, percent))
 }
 
 function takeFrom(count: number, from = 0): Command[] {

@@ -1,9 +1,8 @@
 // What makes a write so destructive that it has to be confirmed.
-import { Comparison, type EndpointDifference, isOn } from './impact.ts'
-import type { Overlay } from './overlay.ts'
-import { type Delivery, type Reference, referencesOf, type Types } from './resource-type.ts'
+import { type Comparison, type EndpointDifference, isOn } from './impact.ts'
+import { type Delivery, type Reference, referencesOf } from './resource-type.ts'
 import type { Steps } from './steps.ts'
-import type { Change, Entry, View } from './view.ts'
+import type { Change, Entry } from './view.ts'
 
 /** Fewer clusters than this may lose something without a word. */
 const MIN_CLUSTERS = 5
@@ -15,14 +14,12 @@ const MAX_NAMED = 5
 
 /** Why the changes need confirmation; nothing when they do not. */
 export function* findRemovals(
-  types: Types,
-  before: View,
-  after: Overlay,
+  comparison: Comparison,
   changes: readonly Change[],
   percent: number,
 ): Steps<string[]> {
+  const { types, before, after } = comparison
   const clusters = types.cluster.type.name
-  const comparison = new Comparison(types, before, after)
   const deleted: string[] = []
   const losing: string[] = []
   const emptied: string[] = []

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { builtInTypes } from '../../test/service.ts'
 import type { Command } from './command.ts'
 import { type Decision, decide } from './decide.ts'
-import { type Impact, impactOf } from './impact.ts'
+import { Comparison, type Impact, impactOf } from './impact.ts'
 import type { Json, JsonObject } from './json.ts'
 import { Overlay } from './overlay.ts'
 import { renderInputs } from './render-inputs.ts'
@@ -63,7 +63,7 @@ function stateAfter(...batches: Command[][]): State {
 }
 
 function impact(state: State, commands: Command[], limit?: number): Impact {
-  return finish(impactOf(types, state, decided(state, commands).after, limit))
+  return finish(impactOf(new Comparison(types, state, decided(state, commands).after), limit))
 }
 
 const NONE: Impact = { clusters: 0, by_environment: {}, endpoints: {}, details: [] }
@@ -439,7 +439,8 @@ test('a reference whose definition is not there makes no input: it comes and goe
   withIt.lay('namespaces', 'n', entry({ id: 'n', labels: {}, annotations: {} }))
   const goneAgain = new Overlay(withIt, types.cluster, 3)
   goneAgain.lay('namespaces', 'n', undefined)
-  const between = (before: View, after: Overlay) => told(finish(impactOf(types, before, after)))
+  const between = (before: View, after: Overlay) =>
+    told(finish(impactOf(new Comparison(types, before, after))))
   assert.deepEqual(between(without, withIt), ['one/namespaces +n'])
   assert.deepEqual(between(withIt, goneAgain), ['one/namespaces -n'])
   const renamed = new Overlay(withIt, types.cluster, 3)
@@ -448,7 +449,7 @@ test('a reference whose definition is not there makes no input: it comes and goe
     'one',
     entry({ ...document, environment: 'qa', namespaces: [{ id: 'never' }, { id: 'n' }] }),
   )
-  const found = finish(impactOf(types, withIt, renamed))
+  const found = finish(impactOf(new Comparison(types, withIt, renamed)))
   assert.deepEqual(told(found), ['one/namespaces ~n/cluster/environment'])
 })
 
@@ -507,7 +508,7 @@ test('the impact of any write is the difference of what every cluster receives b
       const decision = finish(decide(types, state, commands))
       if (!decision.ok) return
       const { after } = decision.value
-      const found = finish(impactOf(types, state, after))
+      const found = finish(impactOf(new Comparison(types, state, after)))
       const [had, has] = [received(state), received(after)]
       const expected = [...new Set([...had.keys(), ...has.keys()])].flatMap((key) => {
         const [before, now] = [had.get(key), has.get(key)]

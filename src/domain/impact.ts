@@ -1,5 +1,6 @@
 // What clusters would receive differently: the difference of all poll answers between two views.
 import { diffFields, type FieldChange } from './diff.ts'
+import { getOrSet } from './get-or-set.ts'
 import { equalJson } from './json.ts'
 import type { Overlay } from './overlay.ts'
 import { resolveInput } from './render-inputs.ts'
@@ -57,8 +58,7 @@ export interface EndpointDifference {
 export const IMPACT_LIMIT = 100
 
 /** Exact counts over the whole fleet, and the details of the first `limit` clusters' endpoints. */
-export function* impactOf(types: Types, before: View, after: Overlay, limit = IMPACT_LIMIT): Steps<Impact> {
-  const comparison = new Comparison(types, before, after)
+export function* impactOf(comparison: Comparison, limit = IMPACT_LIMIT): Steps<Impact> {
   const environments = new Map<string, number>()
   const endpoints: Record<string, EndpointImpact> = {}
   const details: ClusterImpact[] = []
@@ -87,18 +87,20 @@ export function* impactOf(types: Types, before: View, after: Overlay, limit = IM
 
 /** A view, and the same with something laid over it, compared cluster by cluster. */
 export class Comparison {
-  readonly #types: Types
-  readonly #before: View
-  readonly #after: Overlay
+  readonly types: Types
+  readonly before: View
+  readonly after: Overlay
   readonly #clusters: ReadonlyMap<string, unknown>
   readonly #definitions = new Map<string, ReadonlyMap<string, unknown>>()
   /** Most clusters share the object of a plain reference: what a definition's change means for it is told once. */
   readonly #known = new Map<Reference, readonly FieldChange[]>()
+  /** Clusters with something laid over them are asked for by the brake and again for the impact. */
+  readonly #compared = new Map<string, readonly EndpointDifference[]>()
 
   constructor(types: Types, before: View, after: Overlay) {
-    this.#types = types
-    this.#before = before
-    this.#after = after
+    this.types = types
+    this.before = before
+    this.after = after
     this.#clusters = after.laid(types.cluster.type.name)
     for (const { name } of types.delivered) {
       const laid = after.laid(name)
@@ -108,27 +110,32 @@ export class Comparison {
 
   /** The clusters that may receive something else, ordered by id. */
   *candidates(): Generator<string> {
-    const type = this.#types.cluster.type.name
+    const type = this.types.cluster.type.name
     if (this.#definitions.size === 0) {
       yield* [...this.#clusters.keys()].sort()
       return
     }
-    const others = [...this.#clusters.keys()].filter((id) => !this.#before.get(type, id)).sort()
+    const others = [...this.#clusters.keys()].filter((id) => !this.before.get(type, id)).sort()
     let next = 0
-    for (const { id } of this.#before.all(type)) {
+    for (const { id } of this.before.all(type)) {
       for (let first = others[next]; first !== undefined && first < id; first = others[++next]) yield first
       yield id
     }
     yield* others.slice(next)
   }
 
-  compare(id: string): EndpointDifference[] {
-    const type = this.#types.cluster.type.name
-    const before = this.#before.get(type, id)
-    const after = this.#clusters.has(id) ? this.#after.get(type, id) : before
+  compare(id: string): readonly EndpointDifference[] {
+    if (!this.#clusters.has(id)) return this.#compare(id)
+    return getOrSet(this.#compared, id, () => this.#compare(id))
+  }
+
+  #compare(id: string): EndpointDifference[] {
+    const type = this.types.cluster.type.name
+    const before = this.before.get(type, id)
+    const after = this.#clusters.has(id) ? this.after.get(type, id) : before
     if (!before && !after) return []
     const differences: EndpointDifference[] = []
-    for (const delivered of this.#types.delivered) {
+    for (const delivered of this.types.delivered) {
       const found =
         before === after
           ? this.#compareDefinitions(delivered, before as Entry)
@@ -139,8 +146,8 @@ export class Comparison {
   }
 
   environmentOf(id: string): string {
-    const { type, environment } = this.#types.cluster
-    const entry = this.#after.get(type.name, id) ?? this.#before.get(type.name, id)
+    const { type, environment } = this.types.cluster
+    const entry = this.after.get(type.name, id) ?? this.before.get(type.name, id)
     return String((environment && entry?.document[environment]) ?? '')
   }
 
@@ -152,8 +159,8 @@ export class Comparison {
     for (const reference of referencesOf(cluster.document, type.delivery)) {
       const { id } = reference
       if (!definitions.has(id)) continue
-      const had = this.#before.get(type.name, id) !== undefined
-      const has = this.#after.get(type.name, id) !== undefined
+      const had = this.before.get(type.name, id) !== undefined
+      const has = this.after.get(type.name, id) !== undefined
       if (!had || !has) {
         if (has) found.added.push(id)
         if (had) found.removed.push(id)
@@ -175,8 +182,8 @@ export class Comparison {
     after: Document | undefined,
   ): EndpointDifference | undefined {
     if (before && after && this.#receivesSame(type, before, after)) return undefined
-    const had = before ? receivedBy(this.#before, type, before) : NONE
-    const has = after ? receivedBy(this.#after, type, after) : NONE
+    const had = before ? receivedBy(this.before, type, before) : NONE
+    const has = after ? receivedBy(this.after, type, after) : NONE
     const found = new Difference(type)
     for (const [i, { id }] of had.entries()) if (!at(has, i, id)) found.removed.push(id)
     for (const [i, reference] of has.entries()) {
@@ -195,7 +202,7 @@ export class Comparison {
   /** A cheap look at all that the inputs of a type are made of. */
   #receivesSame(type: DeliveredType, before: Document, after: Document): boolean {
     const { assignedBy, patches } = type.delivery
-    const { cluster } = this.#types
+    const { cluster } = this.types
     const same = (field: string): boolean => equalJson(before[field] ?? null, after[field] ?? null)
     return (
       !this.#definitions.has(type.name) &&
@@ -207,7 +214,7 @@ export class Comparison {
 
   /** The same for one of them. */
   #isSame(type: DeliveredType, [before, old]: Holding, [after, reference]: Holding): boolean {
-    const { cluster } = this.#types
+    const { cluster } = this.types
     return (
       !this.#definitions.get(type.name)?.has(reference.id) &&
       equalJson(old, reference) &&
@@ -219,8 +226,8 @@ export class Comparison {
 
   #diff(type: DeliveredType, id: string, old: Holding, now: Holding): FieldChange[] {
     return diffFields(
-      resolveInput(this.#types, type, this.#before.get(type.name, id)?.document as Document, ...old),
-      resolveInput(this.#types, type, this.#after.get(type.name, id)?.document as Document, ...now),
+      resolveInput(this.types, type, this.before.get(type.name, id)?.document as Document, ...old),
+      resolveInput(this.types, type, this.after.get(type.name, id)?.document as Document, ...now),
     )
   }
 }

@@ -2,7 +2,7 @@
 import { findRemovals } from '../domain/brake.ts'
 import { type Command, type Outcome, summarise } from '../domain/command.ts'
 import { type Decision, decide } from '../domain/decide.ts'
-import { IMPACT_LIMIT, type Impact, impactOf } from '../domain/impact.ts'
+import { Comparison, IMPACT_LIMIT, type Impact, impactOf } from '../domain/impact.ts'
 import { fail, type Result, succeed } from '../domain/problem.ts'
 import type { Types } from '../domain/resource-type.ts'
 import { type Applied, State } from '../domain/state.ts'
@@ -154,18 +154,18 @@ export async function startEngine({
       // What was decided while another process's commit was taken in may be half of each.
       if (state.revision !== base) continue
       if (!decided.ok) return decided
-      const { decision, removals } = decided.value
+      const { decision, removals, comparison } = decided.value
       const revision = base + Number(decision.changes.length > 0 && !options.dryRun)
       const written = { ...decision, removals, revision }
       if (!options.dryRun && !once && revision > base) {
         // What it means for clusters is worked out while the store is writing.
         const assessed = await commit(base, work, author, decision, undefined, () =>
-          assess(decision, options),
+          assess(decision, comparison, options),
         )
         if (assessed) return succeed({ ...written, ...assessed })
         continue
       }
-      const assessed = { ...written, ...(await assess(decision, options)) }
+      const assessed = { ...written, ...(await assess(decision, comparison, options)) }
       if (state.revision !== base) continue
       const record = once && !options.dryRun ? recordOf(once, assessed) : undefined
       if (revision === base) {
@@ -182,7 +182,7 @@ export async function startEngine({
   async function decideOn(
     work: Work,
     { dryRun, plan, confirmRemovals, impactLimit = IMPACT_LIMIT }: WriteOptions,
-  ): Promise<Result<{ decision: Decision; removals: readonly string[] }>> {
+  ): Promise<Result<{ decision: Decision; removals: readonly string[]; comparison: Comparison }>> {
     const commands = 'load' in work ? await work.load() : succeed(work)
     if (!commands.ok) return commands
     const decided = await inTurns(decide(types, state, commands.value))
@@ -191,29 +191,27 @@ export async function startEngine({
     if (plan !== undefined && (await inTurns(planOf(decision.changes))) !== plan) {
       return refusePlan(types, past, state.revision, { plan, commands: commands.value, decision })
     }
-    const removals = await inTurns(findRemovals(types, state, decision.after, decision.changes, brakePercent))
-    if (removals.length === 0 || confirmRemovals || dryRun) return succeed({ decision, removals })
+    const comparison = new Comparison(types, state, decision.after)
+    const removals = await inTurns(findRemovals(comparison, decision.changes, brakePercent))
+    if (removals.length === 0 || confirmRemovals || dryRun) return succeed({ decision, removals, comparison })
     return fail({
       code: 'destructive_change',
       message: `this removes a lot: ${removals.join('; ')}. If that is meant, confirm it: confirm=removals`,
-      impact: await impactOn(decision, impactLimit),
+      impact: await inTurns(impactOf(comparison, impactLimit)),
     })
   }
 
   /** What the caller wants to know of a decision. */
   async function assess(
-    decision: Decision,
+    { changes }: Decision,
+    comparison: Comparison,
     { plan, impactLimit }: WriteOptions,
   ): Promise<Pick<Written, 'impact' | 'plan'>> {
     if (impactLimit === undefined) return plan === undefined ? {} : { plan }
     return {
-      impact: await impactOn(decision, impactLimit),
-      plan: plan ?? (await inTurns(planOf(decision.changes))),
+      impact: await inTurns(impactOf(comparison, impactLimit)),
+      plan: plan ?? (await inTurns(planOf(changes))),
     }
-  }
-
-  function impactOn({ after }: Decision, limit: number): Promise<Impact> {
-    return inTurns(impactOf(types, state, after, limit))
   }
 
   function recordOf(once: Once, written: Written): Remembered {

@@ -1,6 +1,6 @@
 // The fleet as it was: views of earlier revisions, made from the state and the log.
 import type { BeforeAndAfter } from '../domain/describe-change.ts'
-import { type Impact, impactOf } from '../domain/impact.ts'
+import { Comparison, type Impact, impactOf } from '../domain/impact.ts'
 import { Overlay } from '../domain/overlay.ts'
 import { fail, invalid, type Result, succeed } from '../domain/problem.ts'
 import { type DeliveredType, referencesOf, type Types } from '../domain/resource-type.ts'
@@ -129,7 +129,7 @@ export function openPast(store: Store, types: Types, state: PolledView, now: () 
         const document = json === null ? undefined : JSON.parse(json)
         after.lay(type, id, document && { id, document, deleted, size: json?.length ?? 0, revision })
       }
-      return yield* impactOf(types, before, after, limit)
+      return yield* impactOf(new Comparison(types, before, after), limit)
     })
   }
 

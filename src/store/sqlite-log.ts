@@ -1,4 +1,4 @@
-// Reading the log in a SQLite file: searching it, walking along it, and going back in time.
+// Reading the log in a SQLite file: walking along it, and going back in time.
 import type { DatabaseSync } from 'node:sqlite'
 import type { Document } from '../domain/resource-type.ts'
 import type { Applied } from '../domain/state.ts'
@@ -6,7 +6,6 @@ import { Pace } from './pace.ts'
 import { guard, prepared } from './sqlite-database.ts'
 import {
   type Anchor,
-  type HistoryQuery,
   type LoggedChange,
   type LogSlice,
   type PastDocument,
@@ -21,14 +20,15 @@ import {
 /** Changes to read at once, with their documents. */
 const SLICE = 20
 /** Rows to look at at once, without documents. */
-const WINDOW = 200
+export const WINDOW = 200
 
 /** What a prune has begun to delete is gone already. */
-const IN_LOG = 'revision > coalesce((SELECT revision FROM anchor), 0)'
-const META = 'revision, time, actor, message, request_id, client_address, operation, hash, change_count'
-const CHANGE = 'type, id, before, before_deleted, before_revision, after, after_deleted'
+export const IN_LOG = 'revision > coalesce((SELECT revision FROM anchor), 0)'
+export const META =
+  'revision, time, actor, message, request_id, client_address, operation, hash, change_count'
+export const CHANGE = 'type, id, before, before_deleted, before_revision, after, after_deleted'
 
-interface ChangeRow {
+export interface ChangeRow {
   readonly type: string
   readonly id: string
   readonly before: string | null
@@ -38,7 +38,7 @@ interface ChangeRow {
   readonly after_deleted: number
 }
 
-type RevisionRow = Omit<RecordedRevision, 'changes'>
+export type RevisionRow = Omit<RecordedRevision, 'changes'>
 
 export function parseApplied(
   type: string,
@@ -138,15 +138,27 @@ export async function* readDocuments(db: DatabaseSync): AsyncGenerator<StoredDoc
 
 type DocumentRow = Omit<StoredDocument, 'deleted'> & { readonly deleted: number }
 
+export function readAnchor(db: DatabaseSync): Promise<Anchor | undefined> {
+  const anchor = prepared(db, 'SELECT revision, time, hash, state FROM anchor')
+  return guard(() => anchor.get() as Anchor | undefined)
+}
+
+export function readRevisionAt(db: DatabaseSync, time: string): Promise<number | undefined> {
+  const last = prepared(
+    db,
+    `SELECT revision FROM revisions WHERE time <= ? AND ${IN_LOG} ORDER BY time DESC, revision DESC LIMIT 1`,
+  )
+  return guard(() => last.get(time)?.revision as number | undefined)
+}
+
 /** The first change after a revision knows what the document was at that revision. */
 export async function* changedAfter(
   db: DatabaseSync,
   revision: number,
   only?: { readonly type: string; readonly id?: string },
 ): AsyncGenerator<PastDocument> {
-  const readAnchor = prepared(db, 'SELECT revision, time, hash, state FROM anchor')
   const checkReach = async (): Promise<void> => {
-    const anchor = (await guard(() => readAnchor.get())) as Anchor | undefined
+    const anchor = await readAnchor(db)
     if (anchor && anchor.revision > revision) throw prunedError(revision, anchor)
   }
   await checkReach()
@@ -206,124 +218,4 @@ type PastRow = Pick<ChangeRow, 'type' | 'id' | 'before' | 'before_deleted' | 'be
 function toPast({ type, id, before, before_deleted, before_revision }: PastRow): PastDocument {
   if (before === null) return { type, id, was: undefined }
   return { type, id, was: { ...parseApplied(type, id, before, before_deleted), revision: before_revision } }
-}
-
-/** Makes what searching needs; once for a connection. */
-export function addSearch(db: DatabaseSync): void {
-  db.function('holds', { deterministic: true }, (field, text) =>
-    Number(
-      String(field ?? '')
-        .toLowerCase()
-        .includes(String(text)),
-    ),
-  )
-}
-
-export async function readHistory(db: DatabaseSync, asked: HistoryQuery): Promise<RecordedRevision[]> {
-  const query = withoutOtherTypes(asked)
-  const found = query.documents
-    ? await guard(() => findByDocuments(db, query))
-    : await findInWindows(db, query)
-  const { documents, type } = query
-  const spans = documents && JSON.stringify(documents)
-  const chosen = [
-    'revision = ?',
-    ...(type === undefined ? [] : ['type = ?']),
-    ...(spans ? [`EXISTS (${SPANS})`] : []),
-  ].join(' AND ')
-  const changes = prepared(
-    db,
-    `SELECT ${CHANGE} FROM changes WHERE ${chosen} ORDER BY position LIMIT ? OFFSET ?`,
-  )
-  const recorded: RecordedRevision[] = []
-  const pace = new Pace()
-  for (const row of found) {
-    const filter = [...(type === undefined ? [] : [type]), ...(spans ? [spans] : [])]
-    const page = [...filter, query.changeLimit, query.changeOffset ?? 0]
-    const rows = (await guard(() => changes.all(row.revision, ...page))) as unknown as ChangeRow[]
-    recorded.push({ ...row, changes: rows.map(toRecorded) })
-    if (pace.isDue) await pace.rest()
-  }
-  return recorded
-}
-
-/** Of documents, those of the type are left; the type need then not be looked for as well. */
-function withoutOtherTypes(query: HistoryQuery): HistoryQuery {
-  const { type, documents, ...rest } = query
-  if (type === undefined || !documents) return query
-  return { ...rest, documents: documents.filter((span) => span.type === type) }
-}
-
-const SPANS = `SELECT 1 FROM json_each(?) AS span
-  WHERE changes.type = span.value ->> 'type' AND changes.id = span.value ->> 'id'
-  AND changes.revision >= coalesce(span.value ->> 'from', 0)
-  AND changes.revision < coalesce(span.value ->> 'until', 9007199254740991)`
-
-/** Documents are found by an index of their own. */
-function findByDocuments(db: DatabaseSync, query: HistoryQuery): RevisionRow[] {
-  const { where, values } = conditions(query)
-  const rows = prepared(
-    db,
-    `SELECT ${META} FROM revisions WHERE revision IN (
-      SELECT changes.revision FROM json_each(?) AS span CROSS JOIN changes
-      ON changes.type = span.value ->> 'type' AND changes.id = span.value ->> 'id'
-      WHERE changes.revision >= coalesce(span.value ->> 'from', 0)
-      AND changes.revision < coalesce(span.value ->> 'until', 9007199254740991)
-    ) AND ${where} ORDER BY revision DESC LIMIT ?`,
-  )
-  return rows.all(JSON.stringify(query.documents), ...values, query.limit) as unknown as RevisionRow[]
-}
-
-/** Anything else is looked for from the newest revision downwards, a window at a time. */
-async function findInWindows(db: DatabaseSync, query: HistoryQuery): Promise<RevisionRow[]> {
-  const { where, values } = conditions(query)
-  const rows = prepared(
-    db,
-    `SELECT ${META} FROM revisions WHERE revision >= ? AND revision < ? AND ${where}
-    ORDER BY revision DESC LIMIT ?`,
-  )
-  const range = prepared(db, 'SELECT min(revision) AS lowest, max(revision) AS highest FROM revisions')
-  const { lowest, highest } = (await guard(() => range.get())) as { lowest: number | null; highest: number }
-  const found: RevisionRow[] = []
-  if (lowest === null) return found
-  const pace = new Pace()
-  for (let top = highest + 1; top > lowest && found.length < query.limit; top -= WINDOW) {
-    const more = await guard(() => rows.all(top - WINDOW, top, ...values, query.limit - found.length))
-    found.push(...(more as unknown as RevisionRow[]))
-    if (pace.isDue) await pace.rest()
-  }
-  return found
-}
-
-function conditions(query: HistoryQuery): { where: string; values: (string | number)[] } {
-  const { revision, before, type, actor, since, until, text } = query
-  const parts: [string, string | number | undefined][] = [
-    ['revision = ?', revision],
-    ['revision < ?', before],
-    ["instr(types, ',' || ? || ',') > 0", type],
-    ['actor = ?', actor],
-    ['time >= ?', since],
-    ['time <= ?', until],
-    [
-      "holds(coalesce(message, '') || char(0) || operation || char(0) || actor || char(0) || request_id, ?)",
-      text?.toLowerCase(),
-    ],
-  ]
-  const given = parts.filter((part): part is [string, string | number] => part[1] !== undefined)
-  return {
-    where: [IN_LOG, ...given.map(([condition]) => condition)].join(' AND '),
-    values: given.map(([, value]) => value),
-  }
-}
-
-function toRecorded(row: ChangeRow): RecordedRevision['changes'][number] {
-  const { type, id, before, after } = row
-  return {
-    type,
-    id,
-    before: before === null ? null : JSON.parse(before),
-    before_deleted: row.before_deleted === 1,
-    after: after === null ? null : JSON.parse(after),
-    after_deleted: row.after_deleted === 1,
-  }
 }

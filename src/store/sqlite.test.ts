@@ -3,21 +3,19 @@ import { once } from 'node:events'
 import {
   copyFileSync,
   existsSync,
-  mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { temporaryDatabase } from '../../test/every-store.ts'
 import { openMemoryStore } from './memory.ts'
-import { openSqliteStore, type SqliteOptions } from './sqlite.ts'
 import { type NewRevision, type Store, StoreError } from './store.ts'
 import {
   changedAfter,
@@ -34,23 +32,6 @@ import { pruneLog, verifyLog } from './verify-log.ts'
 
 const ALL = { limit: 1000, changeLimit: 1000 }
 const UNFIT = /damaged|not a SQLite database|not readable/
-
-/** A file of its own for the test; everything opened through it is closed before the folder goes. */
-function temporaryDatabase(t: TestContext) {
-  const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-store-'))
-  const stores: Store[] = []
-  t.after(async () => {
-    for (const store of stores) await store.close().catch(() => {})
-    rmSync(folder, { recursive: true, force: true })
-  })
-  const path = join(folder, 'fleet.db')
-  function open(options: Partial<SqliteOptions> = {}): Store {
-    const store = openSqliteStore({ path, write: true, ...options })
-    stores.push(store)
-    return store
-  }
-  return { folder, path, open }
-}
 
 /** Runs in a thread: says that it is there, then opens the store as a starting process would. */
 const START = `

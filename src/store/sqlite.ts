@@ -5,14 +5,15 @@ import { Worker } from 'node:worker_threads'
 import type { Applied } from '../domain/state.ts'
 import { Pace } from './pace.ts'
 import { guard, isCurrent, migrate, openDatabase, type WriterOptions } from './sqlite-database.ts'
+import { addSearch, readHistory } from './sqlite-history.ts'
 import {
-  addSearch,
   changedAfter,
   changesSince,
   parseApplied,
+  readAnchor,
   readDocuments,
-  readHistory,
   readLog,
+  readRevisionAt,
 } from './sqlite-log.ts'
 import type { WriterReply, WriterRequest } from './sqlite-writer.ts'
 import {
@@ -50,12 +51,8 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
   const writer = write ? startWriter(options) : undefined
   const version = db.prepare('PRAGMA data_version')
   const readHead = db.prepare('SELECT revision FROM head')
-  const readAnchor = db.prepare('SELECT revision, time, hash, state FROM anchor')
   const readAnswer = db.prepare(
     'SELECT key, fingerprint, time, answer FROM answers WHERE key = ? AND time >= ?',
-  )
-  const readRevisionAt = db.prepare(
-    'SELECT revision FROM revisions WHERE time <= ? AND revision > coalesce((SELECT revision FROM anchor), 0) ORDER BY time DESC, revision DESC LIMIT 1',
   )
   addSearch(db)
 
@@ -83,8 +80,8 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
     history: (query) => readHistory(db, query),
     log: (since, until) => readLog(db, since, until),
     changedAfter: (revision, only) => changedAfter(db, revision, only),
-    revisionAt: (time) => guard(() => readRevisionAt.get(time)?.revision as number | undefined),
-    anchor: () => guard(() => readAnchor.get() as Anchor | undefined),
+    revisionAt: (time) => readRevisionAt(db, time),
+    anchor: () => readAnchor(db),
     prune: async (anchor) => writing().prune(anchor),
     recall: (key, now) => guard(() => readAnswer.get(key, forgottenBefore(now)) as Remembered | undefined),
     remember: async (remembered) => writing().remember(remembered),

@@ -4,30 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { temporaryDatabase } from '../../test/every-store.ts'
 import { openMemoryStore } from './memory.ts'
-import { openSqliteStore, type SqliteOptions } from './sqlite.ts'
+import { openSqliteStore } from './sqlite.ts'
 import type { Anchor, NewRevision, Store } from './store.ts'
 import { committed, loadAll, minute, other, put, remove, revisionOf } from './store-contract.ts'
 import { pruneLog, verifyLog } from './verify-log.ts'
 
 const ALL = { limit: 1000, changeLimit: 1000 }
-
-/** Opens stores on files of one folder; all is gone after the test. */
-function temporaryStores(t: TestContext) {
-  const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-verify-'))
-  const stores: Store[] = []
-  t.after(async () => {
-    for (const store of stores) await store.close().catch(() => {})
-    rmSync(folder, { recursive: true, force: true })
-  })
-  const path = join(folder, 'fleet.db')
-  function open(options: Partial<SqliteOptions> = {}): Store {
-    const store = openSqliteStore({ path, write: true, ...options })
-    stores.push(store)
-    return store
-  }
-  return { path, open }
-}
 
 function at<T extends NewRevision>(revisions: readonly T[], first = 1): T[] {
   return revisions.map((revision, i) => ({ ...revision, time: minute(first + i) }))
@@ -75,7 +59,7 @@ async function anchored(store: Store, before: string): Promise<Anchor> {
 
 for (const [name, open] of [
   ['memory', () => openMemoryStore()],
-  ['SQLite', (t: TestContext) => temporaryStores(t).open()],
+  ['SQLite', (t: TestContext) => temporaryDatabase(t).open()],
 ] as const) {
   describe(`the log of a ${name} store`, () => {
     test('verifies when it is empty', async (t) => {
@@ -556,7 +540,7 @@ describe('a SQLite file that was tampered with', () => {
 })
 
 test('verifying beside another store that commits to the same file finds nothing wrong', async (t) => {
-  const { open } = temporaryStores(t)
+  const { open } = temporaryDatabase(t)
   const [writer, reader] = [open(), open({ write: false })]
   await committed(writer, ...SEVEN)
   let stop = false
