@@ -1274,7 +1274,7 @@ const reads: BadRequest[] = [
       ['limit=ten', '?limit', /whole number/],
       ['before=-1', '?before', /whole number of 0 or more/],
       ['before=x', '?before', /whole number/],
-      ['type=nope', '?type', /unknown type: known are clusters/],
+      ['type=nope', '?type', /unknown type: known are applied_sets, clusters/],
       ['type=', '?type', /unknown type/],
       ['type=clusters&type=namespaces', '?type', /more than once/],
       ['actor=a&actor=b', '?actor', /more than once/],

@@ -1030,3 +1030,34 @@ test('what a batch has acknowledged survives a kill, whole', async (t) => {
   const { body } = await again.call('GET', `${POLLS}/one.k8s.example.com/namespaces`)
   assert.deepEqual(ids(body.inputs), ['n2999'])
 })
+
+test('assign with ensure assigns where it is missing, and changes only what is named where it is not', async () => {
+  const service = await startService()
+  const ensure = (ref: JsonObject, targets: JsonObject) =>
+    service.call('POST', '/batch', {
+      body: { operations: [{ op: 'assign', type: 'platform_components', ensure: true, ref, ...targets }] },
+    })
+  assert.equal((await ensure({ id: 'b', enabled: false }, { clusters: ['one', 'two'] })).status, 200)
+  const referenceOf = async (cluster: string) =>
+    (await service.call('GET', `/clusters/${cluster}/platform_components/b`)).body
+  assert.deepEqual(await referenceOf('one'), { id: 'b', enabled: false, oci_tag: 'v2.0.0' })
+  assert.deepEqual(await referenceOf('two'), { id: 'b', enabled: false })
+  const again = await ensure({ id: 'b' }, { selector: 'id' })
+  assert.equal(again.body.changes, 0)
+  const both = await service.call('POST', '/batch', {
+    body: {
+      operations: [
+        {
+          op: 'assign',
+          type: 'namespaces',
+          ensure: true,
+          merge: true,
+          ref: { id: 'team-a' },
+          clusters: ['two'],
+        },
+      ],
+    },
+  })
+  assert.equal(both.status, 400, both.text)
+  assert.match(both.body.message, /^\/operations\/0\/ensure does not go with merge/)
+})

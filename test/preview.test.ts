@@ -46,7 +46,11 @@ function component(id: string) {
 async function start(): Promise<TestService> {
   const { clusters, ...rest } = smallFleet()
   const three = cluster('three', { labels: { region: 'eu' }, platform_components: [{ id: 'a' }] })
-  const service = await startService({ types, fleet: { ...rest, clusters: [...clusters, three] } })
+  const applied_sets = [{ id: 'set' }]
+  const service = await startService({
+    types,
+    fleet: { ...rest, applied_sets, clusters: [...clusters, three] },
+  })
   await service.call('DELETE', '/clusters/three')
   await service.call('PATCH', '/clusters/one', { body: { node_count: 5 } })
   assert.equal(service.engine.state.revision, 3)
@@ -56,7 +60,7 @@ async function start(): Promise<TestService> {
 /** Everything that can be read of a fleet: documents, histories, polls, and the headers that tell of changes. */
 async function everything(service: TestService): Promise<Record<string, unknown>> {
   const urls = [
-    ...['clusters', 'platform_components', 'namespaces', 'rolebindings'].map((type) => `/${type}`),
+    ...types.all.map(({ name }) => `/${name}`),
     ...['one', 'two', 'three'].flatMap((id) => [`/clusters/${id}`, `/clusters/${id}/history`]),
     ...['one', 'two', 'three', 'new'].flatMap((id) =>
       ENDPOINTS.map((endpoint) => `${POLLS}/${id}.k8s.example.com/${endpoint}`),
@@ -119,6 +123,10 @@ const WRITES: readonly Write[] = [
   { on: 'PATCH /platform_components/a', body: { oci_tag: 'v1.1.0' } },
   { on: 'DELETE /platform_components/c' },
   { on: 'DELETE /platform_components/a?cascade=true' },
+  { on: 'POST /applied_sets', body: { id: 'new' } },
+  { on: 'PUT /applied_sets/set', body: { documents: { namespaces: ['team-a'] } } },
+  { on: 'PATCH /applied_sets/set', body: { documents: { clusters: ['one'] } } },
+  { on: 'DELETE /applied_sets/set' },
   { on: 'POST /namespaces', body: { id: 'new' } },
   { on: 'PUT /namespaces/team-a', body: { labels: { team: 'b' } } },
   { on: 'PATCH /namespaces/team-a', body: { labels: { team: null } } },

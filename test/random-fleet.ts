@@ -122,7 +122,7 @@ const fleetCommand: fc.Arbitrary<Command> = fc
     const base = { op: 'for_clusters', path: '' } as const
     const each = (name: string) => ({ type, id, cluster: name, path: '' })
     if (op === 0)
-      return { ...base, targets, each: (name) => ({ op: 'assign', ...each(name), reference, merge: false }) }
+      return { ...base, targets, each: (name) => ({ op: 'assign', ...each(name), reference, how: 'ensure' }) }
     if (op === 1)
       return { ...base, targets: { ...targets, having }, each: (name) => ({ op: 'unassign', ...each(name) }) }
     if (op === 2) {
@@ -199,15 +199,15 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   cluster.map((id) => ({ op: 'restore', type: 'clusters', id, path: '' }) as const),
   {
     weight: 3,
-    arbitrary: fc.tuple(target, cluster, override, fc.boolean()).map(
-      ([[type, id], to, reference, merge]) =>
+    arbitrary: fc.tuple(target, cluster, override, fc.constantFrom('replace', 'merge', 'ensure')).map(
+      ([[type, id], to, reference, how]) =>
         ({
           op: 'assign',
           type,
           cluster: to,
           id,
           reference: type === 'platform_components' ? reference : {},
-          merge,
+          how,
           path: '',
         }) as const,
     ),

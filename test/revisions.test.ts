@@ -194,7 +194,7 @@ test('the history of a document holds its own changes only, newest first', async
 })
 
 test('every type has histories, and they outlive their documents', async () => {
-  const service = await startService()
+  const service = await startService({ fleet: { ...smallFleet(), applied_sets: [{ id: 'base' }] } })
   for (const { name } of service.types.all) {
     const [{ id }] = (await service.call('GET', `/${name}?limit=1`)).body
     assert.deepEqual(numbers(await service.call('GET', `/${name}/${id}/history`)).at(-1), 1, name)

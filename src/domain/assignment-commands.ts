@@ -25,9 +25,10 @@ export function assign(types: Types, draft: Draft, type: DeliveredType, command:
   const { document } = found.value
   const { delivery } = type
   const current = findReference(document, delivery, id)
-  if (command.merge && !current) return notAssigned(type, id, command.cluster)
+  if (command.how === 'merge' && !current) return notAssigned(type, id, command.cluster)
   if (!isObject(command.reference)) return invalid([{ path, message: 'must be an object' }])
-  const wanted = command.merge && current ? mergePatch(current, command.reference) : command.reference
+  const keeps = command.how !== 'replace' && current
+  const wanted = keeps ? mergePatch(current, command.reference) : command.reference
   const identified = withId(wanted as JsonObject, id, path)
   if (!identified.ok) return identified
   const reference = delivery.normaliseReference(identified.value) as Reference

@@ -31,7 +31,7 @@ function unassign(type: string, from: string, id: string): Command {
 }
 
 function enable(on: string, id: string, enabled: boolean): Command {
-  return { op: 'assign', type: COMPONENTS, cluster: on, id, reference: { enabled }, merge: true, path: '' }
+  return { op: 'assign', type: COMPONENTS, cluster: on, id, reference: { enabled }, how: 'merge', path: '' }
 }
 
 function remove(id: string, purge = false): Command {
@@ -198,7 +198,7 @@ test('an edit of a definition takes nothing away, a definition that goes with it
 test('an input that comes back in the same write was never taken', () => {
   const backAndForth = ids(5).flatMap((id): Command[] => [
     unassign('namespaces', id, 'a'),
-    { op: 'assign', type: 'namespaces', cluster: id, id: 'a', reference: {}, merge: false, path: '' },
+    { op: 'assign', type: 'namespaces', cluster: id, id: 'a', reference: {}, how: 'replace', path: '' },
   ])
   assert.deepEqual(removals(fleet(5), backAndForth, 0), [])
 })

@@ -58,8 +58,11 @@ export interface Assign extends Base {
   readonly cluster: string
   readonly id: string
   readonly reference: Json
-  /** Changes the named fields of an existing reference instead of replacing it. */
-  readonly merge: boolean
+  /**
+   * `replace` makes the reference exactly this. `merge` changes the named fields of one that is there, and refuses
+   * where there is none; `ensure` assigns there.
+   */
+  readonly how: 'replace' | 'merge' | 'ensure'
 }
 export interface Unassign extends Base {
   readonly op: 'unassign'

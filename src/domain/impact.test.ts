@@ -39,7 +39,7 @@ function remove(type: string, id: string, how: { cascade?: boolean; purge?: bool
 }
 
 function assign(type: string, to: string, id: string, reference: JsonObject, merge = false): Command {
-  return { op: 'assign', type, cluster: to, id, reference, merge, path: '' }
+  return { op: 'assign', type, cluster: to, id, reference, how: merge ? 'merge' : 'replace', path: '' }
 }
 
 function decided(state: State, commands: Command[]): Decision {

@@ -77,7 +77,7 @@ class OperationParser {
   }
 
   #build(op: string): Command | undefined {
-    const { document, patch, ref, values, cascade, purge, merge, replace } = this.#operation
+    const { document, patch, ref, values, cascade, purge, merge, ensure, replace } = this.#operation
     const text = (name: string): string => String(own(this.#operation, name) ?? '')
     const [type, id, component] = [text('type'), text('id'), text('component')]
     const at = (field: string) => ({ path: `${this.#path}/${field}`, operation: this.#path })
@@ -117,14 +117,21 @@ class OperationParser {
         const assigned = own(ref as JsonObject, 'id')
         if (typeof assigned !== 'string')
           return this.#wrong('/ref/id', 'is required: the id of what to assign')
-        const having = merge === true ? { type, id: assigned } : undefined
+        if (merge === true && ensure === true) {
+          return this.#wrong(
+            '/ensure',
+            'does not go with merge: one assigns where it is missing, one does not',
+          )
+        }
+        const how = merge === true ? 'merge' : ensure === true ? 'ensure' : 'replace'
+        const having = how === 'merge' ? { type, id: assigned } : undefined
         return this.#onClusters(having, (cluster) => ({
           op,
           type,
           cluster,
           id: assigned,
           reference: ref as Json,
-          merge: merge === true,
+          how,
           ...at('ref'),
         }))
       }

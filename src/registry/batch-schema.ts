@@ -46,7 +46,10 @@ export const OPERATIONS: Readonly<Record<string, SchemaObject>> = {
     ['type'],
   ),
   restore: operation({ type, id, clusters }, ['type']),
-  assign: operation({ type, ref: object, merge: { type: 'boolean' }, ...targets }, ['type', 'ref']),
+  assign: operation(
+    { type, ref: object, merge: { type: 'boolean' }, ensure: { type: 'boolean' }, ...targets },
+    ['type', 'ref'],
+  ),
   unassign: operation({ type, id, ...targets }, ['type', 'id']),
   patch_values: operation({ component: id, values: object, replace: { type: 'boolean' }, ...targets }, [
     'component',

@@ -20,6 +20,8 @@ export interface RegisteredType extends ResourceType {
   /** Of one reference; only where clusters can be given the type. */
   readonly referenceSchema?: SchemaObject
   readonly filters: readonly QueryParam[]
+  /** What the command line calls it: `component`. */
+  readonly noun: string
 }
 
 export interface RegisteredTypes extends Types {
@@ -73,7 +75,8 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
     file,
     schema,
     name: file.kind,
-    singular: flux.singular ?? file.kind.replaceAll('_', ' ').replace(/s$/, ''),
+    singular: singularOf(file),
+    noun: nounOf(file),
     references: Object.entries(flux.references ?? {}).map(([field, type]) => ({ field, type })),
     filters: (file.schema.query_params ?? []).filter(({ methods }) => methods?.includes('get') ?? true),
     normalise: buildNormaliser(schema) as (document: JsonObject) => JsonObject,
@@ -81,6 +84,14 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
   }
   if (!flux.endpoint || !flux.assigned_by) return type
   return { ...type, referenceSchema: referenceSchema(file), delivery: buildDelivery(file, flux) }
+}
+
+function singularOf(file: ResourceFile): string {
+  return fluxOf(file).singular ?? file.kind.replaceAll('_', ' ').replace(/s$/, '')
+}
+
+function nounOf(file: ResourceFile): string {
+  return fluxOf(file).noun ?? singularOf(file).replaceAll(' ', '-')
 }
 
 function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
@@ -237,8 +248,9 @@ function checkTogether(files: readonly ResourceFile[]): string[] {
   const own = new Set(Object.keys(clusters[0]?.schema.items.properties ?? {}))
   return [
     ...(clusters.length === 1 ? [] : [`exactly one type must have x-flux.cluster, not ${clusters.length}`]),
-    ...twins(files, 'endpoint'),
-    ...twins(files, 'assigned_by'),
+    ...twins(files, 'endpoint', (file) => fluxOf(file).endpoint),
+    ...twins(files, 'assigned_by', (file) => fluxOf(file).assigned_by),
+    ...twins(files, 'noun', nounOf),
     ...files
       .filter((file) => fluxOf(file).patches)
       .slice(1)
@@ -256,10 +268,14 @@ function checkTogether(files: readonly ResourceFile[]): string[] {
   ]
 }
 
-function twins(files: readonly ResourceFile[], key: 'endpoint' | 'assigned_by'): string[] {
+function twins(
+  files: readonly ResourceFile[],
+  key: string,
+  read: (file: ResourceFile) => string | undefined,
+): string[] {
   const seen = new Map<string, string>()
   return files.flatMap((file) => {
-    const value = fluxOf(file)[key]
+    const value = read(file)
     if (value === undefined) return []
     const other = seen.get(value)
     seen.set(value, file.kind)

@@ -81,22 +81,23 @@ function filterParameters({ filters }: RegisteredType): Node[] {
   return filters.map(({ name, description = '', schema }) => inQuery(name, description, schema))
 }
 
-export function documentPaths(type: RegisteredType): Node {
+export function documentPaths(types: RegisteredTypes, type: RegisteredType): Node {
   const { name, singular, file } = type
   const document = ref(schemaName(type))
   const said = (level: string, method: string, otherwise: string): string =>
     file.descriptions?.[level]?.[method] ?? otherwise
   const id = inPath('id', file.schema.key.description ?? 'Id.')
-  const flag = type.delivery
-    ? inQuery('cascade', 'Also removes every reference to it.', { type: 'boolean' })
-    : inQuery('purge', 'Leaves no tombstone: polls then answer 404.', { type: 'boolean' })
+  const isCluster = type === types.cluster.type
+  const flag = isCluster
+    ? inQuery('purge', 'Leaves no tombstone: polls then answer 404.', { type: 'boolean' })
+    : inQuery('cascade', 'Also removes every reference to it.', { type: 'boolean' })
   return {
     [`/${name}`]: {
       get: operation({
         tag: name,
         id: `list_${name}`,
         summary: said('resource', 'get', `List ${name}.`),
-        parameters: [LIMIT, OFFSET, AT, ...(type.delivery ? [] : [SELECTOR]), ...filterParameters(type)],
+        parameters: [LIMIT, OFFSET, AT, ...(isCluster ? [SELECTOR] : []), ...filterParameters(type)],
         answers: {
           200: ok('Documents ordered by id; X-Total-Count and Link tell of the rest.', {
             type: 'array',

@@ -1,5 +1,5 @@
 // The API described in OpenAPI 3.1, made from the types: what a type gains, its description gains.
-import type { RegisteredTypes } from './build-types.ts'
+import type { RegisteredType, RegisteredTypes } from './build-types.ts'
 import { json, type Node, ref, schemaName } from './openapi-operation.ts'
 import { clusterPaths, documentPaths, operationPaths, pollPaths } from './openapi-paths.ts'
 import { REVISION_SCHEMAS, revisionPaths } from './openapi-revisions.ts'
@@ -30,9 +30,10 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode }: OpenapiO
       ...(crud ? [{ name: 'revisions', description: 'Who changed what, when and why.' }] : []),
       { name: 'operations', description: 'Probes, metrics and this description.' },
     ],
+    'x-flux-types': types.all.map((type) => describeType(types, type)),
     paths: {
       ...pollPaths(types),
-      ...(crud ? Object.assign({}, ...types.all.map((type) => documentPaths(type))) : {}),
+      ...(crud ? Object.assign({}, ...types.all.map((type) => documentPaths(types, type))) : {}),
       ...(crud ? clusterPaths(types) : {}),
       ...(crud ? revisionPaths() : {}),
       ...operationPaths(),
@@ -58,6 +59,32 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode }: OpenapiO
       },
       responses: { problem: { description: 'What was wrong.', content: json(ref('error')) } },
     },
+  }
+}
+
+/** What tools need of a type beside its schema and routes: how it is called, and how it reaches clusters. */
+function describeType({ cluster }: RegisteredTypes, type: RegisteredType): Node {
+  const { name, singular, noun, file, filters, delivery, references } = type
+  const { dns, patches, labels, environment } = cluster
+  return {
+    name,
+    singular,
+    noun,
+    description: file.metadata?.description ?? name,
+    bookkeeping: file.schema['x-flux']?.bookkeeping ?? false,
+    schema: ref(schemaName(type)),
+    filters: filters.map((filter) => filter.name),
+    references: Object.fromEntries(references.map(({ field, type }) => [field, type])),
+    ...(type === cluster.type && { cluster: { dns, patches, labels, environment } }),
+    ...(delivery && {
+      delivery: {
+        endpoint: delivery.endpoint,
+        assigned_by: delivery.assignedBy,
+        patches: delivery.patches,
+        enabled_by: delivery.enabledBy,
+        reference: ref(`${schemaName(type)}_reference`),
+      },
+    }),
   }
 }
 

@@ -24,6 +24,10 @@ export interface QueryParam {
 /** How a type reaches clusters, or that it is the cluster type itself. */
 export interface FluxSection {
   readonly singular?: string
+  /** What the command line calls it. */
+  readonly noun?: string
+  /** Kept by tools, and no part of what an export holds. */
+  readonly bookkeeping?: boolean
   readonly endpoint?: string
   readonly assigned_by?: string
   readonly reference?: { readonly [name: string]: SchemaObject }
@@ -68,6 +72,8 @@ const fluxSchema = {
   type: 'object',
   properties: {
     singular: { type: 'string', minLength: 1 },
+    noun: { type: 'string', pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$' },
+    bookkeeping: { type: 'boolean' },
     endpoint: { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' },
     assigned_by: name,
     reference: { type: 'object', additionalProperties: { type: 'object' } },

@@ -58,9 +58,9 @@ function referenceRoutes(app: FastifyInstance, service: Service, type: Delivered
     return reply.header('ETag', etagOf(cluster)).send(reference)
   })
 
-  for (const [method, merge, options] of [
-    ['PUT', false, ASSIGN],
-    ['PATCH', true, PATCH],
+  for (const [method, how, options] of [
+    ['PUT', 'replace', ASSIGN],
+    ['PATCH', 'merge', PATCH],
   ] as const) {
     app.route<Params>({
       method,
@@ -74,7 +74,7 @@ function referenceRoutes(app: FastifyInstance, service: Service, type: Delivered
           cluster,
           id,
           reference: request.body === undefined ? {} : request.body,
-          merge,
+          how,
           path: '',
         } as const
         return answerWrite({ service, request, reply }, command, ({ after }, { created }) => {

@@ -123,7 +123,7 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
     )
   })
 
-  const flags = type.delivery ? ['cascade'] : ['purge']
+  const flags = type === service.types.cluster.type ? ['purge'] : ['cascade']
   const options = { config: { access: 'write', flags }, preHandler: refuseBody } as const
   app.delete<ById>(`/${name}/:id`, options, (request, reply) => {
     const { id } = request.params
