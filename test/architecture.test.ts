@@ -13,6 +13,7 @@ const ARROWS: Record<string, readonly string[]> = {
   engine: ['domain', 'store/pace.ts', 'store/store.ts', 'store/verify-log.ts'],
   http: ['domain', 'registry', 'engine'],
   cli: ['domain', 'registry'],
+  'cli.ts': ['cli'],
   'config.ts': [],
   'store-commands.ts': ['config.ts', 'domain', 'store'],
   'main.ts': ['config.ts', 'store-commands.ts', 'domain', 'registry', 'store', 'engine', 'http'],

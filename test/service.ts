@@ -78,6 +78,7 @@ export interface Call {
 }
 
 export interface TestService {
+  readonly url: string
   readonly app: FastifyInstance
   readonly engine: Engine
   readonly types: RegisteredTypes
@@ -106,6 +107,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   app.server.unref()
   const { port } = app.server.address() as AddressInfo
   return {
+    url: `http://127.0.0.1:${port}`,
     app,
     engine,
     types,

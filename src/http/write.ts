@@ -86,10 +86,11 @@ function send(reply: FastifyReply, { status = 200, headers = {}, body }: Answer)
   return reply.code(status).headers(headers).send(body)
 }
 
-function withHeaders(answer: Answer, { revision, warnings }: Written): Answer {
+function withHeaders(answer: Answer, { revision, changes, warnings }: Written): Answer {
   const headers = {
     ...answer.headers,
     'X-Revision': String(revision),
+    'X-Change-Count': String(changes.length),
     ...(warnings.length > 0 && { Warning: warnings.map(toWarning) }),
   }
   return { ...answer, headers }

@@ -1,0 +1,127 @@
+// A set of documents from files, and the operations that make the fleet hold it.
+import { basename, resolve } from 'node:path'
+import { equalJson, isObject, type Json, type JsonObject } from '../domain/json.ts'
+import { usage } from './failure.ts'
+import type { Noun } from './nouns.ts'
+import { type Parsed, readFiles, STDIN } from './read-files.ts'
+import type { Terminal } from './terminal.ts'
+
+export interface Wanted {
+  readonly type: string
+  readonly id: string
+  readonly document: JsonObject
+  readonly source: string
+}
+
+/** The documents of all files, each of them once. */
+export async function readSet(
+  terminal: Terminal,
+  nouns: readonly Noun[],
+  paths: readonly string[],
+): Promise<Wanted[]> {
+  const parsed: Parsed[] = []
+  for (const path of paths) parsed.push(...(await readFiles(terminal, path)))
+  const set = parsed.flatMap((item) => documentsIn(nouns, item))
+  if (set.length === 0) throw usage(`${paths.join(', ')} holds no documents`)
+  const seen = new Map<string, string>()
+  for (const { type, id, source } of set) {
+    const earlier = seen.get(`${type}/${id}`)
+    if (earlier !== undefined) throw usage(`${type}/${id} is there twice: in ${earlier} and in ${source}`)
+    seen.set(`${type}/${id}`, source)
+  }
+  return set
+}
+
+/** One document with its type, a list of them, or a seed file: lists of documents by type. */
+function documentsIn(nouns: readonly Noun[], { value, source }: Parsed): Wanted[] {
+  if (Array.isArray(value)) {
+    return value.flatMap((item, i) => documentsIn(nouns, { value: item, source: `${source} [${i}]` }))
+  }
+  if (!isObject(value)) throw usage(`${source}: must be a document with a type`)
+  const { type } = value
+  if (typeof type === 'string') return [toWanted(nouns, value, type, source)]
+  const lists = Object.entries(value)
+  const isSeed = lists.length > 0 && lists.every(([, documents]) => Array.isArray(documents))
+  if (!isSeed) throw usage(`${source}: has no type: add one of ${namesOf(nouns)}`)
+  return lists.flatMap(([name, documents]) =>
+    (documents as readonly Json[]).map((item, i) => {
+      const place = `${source} /${name}/${i}`
+      if (!isObject(item)) throw usage(`${place}: must be a document`)
+      const { _id, ...rest } = item
+      return toWanted(
+        nouns,
+        { type: name, document: _id === undefined ? item : { id: _id, ...rest } },
+        name,
+        place,
+      )
+    }),
+  )
+}
+
+/** The type beside the fields, or around them where the document has a field of that name itself. */
+function toWanted(nouns: readonly Noun[], value: JsonObject, type: string, source: string): Wanted {
+  const noun = nouns.find(({ name, bookkeeping }) => name === type && !bookkeeping)
+  if (!noun) throw usage(`${source}: type "${type}" is not known: known are ${namesOf(nouns)}`)
+  const { type: _type, ...fields } = value
+  const wraps = isObject(value.document) && Object.keys(value).length === 2
+  const document = (wraps ? value.document : fields) as JsonObject
+  const { id } = document
+  if (typeof id !== 'string' || id === '') throw usage(`${source}: needs an id`)
+  return { type, id, document, source }
+}
+
+function namesOf(nouns: readonly Noun[]): string {
+  return nouns
+    .filter(({ bookkeeping }) => !bookkeeping)
+    .map(({ name }) => name)
+    .join(', ')
+}
+
+/** As a set writes it down. */
+export function withType({ name, schema }: Noun, document: JsonObject): JsonObject {
+  return Object.hasOwn(schema.properties ?? {}, 'type')
+    ? { type: name, document }
+    : { type: name, ...document }
+}
+
+/** Creates what is missing; of what is there, the fields that are given become exactly that, and others stay. */
+export function operationFor(
+  { type, id, document }: Wanted,
+  current: JsonObject | undefined,
+): JsonObject | undefined {
+  if (!current) return { op: 'create', type, document }
+  const changed = Object.entries(document).filter(
+    ([name, value]) =>
+      name !== 'id' && !(Object.hasOwn(current, name) && equalJson(current[name] as Json, value)),
+  )
+  const patch = changed.map(([name, value]) => ({
+    op: 'add',
+    path: `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+    value,
+  }))
+  return patch.length === 0 ? undefined : { op: 'patch', type, id, patch }
+}
+
+/** What a set is called when nobody says: after the first file or folder. */
+export function defaultName([first = STDIN]: readonly string[]): string {
+  if (first === STDIN) return 'stdin'
+  const name = basename(resolve(first)).replace(/\.(?:ya?ml|json)$/, '')
+  const slug = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9.-]+/g, '-')
+    .replaceAll(/^[-.]+|[-.]+$/g, '')
+  return slug || 'set'
+}
+
+/** Ids by type, in order. */
+export type Inventory = Readonly<Record<string, readonly string[]>>
+
+export function inventoryOf(set: readonly { readonly type: string; readonly id: string }[]): Inventory {
+  const ids = new Map<string, Set<string>>()
+  for (const { type, id } of set) ids.set(type, (ids.get(type) ?? new Set()).add(id))
+  return Object.fromEntries([...ids].sort().map(([type, all]) => [type, [...all].sort()]))
+}
+
+export function entriesOf(inventory: Inventory): { readonly type: string; readonly id: string }[] {
+  return Object.entries(inventory).flatMap(([type, ids]) => ids.map((id) => ({ type, id })))
+}

@@ -1,0 +1,213 @@
+// Every command: its name, one line about it, and where its definition is loaded from.
+import type { Noun } from './nouns.ts'
+import type { Define, DefineFor } from './program.ts'
+
+interface FleetCommand {
+  readonly name: string
+  readonly group: string
+  readonly summary: string
+  /** Whether it has to know the server's types before it can be read. */
+  readonly types?: boolean
+  readonly hidden?: boolean
+  define(): Promise<Define>
+}
+
+interface NounCommand {
+  readonly name: string
+  summary(noun: Noun): string
+  fits(noun: Noun): boolean
+  define(): Promise<DefineFor>
+}
+
+const CHANGE = 'Changing the fleet:'
+const LOOK = 'Looking at the fleet:'
+const SETUP = 'Setting up:'
+
+export const FLEET_COMMANDS: readonly FleetCommand[] = [
+  {
+    name: 'apply',
+    group: CHANGE,
+    types: true,
+    summary: 'make the fleet what files say',
+    define: async () => (await import('./commands/apply.ts')).defineApply,
+  },
+  {
+    name: 'diff',
+    group: CHANGE,
+    types: true,
+    summary: 'show what apply would change',
+    define: async () => (await import('./commands/apply.ts')).defineDiff,
+  },
+  {
+    name: 'batch',
+    group: CHANGE,
+    types: true,
+    summary: 'do the operations of a file as one revision',
+    define: async () => (await import('./commands/run-batch.ts')).defineBatch,
+  },
+  {
+    name: 'revert',
+    group: CHANGE,
+    types: true,
+    summary: 'take back what one revision did',
+    define: async () => (await import('./commands/way-back-commands.ts')).defineRevert,
+  },
+  {
+    name: 'rollback',
+    group: CHANGE,
+    types: true,
+    summary: 'make the fleet, or a part of it, what it was',
+    define: async () => (await import('./commands/way-back-commands.ts')).defineRollback,
+  },
+  {
+    name: 'demo',
+    group: CHANGE,
+    types: true,
+    summary: 'the workflows of the demo in one command each',
+    define: async () => (await import('./commands/demo.ts')).defineDemo,
+  },
+  {
+    name: 'status',
+    group: LOOK,
+    types: true,
+    summary: 'which server this is, how it is, and what it holds',
+    define: async () => (await import('./commands/status.ts')).defineStatus,
+  },
+  {
+    name: 'log',
+    group: LOOK,
+    summary: 'who changed what, when and why',
+    define: async () => (await import('./commands/log.ts')).defineLog,
+  },
+  {
+    name: 'show',
+    group: LOOK,
+    summary: 'one revision: its changes, and what they meant for clusters',
+    define: async () => (await import('./commands/log.ts')).defineShow,
+  },
+  {
+    name: 'watch',
+    group: LOOK,
+    summary: 'follow revisions as they happen',
+    define: async () => (await import('./commands/watch.ts')).defineWatch,
+  },
+  {
+    name: 'export',
+    group: LOOK,
+    types: true,
+    summary: 'write the fleet down as a set that can be applied',
+    define: async () => (await import('./commands/export.ts')).defineExport,
+  },
+  {
+    name: 'verify',
+    group: LOOK,
+    summary: 'check that the log of changes is whole',
+    define: async () => (await import('./commands/status.ts')).defineVerify,
+  },
+  {
+    name: 'config',
+    group: SETUP,
+    summary: 'keep servers and their tokens under names',
+    define: async () => (await import('./commands/config-contexts.ts')).defineConfig,
+  },
+  {
+    name: 'completion',
+    group: SETUP,
+    summary: 'completion for your shell',
+    define: async () => (await import('./commands/completion.ts')).defineCompletion,
+  },
+  {
+    name: '__complete',
+    group: SETUP,
+    types: true,
+    hidden: true,
+    summary: 'what could come next on a command line',
+    define: async () => (await import('./commands/completion.ts')).defineComplete,
+  },
+]
+
+const any = (): boolean => true
+const assignable = ({ delivery }: Noun): boolean => delivery !== undefined
+const cluster = (noun: Noun): boolean => noun.cluster !== undefined
+
+export const NOUN_COMMANDS: readonly NounCommand[] = [
+  {
+    name: 'list',
+    summary: ({ name }) => `list ${name.replaceAll('_', ' ')}`,
+    fits: any,
+    define: async () => (await import('./commands/list.ts')).defineList,
+  },
+  {
+    name: 'get',
+    summary: ({ singular }) => `show one ${singular}`,
+    fits: any,
+    define: async () => (await import('./commands/get.ts')).defineGet,
+  },
+  {
+    name: 'describe',
+    summary: ({ singular }) =>
+      `one ${singular} on one screen: what it is, what it gets and from where, what changed`,
+    fits: cluster,
+    define: async () => (await import('./commands/describe.ts')).defineDescribe,
+  },
+  {
+    name: 'inputs',
+    summary: ({ singular }) => `what a ${singular} gets when it polls`,
+    fits: cluster,
+    define: async () => (await import('./commands/inputs.ts')).defineInputs,
+  },
+  {
+    name: 'create',
+    summary: ({ singular, delivery }) => `create a ${singular}${delivery ? ', and assign it' : ''}`,
+    fits: any,
+    define: async () => (await import('./commands/create.ts')).defineCreate,
+  },
+  {
+    name: 'update',
+    summary: ({ singular }) => `change fields of a ${singular}`,
+    fits: any,
+    define: async () => (await import('./commands/update.ts')).defineUpdate,
+  },
+  {
+    name: 'edit',
+    summary: ({ singular }) => `change a ${singular} in your editor`,
+    fits: any,
+    define: async () => (await import('./commands/edit.ts')).defineEdit,
+  },
+  {
+    name: 'delete',
+    summary: ({ singular }) => `delete a ${singular}`,
+    fits: any,
+    define: async () => (await import('./commands/delete.ts')).defineDelete,
+  },
+  {
+    name: 'restore',
+    summary: ({ singular }) => `bring a deleted ${singular} back as it was`,
+    fits: cluster,
+    define: async () => (await import('./commands/delete.ts')).defineRestore,
+  },
+  {
+    name: 'assign',
+    summary: ({ singular }) => `give a ${singular} to clusters, or change how they have it`,
+    fits: assignable,
+    define: async () => (await import('./commands/assign.ts')).defineAssign,
+  },
+  {
+    name: 'unassign',
+    summary: ({ singular }) => `take a ${singular} from clusters`,
+    fits: assignable,
+    define: async () => (await import('./commands/assign.ts')).defineUnassign,
+  },
+  {
+    name: 'patch',
+    summary: ({ singular }) => `set values that clusters have for a ${singular}`,
+    fits: ({ delivery }) => delivery?.patches === true,
+    define: async () => (await import('./commands/assign.ts')).definePatch,
+  },
+  {
+    name: 'history',
+    summary: ({ singular }) => `who changed a ${singular}, when and why`,
+    fits: any,
+    define: async () => (await import('./commands/log.ts')).defineHistory,
+  },
+]

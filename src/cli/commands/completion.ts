@@ -1,0 +1,185 @@
+// `completion`: scripts for shells, and the command that they ask what could come next.
+import type { Argument, Command, Option } from 'commander'
+import { openApi } from '../api-client.ts'
+import { loadContexts } from '../contexts.ts'
+import { usage } from '../failure.ts'
+import { type Noun, namesOf } from '../nouns.ts'
+import { FORMATS } from '../print.ts'
+import { PROGRAM, type Tools } from '../program.ts'
+import { type GlobalFlags, resolveSettings } from '../settings.ts'
+
+const FUNCTION = '_flux_resourceset_cli'
+
+const SCRIPTS: Record<string, string> = {
+  bash: `# ${PROGRAM} completion for bash
+${FUNCTION}() {
+  local word=\${COMP_WORDS[COMP_CWORD]} line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    [[ $line == "$word"* ]] && COMPREPLY+=("$line")
+  done < <(${PROGRAM} __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}" "$word" 2>/dev/null | cut -f1)
+  if [[ \${#COMPREPLY[@]} -eq 0 ]]; then COMPREPLY=($(compgen -f -- "$word")); fi
+}
+complete -o filenames -F ${FUNCTION} ${PROGRAM}
+`,
+  zsh: `#compdef ${PROGRAM}
+# ${PROGRAM} completion for zsh
+${FUNCTION}() {
+  local -a found
+  local line
+  while IFS= read -r line; do
+    found+=("\${\${line//:/\\\\:}/$'\\t'/:}")
+  done < <(${PROGRAM} __complete -- "\${(@)words[2,CURRENT-1]}" "\${words[CURRENT]}" 2>/dev/null)
+  if (( \${#found} )); then _describe '' found; else _files; fi
+}
+if [ "$funcstack[1]" = "${FUNCTION}" ]; then ${FUNCTION} "$@"; else compdef ${FUNCTION} ${PROGRAM}; fi
+`,
+  fish: `# ${PROGRAM} completion for fish
+function ${FUNCTION}
+  set -l words (commandline -opc)
+  ${PROGRAM} __complete -- $words[2..] (commandline -ct) 2>/dev/null
+end
+complete -c ${PROGRAM} -f -a '(${FUNCTION})'
+complete -c ${PROGRAM} -n '__fish_seen_subcommand_from apply diff batch create' -s f -l file -r -F
+`,
+}
+
+export function defineCompletion(command: Command, { surroundings }: Tools): void {
+  command
+    .argument('<shell>', Object.keys(SCRIPTS).join(', '))
+    .addHelpText(
+      'after',
+      `\nIt completes commands, flags, and the ids that the server has.\n\nExamples:\n  source <(${PROGRAM} completion bash)\n  ${PROGRAM} completion zsh > "\${fpath[1]}/_${PROGRAM}"\n  ${PROGRAM} completion fish > ~/.config/fish/completions/${PROGRAM}.fish`,
+    )
+    .action((shell: string) => {
+      const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined
+      if (!script)
+        throw usage(`there is completion for ${Object.keys(SCRIPTS).join(', ')}, not for "${shell}"`)
+      surroundings.terminal.stdout.write(script)
+    })
+}
+
+/** Prints what could come next, one on each line, with a tab before what it means. */
+export function defineComplete(command: Command, tools: Tools): void {
+  command
+    .argument('[words...]', 'the words so far, the one to complete last')
+    .action(async (words: string[]) => {
+      const found = await complete(tools, words)
+      tools.surroundings.terminal.stdout.write(
+        found.map(([name, about]) => `${name}${about ? `\t${about}` : ''}\n`).join(''),
+      )
+    })
+}
+
+type Candidate = readonly [name: string, about?: string]
+
+async function complete(tools: Tools, words: readonly string[]): Promise<Candidate[]> {
+  const current = words.at(-1) ?? ''
+  const { command, given, pending } = await walk(tools, words.slice(0, -1))
+  const starts = (candidates: readonly Candidate[]): Candidate[] =>
+    candidates.filter(([name]) => name.startsWith(current))
+  if (pending) return starts(await valuesOf(tools, command, pending))
+  if (current.startsWith('-')) return starts(flagsOf(tools, command))
+  const commands = command.commands
+    .filter((child) => !child.name().startsWith('__'))
+    .map((child): Candidate => [child.name(), child.summary() || child.description()])
+  if (commands.length > 0) return starts(commands)
+  return starts(await argumentsOf(tools, command, given))
+}
+
+interface Place {
+  readonly command: Command
+  /** Arguments given so far. */
+  readonly given: readonly string[]
+  /** The flag that waits for its value. */
+  readonly pending: Option | undefined
+}
+
+/** Follows the words down the tree. */
+async function walk({ program, expand }: Tools, words: readonly string[]): Promise<Place> {
+  let command = program
+  let pending: Option | undefined
+  const given: string[] = []
+  for (const word of words) {
+    if (pending) {
+      pending = undefined
+      continue
+    }
+    if (word.startsWith('-')) {
+      const option = [...command.options, ...program.options].find(
+        ({ long, short }) => word === long || word === short,
+      )
+      if (option?.required) pending = option
+      continue
+    }
+    const child = command.commands.find((each) => each.name() === word || each.aliases().includes(word))
+    if (child && given.length === 0) {
+      command = child
+      await expand(command)
+    } else {
+      given.push(word)
+    }
+  }
+  return { command, given, pending }
+}
+
+function flagsOf({ program }: Tools, command: Command): Candidate[] {
+  return [...new Set([...command.options, ...program.options])]
+    .filter(({ hidden }) => !hidden)
+    .map(({ long, description }): Candidate => [long ?? '', description])
+}
+
+function nounOf({ nouns }: Tools, command: Command): Noun | undefined {
+  const name = command.parent?.name() ?? ''
+  return nouns.find((noun) => namesOf(noun).includes(name))
+}
+
+async function valuesOf(tools: Tools, command: Command, option: Option): Promise<Candidate[]> {
+  const { nouns, surroundings } = tools
+  const name = option.long?.slice(2) ?? ''
+  if (name === 'output') return FORMATS.map((format): Candidate => [format.replace('TEMPLATE', '')])
+  if (name === 'context')
+    return Object.keys(loadContexts(surroundings.terminal.env).contexts).map((each): Candidate => [each])
+  if (name === 'type') return nouns.map((noun): Candidate => [noun.name, noun.description])
+  if (name === 'confirm') return [['removals']]
+  const noun = nouns.find((each) => namesOf(each).includes(name))
+  if (noun) return ids(tools, noun)
+  const field = nounOf(tools, command)?.schema.properties?.[name.replaceAll('-', '_')]
+  return (field?.enum ?? []).map((each): Candidate => [String(each)])
+}
+
+async function argumentsOf(tools: Tools, command: Command, given: readonly string[]): Promise<Candidate[]> {
+  const { nouns, surroundings } = tools
+  const expected: Argument | undefined =
+    command.registeredArguments[given.length] ?? command.registeredArguments.at(-1)
+  if (!expected || (given.length >= command.registeredArguments.length && !expected.variadic)) return []
+  const name = expected.name()
+  if (name === 'endpoint')
+    return nouns.flatMap(({ delivery }) => (delivery ? [[delivery.endpoint] as const] : []))
+  if (name === 'shell') return Object.keys(SCRIPTS).map((each): Candidate => [each])
+  if (command.parent?.name() === 'config') {
+    return Object.keys(loadContexts(surroundings.terminal.env).contexts).map((each): Candidate => [each])
+  }
+  const noun = name === 'id' ? nounOf(tools, command) : nouns.find((each) => namesOf(each).includes(name))
+  return noun && command.name() !== 'create' ? ids(tools, noun) : []
+}
+
+const MOST_IDS = 1000
+/** A completion that makes people wait is worse than none. */
+const PATIENCE_MS = 2000
+
+async function ids({ program, surroundings }: Tools, noun: Noun): Promise<Candidate[]> {
+  const { terminal, version } = surroundings
+  try {
+    const settings = { ...resolveSettings(program.opts<GlobalFlags>(), terminal.env), timeoutMs: PATIENCE_MS }
+    const api = openApi({ settings, env: terminal.env, version, tries: 1, note() {} })
+    try {
+      const { body } = await api.get(`/${noun.name}`, { query: { limit: MOST_IDS } })
+      return body.map(({ id }: { id: string }): Candidate => [id])
+    } finally {
+      api.close()
+    }
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,121 @@
+// `NOUN create`: a new document; with clusters named, one that is there is brought up to date and assigned.
+import type { Command } from 'commander'
+import { isObject, type Json, type JsonObject } from '../../domain/json.ts'
+import { usage } from '../failure.ts'
+import { addFieldFlags, collectIds, readFieldFlags } from '../field-flags.ts'
+import { fieldsOf, type Noun } from '../nouns.ts'
+import { PROGRAM, type Tools } from '../program.ts'
+import { findDocument, getDocument } from '../read-documents.ts'
+import { readOne } from '../read-files.ts'
+import { addWriteFlags, type Sent, sendChange, type WriteFlags } from '../send-change.ts'
+import type { Session } from '../session.ts'
+import { addTargetFlags, readTargets, type TargetFlags, type Targets } from '../targets.ts'
+import { printWritten } from '../written.ts'
+
+type Flags = WriteFlags & TargetFlags & { readonly file?: string } & Readonly<Record<string, unknown>>
+
+export function defineCreate(command: Command, { run, nouns, program }: Tools, noun: Noun): void {
+  const fields = fieldsOf(noun, nouns)
+  const lists = noun.cluster ? nouns.filter(({ delivery }) => delivery) : []
+  command
+    .argument('[id]', `id of the new ${noun.singular}; may come from the file`)
+    .optionsGroup('What it is:')
+    .option('-f, --file <file>', 'read it from a YAML or JSON file, - for stdin; flags change what it says')
+  const taken = ['--cluster', '--selector', ...program.options.map(({ long }) => long as string)]
+  addFieldFlags(command, fields, [
+    ...taken,
+    '--dry-run',
+    '--message',
+    '--plan',
+    '--confirm',
+    '--yes',
+    '--help',
+  ])
+  for (const { noun: flag, singular } of lists) {
+    command.option(`--${flag} <id>`, `give it this ${singular} (repeatable)`, collectIds)
+  }
+  if (noun.delivery) addTargetFlags(command.optionsGroup('Who gets it:'))
+  addWriteFlags(command.optionsGroup('How to do it:'))
+    .addHelpText('after', examples(noun))
+    .action(
+      run(async (session, id: string | undefined, flags: Flags) => {
+        const targets = readTargets(flags)
+        const document = await readDocument(session, id, flags)
+        const assigned = Object.fromEntries(
+          lists.flatMap(({ noun: flag, delivery }): [string, Json][] => {
+            const ids = flags[flag.replaceAll(/-(\w)/g, (_all, letter: string) => letter.toUpperCase())]
+            return ids ? [[delivery?.assigned_by ?? '', (ids as string[]).map((each) => ({ id: each }))]] : []
+          }),
+        )
+        const wanted = { ...document, ...readFieldFlags(fields, flags), ...assigned }
+        if (targets) return ensureAssigned(session, flags, noun, wanted, targets)
+        const sent = await sendChange(session, flags, { method: 'POST', path: `/${noun.name}`, body: wanted })
+        await printWritten(session, sent, { noun, id: String(wanted.id), done: 'created' })
+      }),
+    )
+}
+
+async function readDocument(session: Session, id: string | undefined, { file }: Flags): Promise<JsonObject> {
+  const read = file === undefined ? {} : await readOne(session.terminal, file)
+  if (!isObject(read)) throw usage(`${file} must hold an object: the fields of the document`)
+  const { type: _type, ...document } = read
+  const own = id ?? document.id
+  if (typeof own !== 'string') throw usage('the new document needs an id: give it as an argument')
+  return { ...document, id: own }
+}
+
+/** Creates or updates, and assigns: as one revision. */
+export async function ensureAssigned(
+  session: Session,
+  flags: WriteFlags,
+  noun: Noun,
+  document: JsonObject,
+  targets: Targets,
+): Promise<void> {
+  const { id, ...fields } = document
+  const found = await findDocument(session, noun, String(id))
+  const type = noun.name
+  const write: JsonObject[] = found
+    ? Object.keys(fields).length > 0
+      ? [{ op: 'patch', type, id: id as string, patch: setExactly(fields) }]
+      : []
+    : [{ op: 'create', type, document }]
+  const operations = [...write, { op: 'assign', type, ensure: true, ref: { id: id as string }, ...targets }]
+  const sent = await sendChange(session, flags, { method: 'POST', path: '/batch', body: { operations } })
+  const written: Sent = sent.preview
+    ? sent
+    : { answer: { ...sent.answer, body: await reread(session, noun, String(id)) } }
+  await printWritten(session, written, {
+    noun,
+    id: String(id),
+    done: found ? 'configured and assigned' : 'created and assigned',
+  })
+}
+
+/** The fields become what they are given as; others stay. */
+function setExactly(fields: JsonObject): Json {
+  return Object.entries(fields).map(([name, value]) => ({ op: 'add', path: `/${name}`, value }))
+}
+
+async function reread(session: Session, noun: Noun, id: string): Promise<Json> {
+  return session.format.kind === 'human' ? null : (await getDocument(session, noun, id)).body
+}
+
+function examples({ noun, cluster, delivery, schema }: Noun): string {
+  const required = (schema.required ?? [])
+    .filter((name) => name !== 'id')
+    .map((name) => ` --${name.replaceAll('_', '-')} …`)
+    .join('')
+  const lines = [
+    `${PROGRAM} ${noun} create ID${required}`,
+    `${PROGRAM} ${noun} create ID -f ${noun}.yaml --dry-run`,
+    ...(delivery ? [`${PROGRAM} ${noun} create ID${required} --cluster demo-cluster-01`] : []),
+    ...(cluster
+      ? [`${PROGRAM} ${noun} create ID${required} --component cert-manager --namespace team-a`]
+      : []),
+  ]
+  const note = delivery
+    ? `\n\nWithout clusters, an id that exists is refused. With --cluster or --selector the ${noun} is made sure of:\ncreated, or its given fields updated, and assigned, all as one revision.`
+    : ''
+  return `${note}\n\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`
+}

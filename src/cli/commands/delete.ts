@@ -1,0 +1,60 @@
+// `NOUN delete` and `cluster restore`.
+import type { Command } from 'commander'
+import type { Noun } from '../nouns.ts'
+import { PROGRAM, type Tools } from '../program.ts'
+import { pathOf } from '../read-documents.ts'
+import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../send-change.ts'
+import { printWritten } from '../written.ts'
+
+interface Flags extends WriteFlags {
+  readonly cascade?: boolean
+  readonly purge?: boolean
+}
+
+export function defineDelete(command: Command, { run }: Tools, noun: Noun): void {
+  command.argument('<id...>', `ids, all of them deleted or none`)
+  if (noun.cluster)
+    command.option('--purge', 'leave no tombstone: polls are then 404, and Flux keeps what it has')
+  else command.option('--cascade', 'also remove every reference to it')
+  const more = noun.cluster
+    ? `\nA deleted ${noun.singular} gets an empty list when it polls, so its Flux removes everything that came from here.\nrestore brings it back as it was.\n`
+    : ''
+  addWriteFlags(command)
+    .addHelpText(
+      'after',
+      `${more}\nExamples:\n  ${PROGRAM} ${noun.noun} delete ID --dry-run\n  ${PROGRAM} ${noun.noun} delete ID -m 'replaced by another'`,
+    )
+    .action(
+      run(async (session, ids: string[], flags: Flags) => {
+        const how = { ...(flags.cascade && { cascade: true }), ...(flags.purge && { purge: true }) }
+        const [id = ''] = ids
+        if (ids.length === 1) {
+          const sent = await sendChange(session, flags, {
+            method: 'DELETE',
+            path: pathOf(noun, id),
+            query: how,
+          })
+          return printWritten(session, sent, { noun, id, done: flags.purge ? 'purged' : 'deleted' })
+        }
+        const operations = ids.map((each) => ({ op: 'delete', type: noun.name, id: each, ...how }))
+        const sent = await sendChange(session, flags, {
+          method: 'POST',
+          path: '/batch',
+          body: { operations },
+        })
+        await printFleetWrite(session, sent, `delete ${ids.length} ${noun.name}`)
+      }),
+    )
+}
+
+export function defineRestore(command: Command, { run }: Tools, noun: Noun): void {
+  command.argument('<id>', `id of the deleted ${noun.singular}`)
+  addWriteFlags(command)
+    .addHelpText('after', `\nExamples:\n  ${PROGRAM} ${noun.noun} restore qa-eu-02`)
+    .action(
+      run(async (session, id: string, flags: WriteFlags) => {
+        const sent = await sendChange(session, flags, { method: 'POST', path: pathOf(noun, id, 'restore') })
+        await printWritten(session, sent, { noun, id, done: 'restored' })
+      }),
+    )
+}

@@ -1,0 +1,83 @@
+// `demo`: the workflows of the demo fleet, one command each.
+import type { Command } from 'commander'
+import { usage } from '../failure.ts'
+import { addFieldFlags, collect, readFieldFlags } from '../field-flags.ts'
+import { fieldsOf, type Noun } from '../nouns.ts'
+import { PROGRAM, type Tools } from '../program.ts'
+import { addWriteFlags, type WriteFlags } from '../send-change.ts'
+import { patchValues } from './assign.ts'
+import { ensureAssigned } from './create.ts'
+
+type Flags = WriteFlags & Readonly<Record<string, unknown>>
+
+export function defineDemo(command: Command, tools: Tools): void {
+  const { run, nouns } = tools
+  const namespace = nouns.find(({ name }) => name === 'namespaces')
+  if (namespace) defineAddNamespace(command, tools, namespace)
+
+  const patch = command
+    .command('patch-component')
+    .description('Set values of a component on a cluster.')
+    .argument('<cluster>', 'id of the cluster')
+    .argument('<component>', 'id of the component')
+    .option(
+      '--set <key=value>',
+      'set a value (repeatable); the key is taken as it is, dots included',
+      collect,
+    )
+  addWriteFlags(patch)
+    .addHelpText(
+      'after',
+      `\nExamples:\n  ${PROGRAM} demo patch-component demo-cluster-01 podinfo --set replicaCount=3 --set ui.message=Hello`,
+    )
+    .action(
+      run((session, cluster: string, component: string, flags: WriteFlags & { set?: string[] }) =>
+        patchValues(session, component, { ...flags, cluster: [cluster] }),
+      ),
+    )
+
+  command
+    .command('flux-namespaces')
+    .description(
+      'What Flux gets when a cluster polls its namespaces, by the DNS name that it phones home with.',
+    )
+    .argument('<dns>', 'DNS name of the cluster')
+    .addHelpText('after', `\nExamples:\n  ${PROGRAM} demo flux-namespaces demo-cluster-01.k8s.example.com`)
+    .action(
+      run(async (session, dns: string) => {
+        if (dns === '' || dns.includes('/')) throw usage(`"${dns}" is not a DNS name`)
+        const { body } = await session.api.get(`/api/v2/flux/clusters/${encodeURIComponent(dns)}/namespaces`)
+        await session.print({ value: body, human: () => `${JSON.stringify(body, null, 2)}\n` })
+      }),
+    )
+}
+
+function defineAddNamespace(command: Command, { run, nouns, program }: Tools, namespace: Noun): void {
+  const fields = fieldsOf(namespace, nouns)
+  const add = command
+    .command('add-namespace')
+    .description('Create a namespace, or update it, and give it to a cluster.')
+    .argument('<cluster>', 'id of the cluster')
+    .argument('<namespace>', 'name of the namespace')
+  addFieldFlags(
+    add,
+    fields,
+    program.options.map(({ long }) => long as string),
+  )
+  addWriteFlags(add)
+    .addHelpText(
+      'after',
+      `\nExamples:\n  ${PROGRAM} demo add-namespace demo-cluster-01 demo-runtime --label team=platform --annotation owner=you`,
+    )
+    .action(
+      run((session, cluster: string, id: string, flags: Flags) =>
+        ensureAssigned(
+          session,
+          flags,
+          namespace,
+          { id, ...readFieldFlags(fields, flags) },
+          { clusters: [cluster] },
+        ),
+      ),
+    )
+}

@@ -1,0 +1,110 @@
+// `cluster describe`: everything about one cluster, on one screen.
+import type { Command } from 'commander'
+import { equalJson, type Json, type JsonObject } from '../../domain/json.ts'
+import { cell } from '../document-table.ts'
+import { fieldsOf, type Noun } from '../nouns.ts'
+import type { Look } from '../print.ts'
+import { PROGRAM, type Tools } from '../program.ts'
+import { getDocument } from '../read-documents.ts'
+import { plain } from '../terminal.ts'
+import { type Explained, readInputs } from './inputs.ts'
+import { REVISION_HEADERS, type Revision, revisionRow } from './log.ts'
+
+const LAST_CHANGES = 5
+
+export function defineDescribe(command: Command, { run, nouns }: Tools, noun: Noun): void {
+  const delivered = nouns.filter(({ delivery }) => delivery)
+  command
+    .argument('<id>', `id of the ${noun.singular}`)
+    .addHelpText('after', `\nExamples:\n  ${PROGRAM} ${noun.noun} describe demo-cluster-01`)
+    .action(
+      run(async (session, id: string) => {
+        const { body: cluster } = await getDocument(session, noun, id)
+        const endpoints = delivered.map(({ delivery }) => delivery?.endpoint ?? '')
+        const [answers, changes] = await Promise.all([
+          readInputs(session, noun, id, endpoints, { explain: true }),
+          session.api.get('/revisions', { query: { cluster: id, limit: LAST_CHANGES } }),
+        ])
+        const inputs = Object.fromEntries(answers) as unknown as Record<string, Explained>
+        await session.print({
+          value: { cluster, inputs, revisions: changes.body },
+          names: [`${noun.name}/${id}`],
+          human: (look) =>
+            [
+              identity(look, noun, nouns, cluster),
+              ...delivered.map((type) => describeType(look, type, inputs[type.delivery?.endpoint ?? ''])),
+              heading(look, 'Last changes', changes.body.length),
+              lastChanges(look, changes.body),
+            ].join('\n'),
+        })
+      }),
+    )
+}
+
+function heading({ paint }: Look, title: string, number: number): string {
+  return `${paint('bold', title)}${number === 0 ? ': none' : ''}`
+}
+
+function identity({ table }: Look, noun: Noun, nouns: readonly Noun[], cluster: JsonObject): string {
+  const patches = noun.cluster?.patches
+  const rows = fieldsOf(noun, nouns)
+    .filter(([name]) => name !== patches && cluster[name] !== undefined)
+    .map(([name]) => [`${name.replaceAll('_', ' ')}:`, cell(cluster[name])])
+  return table(['', ''], [['id:', String(cluster.id)], ...rows]).replace(/^\n/, '')
+}
+
+/** A row for each input: its values that are not everywhere the default, where they are from, and its patches. */
+function describeType(look: Look, noun: Noun, explained: Explained | undefined): string {
+  const inputs = explained?.inputs ?? []
+  const title = heading(look, noun.name.replaceAll('_', ' '), inputs.length)
+  if (inputs.length === 0) return `${title}\n`
+  const own = inputs.map(({ id, fields }) => ({
+    id,
+    fields: fields.filter(({ path }) => !/^\/(?:id$|cluster\/|patches(?:\/|$))/.test(path)),
+    patches: fields.filter(({ path }) => path.startsWith('/patches/')),
+  }))
+  const names = [...new Set(own.flatMap(({ fields }) => fields.map(({ path }) => path)))].filter((path) => {
+    const { default: usual } = noun.schema.properties?.[lastOf(path)] ?? {}
+    const values = own.flatMap(({ fields }) => fields.filter((field) => field.path === path))
+    return !values.every(({ value }) => usual !== undefined && equalJson(value, usual as Json))
+  })
+  const rows = own.map(({ id, fields }) => [
+    id,
+    origin(fields),
+    ...names.map((path) => cell(fields.find((field) => field.path === path)?.value)),
+  ])
+  const patched = own.flatMap(({ id, patches }) =>
+    patches.map(
+      ({ path, value }) =>
+        `  ${plain(id)}: ${plain(unescaped(path.slice('/patches/'.length)))}=${plain(String(value))}`,
+    ),
+  )
+  const table = look.table(
+    ['ID', 'FROM', ...names.map((path) => lastOf(path).replaceAll('_', '-').toUpperCase())],
+    rows,
+  )
+  return [
+    title,
+    table.trimEnd(),
+    ...(patched.length > 0 ? [look.paint('dim', 'patches:'), ...patched] : []),
+    '',
+  ].join('\n')
+}
+
+function lastOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+function unescaped(pointer: string): string {
+  return pointer.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+/** `catalog`, or what this cluster says instead. */
+function origin(fields: Explained['inputs'][number]['fields']): string {
+  const overridden = fields.filter(({ source }) => source === 'override').map(({ path }) => lastOf(path))
+  return overridden.length > 0 ? `override: ${overridden.join(', ')}` : 'catalog'
+}
+
+function lastChanges({ table }: Look, revisions: readonly Revision[]): string {
+  return revisions.length === 0 ? '' : table(REVISION_HEADERS, revisions.map(revisionRow))
+}

@@ -1,0 +1,114 @@
+// `export`: the fleet, or a part of it, as a set that can be applied.
+import type { Command } from 'commander'
+import type { JsonObject } from '../../domain/json.ts'
+import { idsIn } from '../../domain/resource-type.ts'
+import { withType } from '../apply-set.ts'
+import { usage } from '../failure.ts'
+import { clusterNoun, type Noun } from '../nouns.ts'
+import { PROGRAM, type Tools } from '../program.ts'
+import { startProgress } from '../progress.ts'
+import { listAll } from '../read-documents.ts'
+import type { Session } from '../session.ts'
+
+interface Flags {
+  readonly selector?: string
+  readonly at?: string
+}
+
+/** Documents to write down before the writer is let go on. */
+const CHUNK = 500
+
+export function defineExport(command: Command, { run }: Tools): void {
+  command
+    .option('-l, --selector <selector>', 'only clusters that match, with all that they use')
+    .option('--at <revision|time>', 'as it was then')
+    .addHelpText(
+      'after',
+      `\nDefinitions come first, then clusters, all as of one revision. -o yaml is the default; -o json is read faster.\n\nExamples:\n  ${PROGRAM} export > fleet.yaml\n  ${PROGRAM} export --selector environment=dev -o json | ${PROGRAM} --context lab apply -f -`,
+    )
+    .action(run(exportFleet))
+}
+
+async function exportFleet(session: Session, { selector, at }: Flags): Promise<void> {
+  const { format, nouns, api } = session
+  if (format.kind === 'jsonpath') throw usage('export writes yaml, json or name')
+  // Everything as of one moment, however many pages it takes.
+  const probe = await api.get(`/${clusterNoun(nouns).name}`, { query: { limit: 0, at } })
+  const documents = await collect(session, selector, String(probe.headers['x-revision']))
+  const typed = documents.map(([noun, document]) => withType(noun, document))
+  if (format.kind === 'yaml' || format.kind === 'human') return writeYaml(session, typed)
+  await session.print({
+    value: typed,
+    names: documents.map(([{ name }, { id }]) => `${name}/${id}`),
+    human: () => '',
+  })
+}
+
+async function collect(
+  session: Session,
+  selector: string | undefined,
+  at: string,
+): Promise<[Noun, JsonObject][]> {
+  const { nouns } = session
+  const clusters = clusterNoun(nouns)
+  const definitions = nouns.filter((noun) => noun !== clusters && !noun.bookkeeping)
+  const chosen = await listAll(session, clusters, { query: { selector, at } })
+  const lists = new Map<Noun, readonly JsonObject[]>()
+  for (const noun of definitions) lists.set(noun, (await listAll(session, noun, { query: { at } })).documents)
+  const isUsed = selector === undefined ? () => true : usesOf(nouns, lists, chosen.documents)
+  return [
+    ...definitions.flatMap((noun) =>
+      (lists.get(noun) ?? [])
+        .filter(({ id }) => isUsed(noun.name, String(id)))
+        .map((document): [Noun, JsonObject] => [noun, document]),
+    ),
+    ...chosen.documents.map((document): [Noun, JsonObject] => [clusters, document]),
+  ]
+}
+
+/** Whether clusters are given a document, or something that they are given names it. */
+function usesOf(
+  nouns: readonly Noun[],
+  lists: ReadonlyMap<Noun, readonly JsonObject[]>,
+  clusters: readonly JsonObject[],
+): (type: string, id: string) => boolean {
+  const used = new Set<string>()
+  const open: [type: string, id: string][] = clusters.flatMap((cluster) =>
+    nouns.flatMap(({ name, delivery }) =>
+      ((cluster[delivery?.assigned_by ?? ''] ?? []) as readonly { id: string }[]).map(
+        ({ id }): [string, string] => [name, id],
+      ),
+    ),
+  )
+  const byKey = new Map(
+    [...lists].flatMap(([noun, all]) => all.map((each) => [`${noun.name}/${each.id}`, { noun, each }])),
+  )
+  for (let next = open.pop(); next; next = open.pop()) {
+    const key = next.join('/')
+    if (used.has(key)) continue
+    used.add(key)
+    const { noun, each } = byKey.get(key) ?? {}
+    for (const [field, type] of Object.entries(noun?.references ?? {})) {
+      open.push(...idsIn(each?.[field]).map((id): [string, string] => [type, id]))
+    }
+  }
+  return (type, id) => used.has(`${type}/${id}`)
+}
+
+async function writeYaml(session: Session, documents: readonly JsonObject[]): Promise<void> {
+  const { stringify } = await import('yaml')
+  const { stdout } = session.terminal
+  const progress = startProgress(session, 'Writing')
+  try {
+    for (let at = 0; at < documents.length; at += CHUNK) {
+      const chunk = documents.slice(at, at + CHUNK)
+      const text = chunk
+        .map((each) => `---\n${stringify(each, { lineWidth: 0, aliasDuplicateObjects: false })}`)
+        .join('')
+      if (!stdout.write(text)) await new Promise((resolve) => stdout.once('drain', resolve))
+      progress.show(at + chunk.length, documents.length)
+    }
+  } finally {
+    progress.end()
+  }
+}

@@ -1,0 +1,121 @@
+// `cluster inputs`: what a cluster gets when it polls, and where it comes from.
+import type { Command } from 'commander'
+import { excerpt, type Json, type JsonObject } from '../../domain/json.ts'
+import { cell } from '../document-table.ts'
+import { usage } from '../failure.ts'
+import { type Noun, namesOf } from '../nouns.ts'
+import type { Look } from '../print.ts'
+import { PROGRAM, type Tools } from '../program.ts'
+import { pathOf } from '../read-documents.ts'
+import type { Session } from '../session.ts'
+
+interface Flags {
+  readonly at?: string
+  readonly explain?: boolean
+}
+
+export interface Explained {
+  readonly revision: number
+  readonly inputs: readonly {
+    readonly id: string
+    readonly fields: readonly {
+      readonly path: string
+      readonly value: Json
+      readonly source: string
+      readonly revision: number | null
+      readonly time: string | null
+      readonly actor: string | null
+      readonly message: string | null
+    }[]
+  }[]
+}
+
+export function defineInputs(command: Command, { run, nouns }: Tools, noun: Noun): void {
+  const endpoints = nouns.flatMap(({ delivery }) => delivery?.endpoint ?? [])
+  command
+    .argument('<id>', `id of the ${noun.singular}`)
+    .argument('[endpoint]', `one of ${endpoints.join(', ')}; all of them when left out`)
+    .option('--at <revision|time>', 'as it was then')
+    .option('--explain', 'where each field comes from, and who set it')
+    .addHelpText(
+      'after',
+      `\nExamples:\n  ${PROGRAM} ${noun.noun} inputs demo-cluster-01\n  ${PROGRAM} ${noun.noun} inputs demo-cluster-01 ${endpoints[1] ?? ''} -o json\n  ${PROGRAM} ${noun.noun} inputs demo-cluster-01 ${endpoints[1] ?? ''} --explain`,
+    )
+    .action(
+      run(async (session, id: string, endpoint: string | undefined, { at, explain }: Flags) => {
+        const chosen = endpoint === undefined ? endpoints : [findEndpoint(nouns, endpoint)]
+        const answers = await readInputs(session, noun, id, chosen, { at, ...(explain && { explain }) })
+        const [only] = answers
+        await session.print({
+          value: endpoint !== undefined && only ? only[1] : Object.fromEntries(answers),
+          names: answers.flatMap(([name, { inputs }]) => inputs.map((input) => `${name}/${input.id}`)),
+          human: (look) =>
+            answers
+              .map(([name, answer]) => {
+                const title = answers.length > 1 ? `${look.paint('bold', name)}\n` : ''
+                const body = explain
+                  ? explainTable(look, answer as unknown as Explained)
+                  : inputTable(look, answer.inputs)
+                return title + body
+              })
+              .join('\n'),
+        })
+      }),
+    )
+}
+
+/** An endpoint by its own name, or by what its type is called. */
+function findEndpoint(nouns: readonly Noun[], name: string): string {
+  const found = nouns.find(
+    (noun) => noun.delivery && [noun.delivery.endpoint, ...namesOf(noun)].includes(name),
+  )
+  if (found?.delivery) return found.delivery.endpoint
+  const known = nouns.flatMap(({ delivery }) => delivery?.endpoint ?? []).join(', ')
+  throw usage(`there is no endpoint "${name}": known are ${known}`)
+}
+
+type Inputs = { readonly inputs: readonly (JsonObject & { readonly id: string })[] }
+
+export async function readInputs(
+  { api }: Session,
+  noun: Noun,
+  id: string,
+  endpoints: readonly string[],
+  query: Readonly<Record<string, string | boolean | undefined>>,
+): Promise<[endpoint: string, answer: Inputs][]> {
+  return Promise.all(
+    endpoints.map(async (endpoint): Promise<[string, Inputs]> => {
+      const { body } = await api.get(pathOf(noun, id, 'inputs', endpoint), { query })
+      return [endpoint, body]
+    }),
+  )
+}
+
+/** The cluster is the same in every row, so it is left out. */
+function inputTable({ table }: Look, inputs: Inputs['inputs']): string {
+  if (inputs.length === 0) return '(none)\n'
+  const names = [...new Set(inputs.flatMap((input) => Object.keys(input)))].filter(
+    (name) => name !== 'cluster',
+  )
+  return table(
+    names.map((name) => name.replaceAll('_', '-').toUpperCase()),
+    inputs.map((input) => names.map((name) => cell(input[name]))),
+  )
+}
+
+function explainTable({ table }: Look, { inputs }: Explained): string {
+  const rows = inputs.flatMap(({ id, fields }) =>
+    fields.map(({ path, value, source, revision, actor, message }) => [
+      id,
+      path,
+      typeof value === 'string' ? value : excerpt(value),
+      source,
+      String(revision ?? ''),
+      actor ?? '',
+      message ?? '',
+    ]),
+  )
+  return rows.length === 0
+    ? '(none)\n'
+    : table(['INPUT', 'FIELD', 'VALUE', 'SOURCE', 'REVISION', 'ACTOR', 'MESSAGE'], rows)
+}

@@ -1,0 +1,72 @@
+// `NOUN list`: documents of a type, all of them or some.
+import { type Command, InvalidArgumentError } from 'commander'
+import { printableList } from '../document-table.ts'
+import { usage } from '../failure.ts'
+import { collect } from '../field-flags.ts'
+import { parsePair } from '../field-values.ts'
+import type { Noun } from '../nouns.ts'
+import { PROGRAM, type Tools } from '../program.ts'
+import { listAll, usedBy } from '../read-documents.ts'
+
+interface Flags {
+  readonly selector?: string
+  readonly filter?: readonly string[]
+  readonly limit?: number
+  readonly at?: string
+}
+
+export function parseCount(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
+}
+
+export function defineList(command: Command, { run, nouns }: Tools, noun: Noun): void {
+  const whose = noun.cluster
+    ? 'that match this label selector'
+    : 'that clusters matching this selector are given'
+  if (noun.cluster || noun.delivery) {
+    command.option('-l, --selector <selector>', `only those ${whose}`)
+  }
+  command
+    .option(
+      '--filter <field=value>',
+      `only those with this value (repeatable): ${noun.filters.join(', ') || 'none here'}`,
+      collect,
+    )
+    .option('--limit <number>', 'at most so many', parseCount)
+    .option('--at <revision|time>', 'as it was then')
+    .addHelpText('after', examples(noun))
+    .action(
+      run(async (session, { selector, filter = [], limit, at }: Flags) => {
+        const used =
+          selector !== undefined && !noun.cluster ? await usedBy(session, noun, selector, at) : undefined
+        const query = { ...filters(filter), at, ...(noun.cluster && { selector }) }
+        const listed = await listAll(session, noun, { query, limit: used ? undefined : limit })
+        const documents = used
+          ? listed.documents.filter(({ id }) => used.has(id)).slice(0, limit)
+          : listed.documents
+        await session.print(printableList(noun, nouns, documents))
+        if (!used && documents.length < listed.total) {
+          session.note(`${documents.length} of ${listed.total.toLocaleString('en')} shown`)
+        }
+      }),
+    )
+}
+
+function filters(given: readonly string[]): Record<string, string> {
+  const pairs = given.map((text) => parsePair(text, '--filter'))
+  const own = pairs.find(([name]) => ['limit', 'offset', 'at', 'selector'].includes(name))
+  if (own) throw usage(`--filter ${own[0]}: use the flag --${own[0]}`)
+  return Object.fromEntries(pairs)
+}
+
+function examples({ noun, cluster, delivery, filters }: Noun): string {
+  const lines = [
+    `${PROGRAM} ${noun} list`,
+    ...(cluster ? [`${PROGRAM} ${noun} list --selector 'environment in (dev,qa),region=eu'`] : []),
+    ...(delivery ? [`${PROGRAM} ${noun} list --selector environment=prod`] : []),
+    ...(filters.length > 0 ? [`${PROGRAM} ${noun} list --filter ${filters.at(-1)}=… -o json`] : []),
+    `${PROGRAM} ${noun} list -o jsonpath='{range [*]}{.id}{"\\n"}{end}'`,
+  ]
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`
+}

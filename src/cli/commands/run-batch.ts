@@ -1,0 +1,33 @@
+// `batch`: operations of the API, from a file.
+import type { Command } from 'commander'
+import { isObject } from '../../domain/json.ts'
+import { usage } from '../failure.ts'
+import { PROGRAM, type Tools } from '../program.ts'
+import { readOne } from '../read-files.ts'
+import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../send-change.ts'
+
+export function defineBatch(command: Command, { run }: Tools): void {
+  command.requiredOption('-f, --file <file>', 'a YAML or JSON file with operations, - for stdin')
+  addWriteFlags(command)
+    .addHelpText(
+      'after',
+      `\nThe file is the body of POST /batch, or just its list of operations:\n\n  operations:\n    - {op: patch_values, component: podinfo, values: {replicaCount: "2"}, selector: environment!=prod}\n    - {op: patch, type: clusters, selector: environment=dev, patch: {labels: {wave: "1"}}}\n\nExamples:\n  ${PROGRAM} batch -f change.yaml --dry-run\n  ${PROGRAM} batch -f - -m 'two replicas' < change.yaml`,
+    )
+    .action(
+      run(async (session, { file, ...flags }: WriteFlags & { file: string }) => {
+        const read = await readOne(session.terminal, file)
+        const body = Array.isArray(read) ? { operations: read } : read
+        if (!isObject(body)) throw usage(`${file} must hold a list of operations`)
+        const dryRun = flags.dryRun || body.dry_run === true
+        const { dry_run: _dryRun, ...rest } = body
+        const message = flags.message ?? body.message
+        const whole = { ...rest, ...(message !== undefined && { message }) }
+        const sent = await sendChange(
+          session,
+          { ...flags, dryRun },
+          { method: 'POST', path: '/batch', body: whole },
+        )
+        await printFleetWrite(session, sent, 'batch')
+      }),
+    )
+}

@@ -1,0 +1,80 @@
+// The server itself: `status` and `verify`.
+import type { Command } from 'commander'
+import { count } from '../change-report.ts'
+import { unmet } from '../failure.ts'
+import { PROGRAM, type Tools } from '../program.ts'
+import type { Session } from '../session.ts'
+
+export function defineStatus(command: Command, { run }: Tools): void {
+  command
+    .addHelpText('after', `\nExamples:\n  ${PROGRAM} status\n  ${PROGRAM} status -o jsonpath='{.revision}'`)
+    .action(
+      run(async (session) => {
+        const { api, settings } = session
+        const [ready, openapi] = await Promise.all([
+          api.get('/ready', { expect: [503] }),
+          api.get('/openapi.json'),
+        ])
+        const isReady = ready.status === 200
+        const { mode, revision } = ready.body
+        const counts = isReady && mode === 'crud' ? await countAll(session) : {}
+        const value = {
+          server: api.url.href,
+          ...(settings.context !== undefined && { context: settings.context }),
+          version: openapi.body.info?.version,
+          status: isReady ? 'ready' : ready.body.message,
+          mode,
+          revision,
+          documents: counts,
+        }
+        await session.print({
+          value,
+          human: ({ table }) =>
+            table(
+              ['', ''],
+              [
+                ['Server:', value.context ? `${value.server} (context ${value.context})` : value.server],
+                ['Version:', String(value.version)],
+                ['Status:', String(value.status)],
+                ['Mode:', String(mode ?? '')],
+                ['Revision:', String(revision ?? '')],
+                ...Object.entries(counts).map(([name, number]) => [`${name}:`, number.toLocaleString('en')]),
+              ],
+            ).replace(/^\n/, ''),
+        })
+        if (!isReady) throw unmet('the server is not ready')
+      }),
+    )
+}
+
+async function countAll({ api, nouns }: Session): Promise<Record<string, number>> {
+  const counts = await Promise.all(
+    nouns.map(async ({ name }): Promise<[string, number]> => {
+      const { headers } = await api.get(`/${name}`, { query: { limit: 0 } })
+      return [name, Number(headers['x-total-count'])]
+    }),
+  )
+  return Object.fromEntries(counts)
+}
+
+export function defineVerify(command: Command, { run }: Tools): void {
+  command.addHelpText('after', `\nExits with 4 when it is not.\n\nExamples:\n  ${PROGRAM} verify`).action(
+    run(async (session) => {
+      const { body } = await session.api.get('/revisions/verify')
+      const { verified, revisions, documents, problems = [] } = body
+      await session.print({
+        value: body,
+        human: () =>
+          verified
+            ? `The log is whole: ${count(revisions, 'revision')}, ${count(documents, 'document')}.\n`
+            : problems
+                .map(
+                  (problem: unknown) =>
+                    `${typeof problem === 'string' ? problem : JSON.stringify(problem)}\n`,
+                )
+                .join(''),
+      })
+      if (!verified) throw unmet('the log is not whole')
+    }),
+  )
+}

@@ -1,0 +1,134 @@
+// `NOUN update`: some fields of a document, by path.
+import type { Command } from 'commander'
+import type { Json, JsonObject } from '../../domain/json.ts'
+import { Refusal } from '../api-client.ts'
+import { usage } from '../failure.ts'
+import { collect } from '../field-flags.ts'
+import {
+  mergePatchOf,
+  type Path,
+  parsePath,
+  parseSetting,
+  parseValue,
+  schemaAt,
+  setAt,
+} from '../field-values.ts'
+import type { Noun } from '../nouns.ts'
+import { PROGRAM, type Tools } from '../program.ts'
+import { getDocument, pathOf } from '../read-documents.ts'
+import { addWriteFlags, printFleetWrite, type Sent, sendChange, type WriteFlags } from '../send-change.ts'
+import type { Session } from '../session.ts'
+import { printWritten } from '../written.ts'
+
+interface Flags extends WriteFlags {
+  readonly set?: readonly string[]
+  readonly unset?: readonly string[]
+  readonly selector?: string
+}
+
+interface Setting {
+  readonly path: Path
+  readonly value: Json
+}
+
+const TRIES = 5
+
+export function defineUpdate(command: Command, { run }: Tools, noun: Noun): void {
+  command
+    .argument(noun.cluster ? '[id]' : '<id>', `id of the ${noun.singular}`)
+    .option('--set <path=value>', 'set a field (repeatable): labels.team=web, subjects[0].name=ann', collect)
+    .option('--unset <path>', 'remove a field, or give it its default (repeatable)', collect)
+  if (noun.cluster)
+    command.option('-l, --selector <selector>', 'all that match this label selector, instead of one')
+  addWriteFlags(command)
+    .addHelpText('after', examples(noun))
+    .action(
+      run(async (session, id: string | undefined, flags: Flags) => {
+        const settings = readSettings(noun, flags)
+        if ((id === undefined) === (flags.selector === undefined)) {
+          throw usage(`which ${noun.singular}? Give its id${noun.cluster ? ', or --selector' : ''}`)
+        }
+        if (id === undefined) return updateMany(session, noun, flags, settings)
+        const sent = await updateOne(session, noun, id, flags, settings)
+        await printWritten(session, sent, { noun, id, done: 'configured' })
+      }),
+    )
+}
+
+function readSettings(noun: Noun, { set = [], unset = [] }: Flags): Setting[] {
+  const settings = [
+    ...set.map((text) => {
+      const { path, value } = parseSetting(text, '--set')
+      return { path, value: parseValue(schemaAt(noun.schema, path), value, `--set ${text.split('=')[0]}`) }
+    }),
+    ...unset.map((text) => ({ path: parsePath(text, '--unset'), value: null })),
+  ]
+  if (settings.length === 0) throw usage('what is to be changed? Give --set path=value or --unset path')
+  return settings
+}
+
+async function updateMany(
+  session: Session,
+  noun: Noun,
+  flags: Flags,
+  settings: readonly Setting[],
+): Promise<void> {
+  const patch = mergePatchOf(settings)
+  if (!patch) throw usage('a place in a list can be set on one document at a time, not with --selector')
+  const operation = { op: 'patch', type: noun.name, selector: flags.selector as string, patch }
+  const sent = await sendChange(session, flags, {
+    method: 'POST',
+    path: '/batch',
+    body: { operations: [operation] },
+  })
+  await printFleetWrite(session, sent, `${noun.name} (${flags.selector})`)
+}
+
+/** Without lists the service merges. A place in a list is changed on what was read, and only if it is still so. */
+async function updateOne(
+  session: Session,
+  noun: Noun,
+  id: string,
+  flags: Flags,
+  settings: readonly Setting[],
+): Promise<Sent> {
+  const path = pathOf(noun, id)
+  const merge = mergePatchOf(settings)
+  if (merge) return sendChange(session, flags, { method: 'PATCH', path, body: merge })
+  for (let attempt = 1; ; attempt++) {
+    const { body, headers } = await getDocument(session, noun, id)
+    const changed = settings.reduce(
+      (document, setting) => setAt(document, setting.path, setting.value),
+      body as Json,
+    )
+    const ifMatch = { 'if-match': String(headers.etag) }
+    try {
+      return await sendChange(session, flags, {
+        method: 'PUT',
+        path,
+        headers: ifMatch,
+        body: changed as JsonObject,
+      })
+    } catch (error) {
+      const isLost = error instanceof Refusal && error.code === 'precondition_failed'
+      if (!isLost || attempt === TRIES) throw error
+    }
+  }
+}
+
+function examples({ noun, cluster, delivery }: Noun): string {
+  const lines = [
+    ...(cluster
+      ? [
+          `${PROGRAM} ${noun} update prod-eu-01 --set labels.wave=2 --set deletion_protection=true`,
+          `${PROGRAM} ${noun} update --selector environment=dev --set labels.wave=1 --dry-run`,
+        ]
+      : []),
+    ...(delivery?.patches
+      ? [`${PROGRAM} ${noun} update grafana --set oci_tag=v1.0.1 -m 'image fix' --dry-run`]
+      : []),
+    `${PROGRAM} ${noun} update ID --set 'labels.app\\.kubernetes\\.io/part-of=platform'`,
+    `${PROGRAM} ${noun} update ID --unset labels.team`,
+  ]
+  return `\nValues take the type that the field has. Keys with dots: a\\.b or ["a.b"].\n\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`
+}

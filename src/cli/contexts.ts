@@ -1,0 +1,93 @@
+// Named servers with their tokens, in a file that only its owner may read.
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isObject } from '../domain/json.ts'
+import { usage } from './failure.ts'
+
+export interface Context {
+  readonly api_url: string
+  readonly api_token?: string
+  readonly write_token?: string
+}
+
+export interface ContextFile {
+  readonly current_context?: string
+  readonly contexts: Readonly<Record<string, Context>>
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Folders as the XDG base directory specification has them; relative ones do not count. */
+function xdg(env: Env, name: string, fallback: string): string {
+  const set = env[name]
+  const base = set?.startsWith('/') ? set : join(env.HOME ?? '/', fallback)
+  return join(base, 'flux-resourceset')
+}
+
+export function configPath(env: Env): string {
+  return join(xdg(env, 'XDG_CONFIG_HOME', '.config'), 'config.json')
+}
+
+export function cacheFolder(env: Env): string {
+  return xdg(env, 'XDG_CACHE_HOME', '.cache')
+}
+
+export function loadContexts(env: Env): ContextFile {
+  const path = configPath(env)
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return { contexts: {} }
+    throw usage(`${path} cannot be read: ${(error as Error).message}`)
+  }
+  return parseContexts(path, text)
+}
+
+function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOENT' || code === 'ENOTDIR'
+}
+
+function parseContexts(path: string, text: string): ContextFile {
+  let content: unknown
+  try {
+    content = JSON.parse(text)
+  } catch {
+    // The parser quotes what it reads, and that may be a token.
+    throw usage(`${path} is not JSON: correct it, or delete it and set your contexts again`)
+  }
+  const contexts = isObject(content) ? content.contexts : undefined
+  if (!isObject(contexts)) throw usage(`${path} must hold an object "contexts"`)
+  for (const [name, context] of Object.entries(contexts)) {
+    if (!isObject(context) || typeof context.api_url !== 'string')
+      throw usage(`${path}: context "${name}" has no api_url`)
+  }
+  return content as unknown as ContextFile
+}
+
+/** All of it or nothing: a run that is stopped leaves the old file. */
+export function saveContexts(env: Env, content: ContextFile): void {
+  const path = configPath(env)
+  const temporary = `${path}.${process.pid}`
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    writeFileSync(temporary, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+    chmodSync(temporary, 0o600)
+    renameSync(temporary, path)
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw usage(`${path} cannot be written: ${(error as Error).message}`)
+  }
+}
+
+/** What to say when others on this machine can read the tokens. */
+export function permissionWarning(env: Env): string | undefined {
+  const path = configPath(env)
+  try {
+    const open = statSync(path).mode & 0o077
+    return open ? `${path} can be read by others: chmod 600 ${path}` : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,98 @@
+// One flag for every field of a document, and back from the flags to the fields.
+import { type Command, Option } from 'commander'
+import type { Json, JsonObject } from '../domain/json.ts'
+import type { SchemaObject } from '../registry/resource-file.ts'
+import { parsePair, parseValue } from './field-values.ts'
+
+type Field = readonly [name: string, schema: SchemaObject]
+type Values = Readonly<Record<string, unknown>>
+
+/** How a field is given: once, as key=value pairs, or item by item. */
+function shapeOf({ type, additionalProperties, items }: SchemaObject): 'one' | 'pairs' | 'items' {
+  if (type === 'array' && items) return 'items'
+  const scalar = typeof additionalProperties === 'object' && additionalProperties.type !== 'object'
+  return type === 'object' && scalar ? 'pairs' : 'one'
+}
+
+/** `labels` is given as --label, one at a time. */
+function flagName([name, schema]: Field): string {
+  const singular = shapeOf(schema) === 'one' ? name : name.replace(/ies$/, 'y').replace(/s$/, '')
+  return `--${singular.replaceAll('_', '-')}`
+}
+
+export function collect(value: string, earlier: readonly string[] = []): string[] {
+  return [...earlier, value]
+}
+
+/** Several ids, repeated or joined by commas. */
+export function collectIds(value: string, earlier: readonly string[] = []): string[] {
+  return [
+    ...earlier,
+    ...value
+      .split(',')
+      .map((id) => id.trim())
+      .filter((id) => id !== ''),
+  ]
+}
+
+function toOption(field: Field): Option {
+  const [, schema] = field
+  const { description = '', type, items } = schema
+  const flag = flagName(field)
+  const about = `${description.replace(/\.$/, '')}${defaultOf(schema)}`
+  const option = (what: string, more = '') => new Option(`${flag} ${what}`, `${about}${more}`)
+  switch (shapeOf(schema)) {
+    case 'pairs':
+      return option('<key=value>', ' (repeatable)').argParser(collect)
+    case 'items':
+      return items?.properties
+        ? option('<key=value,…>', ` (repeatable; ${Object.keys(items.properties).join(', ')})`).argParser(
+            collect,
+          )
+        : option('<value>', ' (repeatable)').argParser(collect)
+    default:
+      if (type === 'boolean') return option('[true|false]').preset('true')
+      if (type === 'object' || type === 'array') return option('<json>')
+      return schema.enum
+        ? option(`<${schema.enum.join('|')}>`)
+        : option(type === 'integer' ? '<number>' : '<text>')
+  }
+}
+
+function defaultOf({ default: value }: SchemaObject): string {
+  const isEmpty = value === undefined || (typeof value === 'object' && Object.keys(value ?? {}).length === 0)
+  return isEmpty ? '' : ` (default ${JSON.stringify(value)})`
+}
+
+/** Adds the flags of fields, except where a flag of that name is there already. */
+export function addFieldFlags(command: Command, fields: readonly Field[], taken: readonly string[]): void {
+  for (const field of fields) {
+    const option = toOption(field)
+    const names = [...taken, ...command.options.map(({ long }) => long)]
+    if (!names.includes(option.long as string)) command.addOption(option)
+  }
+}
+
+/** The fields that flags were given for. */
+export function readFieldFlags(fields: readonly Field[], values: Values): JsonObject {
+  return Object.fromEntries(
+    fields.flatMap((field): [string, Json][] => {
+      const [name, schema] = field
+      const flag = flagName(field)
+      const given = values[new Option(`${flag} <x>`).attributeName()]
+      if (given === undefined) return []
+      return [[name, readField(schema, given as string | string[], flag)]]
+    }),
+  )
+}
+
+function readField(schema: SchemaObject, given: string | readonly string[], flag: string): Json {
+  if (typeof given === 'string') return parseValue(schema, given, flag)
+  if (shapeOf(schema) === 'pairs') {
+    const value = schema.additionalProperties as SchemaObject
+    return Object.fromEntries(
+      given.map((text) => parsePair(text, flag)).map(([key, text]) => [key, parseValue(value, text, flag)]),
+    )
+  }
+  return given.flatMap((text) => parseValue(schema, text, flag) as Json[])
+}

@@ -1,0 +1,83 @@
+// How the command line learns which types a server has: asked once in a while, remembered, or the built-in ones.
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Api } from './api-client.ts'
+import { cacheFolder } from './contexts.ts'
+import { type Noun, readNouns } from './nouns.ts'
+
+export interface Learned {
+  readonly nouns: readonly Noun[]
+  readonly from: 'server' | 'cache' | 'built-in'
+}
+
+interface Options {
+  readonly url: URL
+  open(): Api
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Folder of the resource files that come with the program. */
+  readonly resources: string
+  /** Asks the server even when it was asked a moment ago. */
+  readonly fresh?: boolean
+}
+
+const REMEMBERED_MS = 10 * 60 * 1000
+
+export async function learnTypes({ url, open, env, resources, fresh = false }: Options): Promise<Learned> {
+  const path = join(cacheFolder(env), `types-${encodeURIComponent(url.href)}.json`)
+  const cached = readCache(path)
+  if (cached && !fresh && Date.now() - cached.at < REMEMBERED_MS)
+    return { nouns: cached.nouns, from: 'cache' }
+  const asked = await askServer(open())
+  if (asked) {
+    writeCache(path, asked)
+    return { nouns: asked, from: 'server' }
+  }
+  if (cached) return { nouns: cached.nouns, from: 'cache' }
+  return { nouns: await builtInTypes(resources), from: 'built-in' }
+}
+
+async function askServer(api: Api): Promise<readonly Noun[] | undefined> {
+  try {
+    return readNouns((await api.get('/openapi.json')).body)
+  } catch {
+    // The command itself will say that the server is away; help does not need it.
+    return undefined
+  } finally {
+    api.close()
+  }
+}
+
+interface Cached {
+  readonly at: number
+  readonly nouns: readonly Noun[]
+}
+
+function readCache(path: string): Cached | undefined {
+  try {
+    const cached = JSON.parse(readFileSync(path, 'utf8'))
+    return Array.isArray(cached.nouns) && typeof cached.at === 'number' ? cached : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A cache that cannot be written only costs time. */
+function writeCache(path: string, nouns: readonly Noun[]): void {
+  const temporary = `${path}.${process.pid}`
+  try {
+    mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 })
+    writeFileSync(temporary, JSON.stringify({ at: Date.now(), nouns }))
+    renameSync(temporary, path)
+  } catch {}
+}
+
+async function builtInTypes(resources: string): Promise<readonly Noun[]> {
+  const { loadTypes } = await import('../registry/load-types.ts')
+  const { buildOpenapi } = await import('../registry/openapi.ts')
+  const loaded = loadTypes([resources])
+  if (!loaded.ok) throw new Error(loaded.problems.join('\n'))
+  const nouns = readNouns(
+    JSON.parse(JSON.stringify(buildOpenapi(loaded.types, { version: '', mode: 'crud' }))),
+  )
+  return nouns ?? []
+}

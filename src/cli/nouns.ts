@@ -1,0 +1,64 @@
+// What the command line knows of a type: its names, its schema, and how it reaches clusters.
+import type { SchemaObject } from '../registry/resource-file.ts'
+
+export interface Noun {
+  /** As in routes: `platform_components`. */
+  readonly name: string
+  /** In sentences: `platform component`. */
+  readonly singular: string
+  /** As a command: `component`. */
+  readonly noun: string
+  readonly description: string
+  readonly bookkeeping: boolean
+  readonly schema: SchemaObject
+  readonly filters: readonly string[]
+  /** Fields that name documents of a type. */
+  readonly references: Readonly<Record<string, string>>
+  readonly cluster?: {
+    readonly dns: string
+    readonly patches: string
+    readonly labels?: string
+    readonly environment?: string
+  }
+  readonly delivery?: {
+    readonly endpoint: string
+    readonly assigned_by: string
+    readonly patches: boolean
+    readonly enabled_by?: string
+    readonly reference: SchemaObject
+  }
+}
+
+/** The nouns of a server's description of itself, or nothing when it has none. */
+export function readNouns(openapi: unknown): readonly Noun[] | undefined {
+  const document = openapi as {
+    'x-flux-types'?: readonly Noun[]
+    components?: { schemas?: Record<string, SchemaObject> }
+  } | null
+  const schemas = document?.components?.schemas
+  if (!Array.isArray(document?.['x-flux-types']) || !schemas) return undefined
+  const resolve = (schema: SchemaObject): SchemaObject =>
+    schemas[String(schema.$ref).replace('#/components/schemas/', '')] ?? {}
+  return document['x-flux-types'].map((noun) => ({
+    ...noun,
+    schema: resolve(noun.schema),
+    ...(noun.delivery && { delivery: { ...noun.delivery, reference: resolve(noun.delivery.reference) } }),
+  }))
+}
+
+/** Every name that a noun is understood by, the proper one first. */
+export function namesOf({ name, noun, singular }: Noun): string[] {
+  return [...new Set([noun, singular.replaceAll(' ', '-'), name, name.replaceAll('_', '-')])]
+}
+
+export function clusterNoun(nouns: readonly Noun[]): Noun & Required<Pick<Noun, 'cluster'>> {
+  return nouns.find((noun) => noun.cluster) as Noun & Required<Pick<Noun, 'cluster'>>
+}
+
+/** The fields of a document, without its id and, on clusters, without the lists of what is assigned. */
+export function fieldsOf(noun: Noun, nouns: readonly Noun[]): [name: string, schema: SchemaObject][] {
+  const lists = noun.cluster ? nouns.flatMap(({ delivery }) => delivery?.assigned_by ?? []) : []
+  return Object.entries(noun.schema.properties ?? {}).filter(
+    ([name]) => name !== 'id' && !lists.includes(name),
+  )
+}

@@ -1,0 +1,76 @@
+// Puts a result on stdout in the format that was asked for, and nothing else beside it.
+import { usage } from './failure.ts'
+import { renderTable } from './table.ts'
+import { type Paint, painter, plain, type Terminal } from './terminal.ts'
+
+export type Format =
+  | { readonly kind: 'human'; readonly wide: boolean }
+  | { readonly kind: 'json' | 'yaml' | 'name' }
+  | { readonly kind: 'jsonpath'; readonly template: string }
+
+export const FORMATS = ['table', 'wide', 'json', 'yaml', 'name', 'jsonpath=TEMPLATE']
+
+export interface Printable {
+  /** The API's document. */
+  readonly value: unknown
+  /** For people. */
+  human(look: Look): string
+  /** `type/id` of what it is about. */
+  readonly names?: readonly string[]
+}
+
+/** How text for people is to look. */
+export interface Look {
+  readonly wide: boolean
+  readonly headers: boolean
+  /** Columns of the terminal, when there is one. */
+  readonly width: number | undefined
+  readonly paint: Paint
+  table(headers: readonly string[], rows: readonly (readonly string[])[]): string
+}
+
+export function parseFormat(text: string | undefined): Format {
+  if (text === undefined || text === 'table') return { kind: 'human', wide: false }
+  if (text === 'wide') return { kind: 'human', wide: true }
+  if (text === 'json' || text === 'yaml' || text === 'name') return { kind: text }
+  const template = /^jsonpath=([\s\S]+)$/.exec(text)?.[1]
+  if (template !== undefined) return { kind: 'jsonpath', template }
+  throw usage(`--output must be one of ${FORMATS.join(', ')}, not "${text}"`)
+}
+
+function lookOf(terminal: Terminal, options: { wide: boolean; headers: boolean }): Look {
+  const { stdout } = terminal
+  const width = stdout.isTTY && !options.wide ? stdout.columns || 80 : undefined
+  const clean = (cells: readonly string[]): string[] => cells.map(plain)
+  return {
+    ...options,
+    width,
+    paint: painter(terminal, stdout),
+    table: (headers, rows) => renderTable(headers, rows.map(clean), { width, headers: options.headers }),
+  }
+}
+
+export async function render(
+  terminal: Terminal,
+  format: Format,
+  headers: boolean,
+  { value, human, names }: Printable,
+): Promise<string> {
+  switch (format.kind) {
+    case 'human':
+      return human(lookOf(terminal, { wide: format.wide, headers }))
+    case 'json':
+      return `${JSON.stringify(value, null, 2)}\n`
+    case 'yaml': {
+      const { stringify } = await import('yaml')
+      return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
+    }
+    case 'name':
+      if (!names) throw usage('this has no names to print: use another --output')
+      return names.map((name) => `${name}\n`).join('')
+    case 'jsonpath': {
+      const { renderJsonpath } = await import('./jsonpath.ts')
+      return renderJsonpath(format.template, value)
+    }
+  }
+}

@@ -1,0 +1,256 @@
+// The tree of commands. What each of them takes and does is loaded when it is asked for.
+import { Command, CommanderError } from 'commander'
+import { type Api, openApi } from './api-client.ts'
+import { FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
+import { EXIT, Failure } from './failure.ts'
+import { type Learned, learnTypes } from './learn-types.ts'
+import { type Noun, namesOf } from './nouns.ts'
+import { parseFormat } from './print.ts'
+import { createSession, type Session } from './session.ts'
+import { type GlobalFlags, resolveSettings } from './settings.ts'
+import { painter, plain, type Terminal } from './terminal.ts'
+
+export const PROGRAM = 'flux-resourceset-cli'
+
+export interface Surroundings {
+  readonly terminal: Terminal
+  readonly version: string
+  /** Folder of the resource files that come with the program. */
+  readonly resources: string
+}
+
+/** What a command's definition is given to work with. */
+export interface Tools {
+  readonly program: Command
+  readonly surroundings: Surroundings
+  readonly nouns: readonly Noun[]
+  /** Loads the whole tree below a command. */
+  expand(command: Command): Promise<void>
+  /** The action of a command: opens a session for it. */
+  run<Args extends unknown[]>(
+    action: (session: Session, ...args: Args) => Promise<void>,
+  ): (...args: Args) => Promise<void>
+}
+
+export type Define = (command: Command, tools: Tools) => void
+export type DefineFor = (command: Command, tools: Tools, noun: Noun) => void
+
+const EXIT_CODES = `Exit codes: 0 done, 1 the server said no, 2 wrong use, 3 the server cannot be reached,
+4 a difference was found or a condition does not hold.`
+
+/** Runs a command line to its end; answers the exit code. */
+export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
+  try {
+    return await runOnce(argv, surroundings, false)
+  } catch (error) {
+    return tell(error, surroundings.terminal)
+  }
+}
+
+async function runOnce(argv: readonly string[], surroundings: Surroundings, fresh: boolean): Promise<number> {
+  const program = createRoot(surroundings)
+  const [word] = program.parseOptions([...argv]).operands
+  const needsTypes = FLEET_COMMANDS.find(({ name }) => name === word)?.types ?? true
+  const learned = needsTypes ? await learn(program.opts<GlobalFlags>(), surroundings, fresh) : undefined
+  const tree = buildTree(program, surroundings, learned?.nouns ?? [])
+  try {
+    if (argv.length === 0) program.outputHelp()
+    else await program.parseAsync([...argv], { from: 'user' })
+    return EXIT.ok
+  } catch (error) {
+    // The server may have learned something since it was last asked.
+    if (isUnknown(error) && learned?.from === 'cache' && !fresh)
+      return await runOnce(argv, surroundings, true)
+    if (error instanceof CommanderError && error.exitCode !== 0 && error.code !== 'commander.help') {
+      throw misuse(error, tree.reached())
+    }
+    throw error
+  } finally {
+    tree.close()
+  }
+}
+
+/** What commander says in one or two lines, with where to read more. */
+function misuse({ message }: CommanderError, command: Command): Failure {
+  const [first = '', ...more] = message.replace(/^error: /, '').split('\n')
+  const names: string[] = []
+  for (let at: Command | null = command; at; at = at.parent) names.unshift(at.name())
+  return new Failure(EXIT.usage, first, { details: more, hint: `see ${names.join(' ')} --help` })
+}
+
+function isUnknown(error: unknown): boolean {
+  const codes = ['commander.unknownCommand', 'commander.unknownOption', 'commander.excessArguments']
+  return error instanceof CommanderError && codes.includes(error.code)
+}
+
+/** Help must not wait for a server that is away. */
+const LEARNING_TIMEOUT_MS = 3000
+
+function learn(
+  flags: GlobalFlags,
+  { terminal, version, resources }: Surroundings,
+  fresh: boolean,
+): Promise<Learned> {
+  const { env } = terminal
+  const settings = resolveSettings(flags, env)
+  const brief = { ...settings, timeoutMs: Math.min(settings.timeoutMs, LEARNING_TIMEOUT_MS) }
+  const open = (): Api => openApi({ settings: brief, env, version, tries: 1, note() {} })
+  return learnTypes({ url: settings.url, open, env, resources, fresh })
+}
+
+function createRoot({ terminal, version }: Surroundings): Command {
+  const { stdout, stderr } = terminal
+  return new Command(PROGRAM)
+    .description(
+      'The desired state of a fleet of Kubernetes clusters: look at it, change it, take changes back.',
+    )
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      // Told once, at the end.
+      outputError() {},
+    })
+    .version(version, '-V, --version')
+    .helpOption('-h, --help', 'show help')
+    .optionsGroup('Flags of every command:')
+    .option('--api-url <url>', 'the API (env FLUX_API_URL, default http://127.0.0.1:8080)')
+    .option('--api-token <token>', 'token for reading (env FLUX_API_TOKEN)')
+    .option(
+      '--write-token <token>',
+      'token for writing (env FLUX_API_WRITE_TOKEN, default the token for reading)',
+    )
+    .option('--context <name>', 'a server of your own list: see config')
+    .option('-o, --output <format>', 'table, wide, json, yaml, name or jsonpath=TEMPLATE')
+    .option('--no-headers', 'tables without their first line')
+    .option('-q, --quiet', 'no notes and no progress on stderr')
+    .option('--timeout <seconds>', 'how long to wait for an answer (default 60)')
+    .addHelpText('after', `\n${EXIT_CODES}\n\nEvery command has examples: ${PROGRAM} cluster list --help`)
+}
+
+interface Tree {
+  readonly tools: Tools
+  /** The command that the words led to so far. */
+  reached(): Command
+  close(): void
+}
+
+/** The commands of the fleet and of each noun, each as a stub until it is needed. */
+export function buildTree(program: Command, surroundings: Surroundings, nouns: readonly Noun[]): Tree {
+  const loaders = new Map<Command, () => Promise<void>>()
+  const opened: Api[] = []
+  let reached = program
+  const load = async (command: Command): Promise<void> => {
+    reached = command
+    const loader = loaders.get(command)
+    loaders.delete(command)
+    await loader?.()
+  }
+  const tools: Tools = {
+    program,
+    surroundings,
+    nouns,
+    async expand(command) {
+      await load(command)
+      for (const child of command.commands) await tools.expand(child)
+    },
+    run:
+      (action) =>
+      (...args) => {
+        const session = openSession(program, surroundings, nouns)
+        opened.push(session.api)
+        return action(session, ...args)
+      },
+  }
+  const stub = (
+    parent: Command,
+    name: string,
+    summary: string,
+    loader: (command: Command) => Promise<void>,
+  ): Command => {
+    const command = parent
+      .command(name)
+      .summary(summary)
+      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
+    command.helpOption('-h, --help', 'show help').helpCommand(false)
+    command.hook('preSubcommand', (_parent, child) => load(child))
+    loaders.set(command, () => loader(command))
+    return command
+  }
+
+  program.hook('preSubcommand', (_program, child) => load(child))
+  program.commandsGroup('Resources:')
+  const taken = new Set([...FLEET_COMMANDS.map(({ name }) => name), 'help'])
+  const proper = new Map(nouns.map((noun) => [noun, taken.has(noun.noun) ? noun.name : noun.noun]))
+  for (const name of proper.values()) taken.add(name)
+  for (const [noun, name] of proper) {
+    const aliases = namesOf(noun).filter((each) => !taken.has(each))
+    for (const alias of aliases) taken.add(alias)
+    const command = stub(program, name, lowerFirst(noun.description.replace(/\.$/, '')), async (parent) => {
+      for (const { name: verb, summary, fits, define } of NOUN_COMMANDS) {
+        if (!fits(noun)) continue
+        stub(parent, verb, summary(noun), async (child) => (await define())(child, tools, noun))
+      }
+    })
+    command.aliases(aliases)
+  }
+  for (const { name, summary, group, hidden, define } of FLEET_COMMANDS) {
+    program.commandsGroup(group)
+    const command = stub(program, name, summary, async (child) => (await define())(child, tools))
+    if (hidden) Object.assign(command, { _hidden: true })
+  }
+  program.helpCommand('help [command]', 'show help')
+  return {
+    tools,
+    reached: () => reached,
+    close() {
+      for (const api of opened) api.close()
+    },
+  }
+}
+
+function lowerFirst(text: string): string {
+  return `${text[0]?.toLowerCase()}${text.slice(1)}`
+}
+
+function openSession(program: Command, surroundings: Surroundings, nouns: readonly Noun[]): Session {
+  const { terminal, version } = surroundings
+  const flags = program.opts<GlobalFlags>()
+  const settings = resolveSettings(flags, terminal.env)
+  const format = parseFormat(flags.output)
+  const quiet = flags.quiet ?? false
+  const note = (text: string): void => {
+    if (!quiet) terminal.stderr.write(`${text}\n`)
+  }
+  const api = openApi({ settings, env: terminal.env, version, note })
+  return createSession({
+    terminal,
+    settings,
+    api,
+    nouns,
+    format,
+    quiet,
+    version,
+    headers: flags.headers ?? true,
+  })
+}
+
+/** What went wrong, for people, on stderr. */
+function tell(error: unknown, terminal: Terminal): number {
+  const { stderr } = terminal
+  const paint = painter(terminal, stderr)
+  if (error instanceof CommanderError) {
+    // Help was shown: asked for, or because a command was missing.
+    if (error.exitCode === 0) return EXIT.ok
+    if (error.code === 'commander.help') return EXIT.usage
+    return tell(misuse(error, new Command(PROGRAM)), terminal)
+  }
+  if (!(error instanceof Failure)) {
+    stderr.write(`${paint('red', 'Error:')} ${error instanceof Error ? error.stack : String(error)}\n`)
+    return EXIT.refused
+  }
+  stderr.write(`${paint('red', 'Error:')} ${plain(error.message)}\n`)
+  for (const detail of error.details) stderr.write(`  ${plain(detail)}\n`)
+  if (error.hint) stderr.write(`${paint('dim', 'Hint:')} ${plain(error.hint)}\n`)
+  return error.exitCode
+}

@@ -1,0 +1,89 @@
+// Reading documents: one by its id, or all pages of a list.
+import type { JsonObject } from '../domain/json.ts'
+import type { Document } from '../domain/resource-type.ts'
+import type { Answer, Call } from './api-client.ts'
+import { usage } from './failure.ts'
+import { clusterNoun, type Noun } from './nouns.ts'
+import { startProgress } from './progress.ts'
+import type { Session } from './session.ts'
+
+const PAGE = 5000
+
+/** Where a document, or something below it, is found. */
+export function pathOf(noun: Noun, id: string, ...below: readonly string[]): string {
+  return `/${[noun.name, id, ...below].map(segment).join('/')}`
+}
+
+/** A URL would resolve dots and lose what is empty. */
+function segment(text: string): string {
+  if (/^\.{0,2}$/.test(text)) throw usage(`"${text}" is not an id`)
+  return encodeURIComponent(text)
+}
+
+export interface ListOptions {
+  readonly query?: Call['query']
+  readonly limit?: number | undefined
+}
+
+export interface Listed {
+  readonly documents: Document[]
+  readonly total: number
+}
+
+/** All documents of a list, or the first so many of them. */
+export async function listAll(session: Session, noun: Noun, options: ListOptions = {}): Promise<Listed> {
+  const { query, limit = Number.POSITIVE_INFINITY } = options
+  const documents: Document[] = []
+  const progress = startProgress(session, `Reading ${noun.name}`)
+  try {
+    for (;;) {
+      const size = Math.min(PAGE, limit - documents.length)
+      const page = await readPage(session, noun, { ...query, limit: size, offset: documents.length })
+      documents.push(...page.documents)
+      progress.show(documents.length, Math.min(page.total, limit))
+      const isLast = page.documents.length === 0 || documents.length >= Math.min(page.total, limit)
+      if (isLast) return { documents, total: page.total }
+    }
+  } finally {
+    progress.end()
+  }
+}
+
+async function readPage(session: Session, noun: Noun, query: NonNullable<Call['query']>): Promise<Listed> {
+  const { body, headers } = await session.api.get(`/${noun.name}`, { query })
+  return { documents: body, total: Number(headers['x-total-count'] ?? body.length) }
+}
+
+/** Keeps the documents that clusters of a selector are given. */
+export async function usedBy(
+  session: Session,
+  noun: Noun,
+  selector: string,
+  at?: string,
+): Promise<Set<string>> {
+  const clusters = clusterNoun(session.nouns)
+  const { documents } = await listAll(session, clusters, { query: { selector, at } })
+  const list = noun.delivery?.assigned_by ?? ''
+  return new Set(
+    documents.flatMap((cluster) => ((cluster[list] ?? []) as { id: string }[]).map(({ id }) => id)),
+  )
+}
+
+export async function getDocument(
+  session: Session,
+  noun: Noun,
+  id: string,
+  query: Call['query'] = {},
+): Promise<Answer & { readonly body: Document }> {
+  return session.api.get(pathOf(noun, id), { query })
+}
+
+/** The document, or nothing when there is none. */
+export async function findDocument(
+  session: Session,
+  noun: Noun,
+  id: string,
+): Promise<{ readonly document: JsonObject; readonly etag: string } | undefined> {
+  const { status, body, headers } = await session.api.get(pathOf(noun, id), { expect: [404] })
+  return status === 404 ? undefined : { document: body, etag: String(headers.etag) }
+}

@@ -1,0 +1,50 @@
+// What a command works with: the server, its types, and the terminal.
+import type { Api } from './api-client.ts'
+import type { Noun } from './nouns.ts'
+import { type Format, type Printable, render } from './print.ts'
+import type { Settings } from './settings.ts'
+import { painter, plain, type Terminal } from './terminal.ts'
+
+export interface Session {
+  readonly terminal: Terminal
+  readonly settings: Settings
+  readonly api: Api
+  readonly nouns: readonly Noun[]
+  readonly format: Format
+  readonly quiet: boolean
+  readonly version: string
+  /** The result, on stdout. */
+  print(result: Printable): Promise<void>
+  /** For people, on stderr, unless they want it quiet. */
+  note(text: string): void
+  /** What a script should not overlook either. */
+  warn(text: string): void
+}
+
+interface Options {
+  readonly terminal: Terminal
+  readonly settings: Settings
+  readonly api: Api
+  readonly nouns: readonly Noun[]
+  readonly format: Format
+  readonly headers: boolean
+  readonly quiet: boolean
+  readonly version: string
+}
+
+export function createSession(options: Options): Session {
+  const { terminal, format, headers, quiet } = options
+  const { stdout, stderr } = terminal
+  return {
+    ...options,
+    async print(result) {
+      stdout.write(await render(terminal, format, headers, result))
+    },
+    note(text) {
+      if (!quiet) stderr.write(`${text}\n`)
+    },
+    warn(text) {
+      stderr.write(`${painter(terminal, stderr)('yellow', 'Warning:')} ${plain(text)}\n`)
+    },
+  }
+}

@@ -1,0 +1,105 @@
+// Which server to talk to, with which tokens, and how to answer: flags, then the environment, then the context.
+import { type Context, type ContextFile, loadContexts } from './contexts.ts'
+import { usage } from './failure.ts'
+
+/** The flags that every command takes. */
+export interface GlobalFlags {
+  readonly apiUrl?: string
+  readonly apiToken?: string
+  readonly writeToken?: string
+  readonly context?: string
+  readonly output?: string
+  readonly headers?: boolean
+  readonly quiet?: boolean
+  readonly timeout?: string
+}
+
+export interface Settings {
+  readonly url: URL
+  readonly readToken: string | undefined
+  readonly writeToken: string | undefined
+  readonly context: string | undefined
+  readonly timeoutMs: number
+}
+
+const DEFAULT_URL = 'http://127.0.0.1:8080'
+const DEFAULT_TIMEOUT_S = 60
+const MAX_TIMEOUT_S = 3600
+
+export function resolveSettings(
+  flags: GlobalFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Settings {
+  const chosen = chooseContext(flags, env)
+  const { context } = chosen
+  const given = flags.apiUrl ?? (chosen.explicit ? context?.api_url : env.FLUX_API_URL || context?.api_url)
+  const source = flags.apiUrl !== undefined ? '--api-url' : 'the API URL'
+  const url = parseUrl(given ?? DEFAULT_URL, source)
+  // A context's tokens are for its own server and no other.
+  const own = context && parseUrl(context.api_url, 'the context').href === url.href ? context : undefined
+  const pick = (flag: string | undefined, name: string, held: string | undefined): string | undefined =>
+    chosen.explicit ? (flag ?? held ?? env[name]) : (flag ?? (env[name] || held))
+  const readToken = parseToken(pick(flags.apiToken, 'FLUX_API_TOKEN', own?.api_token), 'FLUX_API_TOKEN')
+  const writeToken = parseToken(
+    pick(flags.writeToken, 'FLUX_API_WRITE_TOKEN', own?.write_token),
+    'FLUX_API_WRITE_TOKEN',
+  )
+  return {
+    url,
+    readToken: readToken ?? writeToken,
+    writeToken: writeToken ?? readToken,
+    context: own && chosen.name,
+    timeoutMs: parseTimeout(flags.timeout),
+  }
+}
+
+/** The context that a flag names, or else the current one. */
+function chooseContext(
+  flags: GlobalFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): { readonly name?: string; readonly context?: Context; readonly explicit: boolean } {
+  const needed = flags.context !== undefined || !(flags.apiUrl ?? env.FLUX_API_URL)
+  const file: ContextFile = needed ? loadContexts(env) : { contexts: {} }
+  const name = flags.context ?? file.current_context
+  const context = name !== undefined && Object.hasOwn(file.contexts, name) ? file.contexts[name] : undefined
+  if (flags.context !== undefined && !context) {
+    const known = Object.keys(file.contexts).join(', ') || 'none yet'
+    throw usage(`there is no context "${flags.context}": known are ${known}`)
+  }
+  return {
+    ...(name !== undefined && { name }),
+    ...(context && { context }),
+    explicit: flags.context !== undefined,
+  }
+}
+
+/** The base that routes are below; it may have a path of its own. */
+export function parseUrl(text: string, source: string): URL {
+  const url = URL.parse(text.endsWith('/') ? text : `${text}/`)
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw usage(`${source} must be like https://flux-api.example.com, not "${text}"`)
+  }
+  if (url.username || url.password) {
+    throw usage(`${source} must hold no credentials: give tokens by FLUX_API_TOKEN or a context`)
+  }
+  if (url.search || url.hash) throw usage(`${source} must end with a host or a path, not "${text}"`)
+  return url
+}
+
+/** Secrets from files end with a line break now and then; one inside is a mistake. */
+export function parseToken(text: string | undefined, source: string): string | undefined {
+  const token = text?.trim()
+  if (!token) return undefined
+  if (/[\r\n]/.test(token)) throw usage(`${source} holds a line break: it must be one token`)
+  if (!/^[\x21-\x7e]+$/.test(token)) throw usage(`${source} holds characters that no token has`)
+  return token
+}
+
+function parseTimeout(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_TIMEOUT_S * 1000
+  const seconds = /^(\d+(?:\.\d+)?)s?$/.exec(text)?.[1]
+  if (seconds === undefined || Number(seconds) <= 0 || Number(seconds) > MAX_TIMEOUT_S) {
+    throw usage(`--timeout must be seconds from 0.1 to ${MAX_TIMEOUT_S}, not "${text}"`)
+  }
+  return Number(seconds) * 1000
+}

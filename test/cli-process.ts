@@ -1,0 +1,101 @@
+// The command line for tests: as a process with pipes, or on a terminal.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after } from 'node:test'
+import { READ_TOKEN, WRITE_TOKEN } from './service.ts'
+
+export const CLI = join(import.meta.dirname, '../bin/flux-resourceset-cli.cjs')
+
+/** Configuration and cache of one test file; compiled code is shared by all its runs. */
+const home = mkdtempSync(join(tmpdir(), 'flux-resourceset-cli-'))
+after(() => rmSync(home, { recursive: true, force: true }))
+
+export interface Run {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface CliOptions {
+  /** Of the service; without it the program has to find one itself. */
+  readonly url?: string
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly input?: string
+  readonly cwd?: string
+  /** Ends the run after so long. */
+  readonly timeout?: number
+}
+
+/** What every run starts from: a home of its own, and nothing of the environment of the tests. */
+export function cliEnv({ url, env = {} }: CliOptions): Record<string, string> {
+  const given = {
+    PATH: `${join(process.execPath, '..')}:${process.env.PATH}`,
+    HOME: home,
+    ...(url !== undefined && {
+      FLUX_API_URL: url,
+      FLUX_API_TOKEN: READ_TOKEN,
+      FLUX_API_WRITE_TOKEN: WRITE_TOKEN,
+    }),
+    ...env,
+  }
+  const set = Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  return Object.fromEntries(set)
+}
+
+/** Runs the program to its end, with pipes. */
+export async function cli(args: readonly string[], options: CliOptions = {}): Promise<Run> {
+  const { input, cwd, timeout = 30_000 } = options
+  const child = spawn(process.execPath, [CLI, ...args], { env: cliEnv(options), cwd, timeout })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk) => {
+    output.stdout += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    output.stderr += chunk
+  })
+  // A program that does not read its input may be gone before it is written.
+  child.stdin.on('error', () => {})
+  child.stdin.end(input ?? '')
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, ...output }
+}
+
+export interface TerminalOptions extends CliOptions {
+  readonly columns?: number
+  /** What somebody types once this text is on the screen, in this order. */
+  readonly typing?: readonly (readonly [seen: string, typed: string])[]
+}
+
+/** Runs the program on a terminal; what is on the screen is both its stdout and stderr. */
+export async function onTerminal(
+  args: readonly string[],
+  options: TerminalOptions = {},
+): Promise<{ readonly code: number | null; readonly screen: string }> {
+  const { columns = 80, typing = [], cwd, timeout = 30_000 } = options
+  const command = [process.execPath, CLI, ...args].map(quote).join(' ')
+  const env = { TERM: 'xterm', ...cliEnv(options) }
+  const script = `stty cols ${columns} rows 40; ${command}`
+  const child = spawn('script', ['-qfec', script, '/dev/null'], { env, cwd, timeout })
+  let screen = ''
+  let from = 0
+  const waiting = [...typing]
+  child.stdout.on('data', (chunk) => {
+    screen += chunk
+    const [next] = waiting
+    if (next && screen.includes(next[0], from)) {
+      waiting.shift()
+      from = screen.length
+      child.stdin.write(next[1])
+    }
+  })
+  child.stdin.on('error', () => {})
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, screen: screen.replaceAll('\r\n', '\n') }
+}
+
+function quote(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`
+}
