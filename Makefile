@@ -1,5 +1,5 @@
 # Two commands do all the set-up: `make run` and `make test`.
-.PHONY: run test check bench
+.PHONY: run test check bench cli cli-demo
 
 # Where the demo listens; any other setting of the service can be given the same way.
 export LISTEN_ADDR ?= 127.0.0.1:8080
@@ -12,6 +12,9 @@ Try, in another terminal:
   curl -H 'Authorization: Bearer demo-read-token' http://$(LISTEN_ADDR)/api/v2/flux/clusters/demo-cluster-01.k8s.example.com/platform-components
   curl -X PATCH -H 'Authorization: Bearer demo-write-token' -H 'Content-Type: application/json' -d '{"replicaCount":"3"}' http://$(LISTEN_ADDR)/clusters/demo-cluster-01/patches/podinfo
   curl -H 'Authorization: Bearer demo-read-token' http://$(LISTEN_ADDR)/clusters/demo-cluster-01/history
+Or with the command line:
+  make cli ARGS='cluster list'
+  make cli ARGS='cluster describe demo-cluster-01'
 The API is described at http://$(LISTEN_ADDR)/docs; Ctrl-C stops the service.
 endef
 export TRY
@@ -34,3 +37,10 @@ check: node_modules/.package-lock.json ## Types, lint, format, dead code
 
 bench: node_modules/.package-lock.json ## Measure speed and memory
 	@npm run bench --silent
+
+cli: node_modules/.package-lock.json ## Run the command line on the demo fleet: make cli ARGS='cluster list'
+	@FLUX_API_URL=$${FLUX_API_URL:-http://$(LISTEN_ADDR)} FLUX_API_TOKEN=$${FLUX_API_TOKEN:-demo-read-token} \
+	  FLUX_API_WRITE_TOKEN=$${FLUX_API_WRITE_TOKEN:-demo-write-token} npm run --silent cli -- $(ARGS)
+
+cli-demo: node_modules/.package-lock.json ## A tour of the command line, on a service of its own
+	@npm run --silent cli-demo
