@@ -1,10 +1,11 @@
 // Every `$ command` of the documentation, run on a fresh demo fleet: what is printed must be what is written.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { spawnService, temporaryFolder } from './service.ts'
+import { CLI, onTerminal } from './cli-process.ts'
+import { type ServiceProcess, spawnService, temporaryFolder } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const READ_TOKEN = 'demo-read-token'
@@ -65,23 +66,30 @@ function isMissing(tool: string): boolean {
 const missing = ['bash', 'curl', 'jq'].filter(isMissing)
 const skip = missing.length > 0 && `needs ${missing.join(' and ')}`
 
+function startDemo(database: string, more: Record<string, string> = {}): Promise<ServiceProcess> {
+  return spawnService({
+    API_MODE: 'crud',
+    AUTH_TOKEN: READ_TOKEN,
+    CRUD_AUTH_TOKEN: WRITE_TOKEN,
+    SEED_FILE: join(ROOT, 'data/seed.json'),
+    DATABASE_URL: `sqlite://${database}`,
+    ...more,
+  })
+}
+
 for (const page of pages) {
   test(`the commands of ${page} print what is written there`, { skip, timeout: 120_000 }, async (t) => {
     const folder = temporaryFolder(t)
     const database = join(folder, 'demo.db')
-    const service = await spawnService({
-      API_MODE: 'crud',
-      AUTH_TOKEN: READ_TOKEN,
-      CRUD_AUTH_TOKEN: WRITE_TOKEN,
-      SEED_FILE: join(ROOT, 'data/seed.json'),
-      RESOURCES_DIR: join(ROOT, 'examples/network-policies'),
-      DATABASE_URL: `sqlite://${database}`,
-    })
+    const service = await startDemo(database, { RESOURCES_DIR: join(ROOT, 'examples/network-policies') })
     t.after(() => service.stop())
     const text = readFileSync(join(ROOT, page), 'utf8')
     const blocks = [...text.matchAll(/```console\n([\s\S]*?)\n```/g)].map(([, block]) =>
       stepsIn(block as string),
     )
+    const bin = join(folder, 'bin')
+    mkdirSync(bin)
+    symlinkSync(CLI, join(bin, 'flux-resourceset-cli'))
     const printed = runAll(
       blocks.flat().map(({ command }) => command),
       {
@@ -90,26 +98,72 @@ for (const page of pages) {
         write: `Authorization: Bearer ${WRITE_TOKEN}`,
         json: 'Content-Type: application/json',
         DATABASE_URL: `sqlite://${database}`,
-        PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env.PATH}`,
+        XDG_CONFIG_HOME: folder,
+        XDG_CACHE_HOME: folder,
+        FLUX_API_URL: service.url,
+        FLUX_API_TOKEN: READ_TOKEN,
+        FLUX_API_WRITE_TOKEN: WRITE_TOKEN,
+        PATH: `${bin}:${join(ROOT, 'node_modules/.bin')}:${process.env.PATH}`,
       },
     )
     let next = 0
     const outcomes = blocks.map((steps) => steps.map((step) => ({ ...step, printed: printed[next++] ?? '' })))
-    if (UPDATE) return update(page, text, outcomes)
+    if (UPDATE) return update(page, text, outcomes, 'console')
     for (const { command, expected, printed: output } of outcomes.flat()) {
       if (!isAsWritten(output, expected)) assert.equal(output, expected.trim(), `$ ${command}`)
     }
   })
 }
 
-function update(page: string, text: string, outcomes: (Step & { printed: string })[][]): void {
+/** A session on a terminal: what somebody types is a part of what is on the screen. */
+test('the session of README.md is what a terminal shows', { skip, timeout: 120_000 }, async (t) => {
+  const folder = temporaryFolder(t)
+  const service = await startDemo(join(folder, 'demo.db'))
+  t.after(() => service.stop())
+  const text = readFileSync(join(ROOT, 'README.md'), 'utf8')
+  const [, block = ''] = /```text\n(\$ flux-resourceset-cli[\s\S]*?)\n```/.exec(text) ?? []
+  const outcomes: (Step & { printed: string })[] = []
+  for (const step of stepsIn(block)) {
+    const words = execFileSync('bash', ['-c', `printf '%s\\0' ${step.command}`], { encoding: 'utf8' })
+    const { screen } = await onTerminal(words.split('\0').slice(1, -1), {
+      columns: 120,
+      env: {
+        NO_COLOR: '1',
+        FLUX_API_URL: service.url,
+        FLUX_API_TOKEN: READ_TOKEN,
+        FLUX_API_WRITE_TOKEN: WRITE_TOKEN,
+      },
+      typing: [['Type "yes" to go on: ', 'yes\r']],
+    })
+    outcomes.push({ ...step, printed: onScreen(screen).trim() })
+  }
+  if (UPDATE) return update('README.md', text, [outcomes], 'text')
+  assert.ok(outcomes.length > 3)
+  for (const { command, expected, printed } of outcomes) {
+    if (!isAsWritten(printed, expected)) assert.equal(printed, expected.trim(), `$ ${command}`)
+  }
+})
+
+/** Without what only moves the cursor. */
+function onScreen(screen: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
+  return screen.replaceAll(/\u001b\[[0-9;]*[A-Za-z]/g, '').replaceAll(/^.*\r(?!\n)/gm, '').replaceAll('\r', '')
+}
+
+function update(
+  page: string,
+  text: string,
+  outcomes: (Step & { printed: string })[][],
+  kind: 'console' | 'text',
+): void {
   let next = 0
-  const updated = text.replaceAll(/```console\n[\s\S]*?\n```/g, () => {
+  const blocks = new RegExp(`\`\`\`${kind}\\n\\$ [\\s\\S]*?\\n\`\`\``, 'g')
+  const updated = text.replaceAll(blocks, () => {
     const steps = (outcomes[next++] ?? []).map(({ command, expected, printed }) => {
       const output = isAsWritten(printed, expected) ? expected : printed
       return `$ ${command}${output === '' ? '' : `\n${output}`}`
     })
-    return `\`\`\`console\n${steps.join('\n')}\n\`\`\``
+    return `\`\`\`${kind}\n${steps.join('\n')}\n\`\`\``
   })
   writeFileSync(join(ROOT, page), updated)
 }

@@ -19,6 +19,9 @@ interface NounCommand {
   define(): Promise<DefineFor>
 }
 
+/** What the scripts for shells ask. */
+export const COMPLETE = '__complete'
+
 const CHANGE = 'Changing the fleet:'
 const LOOK = 'Looking at the fleet:'
 const SETUP = 'Setting up:'
@@ -117,7 +120,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     define: async () => (await import('./commands/completion.ts')).defineCompletion,
   },
   {
-    name: '__complete',
+    name: COMPLETE,
     group: SETUP,
     types: true,
     hidden: true,

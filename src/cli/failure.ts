@@ -13,7 +13,7 @@ export const EXIT = {
   unmet: 4,
 } as const
 
-/** Thrown by commands, told once by the process. */
+/** Thrown by commands, told once by the process; without a message only the exit code tells. */
 export class Failure extends Error {
   readonly exitCode: number
   /** Lines below the message: which places are wrong, who says so. */

@@ -51,7 +51,7 @@ function toOption(field: Field): Option {
           )
         : option('<value>', ' (repeatable)').argParser(collect)
     default:
-      if (type === 'boolean') return option('[true|false]').preset('true')
+      if (type === 'boolean') return option('[true|false]')
       if (type === 'object' || type === 'array') return option('<json>')
       return schema.enum
         ? option(`<${schema.enum.join('|')}>`)
@@ -81,7 +81,8 @@ export function readFieldFlags(fields: readonly Field[], values: Values): JsonOb
       const flag = flagName(field)
       const given = values[new Option(`${flag} <x>`).attributeName()]
       if (given === undefined) return []
-      return [[name, readField(schema, given as string | string[], flag)]]
+      // A switch alone means yes.
+      return [[name, readField(schema, given === true ? 'true' : (given as string | string[]), flag)]]
     }),
   )
 }

@@ -39,7 +39,9 @@ export function readNouns(openapi: unknown): readonly Noun[] | undefined {
   if (!Array.isArray(document?.['x-flux-types']) || !schemas) return undefined
   const resolve = (schema: SchemaObject): SchemaObject =>
     schemas[String(schema.$ref).replace('#/components/schemas/', '')] ?? {}
-  return document['x-flux-types'].map((noun) => ({
+  // What tools keep for themselves comes last.
+  const ordered = document['x-flux-types'].toSorted((a, b) => Number(a.bookkeeping) - Number(b.bookkeeping))
+  return ordered.map((noun: Noun) => ({
     ...noun,
     schema: resolve(noun.schema),
     ...(noun.delivery && { delivery: { ...noun.delivery, reference: resolve(noun.delivery.reference) } }),

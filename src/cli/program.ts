@@ -1,7 +1,7 @@
 // The tree of commands. What each of them takes and does is loaded when it is asked for.
 import { Command, CommanderError } from 'commander'
 import { type Api, openApi } from './api-client.ts'
-import { FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
+import { COMPLETE, FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
 import { EXIT, Failure } from './failure.ts'
 import { type Learned, learnTypes } from './learn-types.ts'
 import { type Noun, namesOf } from './nouns.ts'
@@ -49,10 +49,12 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
 
 async function runOnce(argv: readonly string[], surroundings: Surroundings, fresh: boolean): Promise<number> {
   const program = createRoot(surroundings)
-  const [word] = program.parseOptions([...argv]).operands
+  const words = program.parseOptions([...argv]).operands
+  const [word] = words
+  if (word === 'help' && words.length > 1) return runOnce([...words.slice(1), '--help'], surroundings, fresh)
   const needsTypes = FLEET_COMMANDS.find(({ name }) => name === word)?.types ?? true
   const learned = needsTypes ? await learn(program.opts<GlobalFlags>(), surroundings, fresh) : undefined
-  const tree = buildTree(program, surroundings, learned?.nouns ?? [])
+  const tree = buildTree(program, surroundings, learned?.nouns ?? [], word === COMPLETE ? [] : words)
   try {
     if (argv.length === 0) program.outputHelp()
     else await program.parseAsync([...argv], { from: 'user' })
@@ -62,7 +64,7 @@ async function runOnce(argv: readonly string[], surroundings: Surroundings, fres
     if (isUnknown(error) && learned?.from === 'cache' && !fresh)
       return await runOnce(argv, surroundings, true)
     if (error instanceof CommanderError && error.exitCode !== 0 && error.code !== 'commander.help') {
-      throw misuse(error, tree.reached())
+      throw misuse(error, tree.commands.reached)
     }
     throw error
   } finally {
@@ -98,7 +100,7 @@ function learn(
   return learnTypes({ url: settings.url, open, env, resources, fresh })
 }
 
-function createRoot({ terminal, version }: Surroundings): Command {
+export function createRoot({ terminal, version }: Surroundings): Command {
   const { stdout, stderr } = terminal
   return new Command(PROGRAM)
     .description(
@@ -128,32 +130,63 @@ function createRoot({ terminal, version }: Surroundings): Command {
     .addHelpText('after', `\n${EXIT_CODES}\n\nEvery command has examples: ${PROGRAM} cluster list --help`)
 }
 
+/** Commands as stubs that learn what they take once they are needed. */
+class LazyCommands {
+  readonly #loaders = new Map<Command, () => Promise<void>>()
+  /** The command that the words led to so far. */
+  reached: Command
+
+  constructor(program: Command) {
+    this.reached = program
+    program.hook('preSubcommand', (_program, child) => this.#load(child))
+  }
+
+  add(parent: Command, name: string, summary: string, define: (command: Command) => Promise<void>): Command {
+    const command = parent
+      .command(name)
+      .summary(summary)
+      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
+      .helpOption('-h, --help', 'show help')
+      .helpCommand(false)
+      .hook('preSubcommand', (_parent, child) => this.#load(child))
+    this.#loaders.set(command, () => define(command))
+    return command
+  }
+
+  async #load(command: Command): Promise<void> {
+    this.reached = command
+    const loader = this.#loaders.get(command)
+    this.#loaders.delete(command)
+    await loader?.()
+  }
+
+  /** Everything below a command. */
+  async expand(command: Command): Promise<void> {
+    await this.#load(command)
+    for (const child of command.commands) await this.expand(child)
+  }
+}
+
 interface Tree {
   readonly tools: Tools
-  /** The command that the words led to so far. */
-  reached(): Command
+  readonly commands: LazyCommands
   close(): void
 }
 
-/** The commands of the fleet and of each noun, each as a stub until it is needed. */
-export function buildTree(program: Command, surroundings: Surroundings, nouns: readonly Noun[]): Tree {
-  const loaders = new Map<Command, () => Promise<void>>()
+/** The commands of each noun and of the fleet; only those that the words name, if they do. */
+export function buildTree(
+  program: Command,
+  surroundings: Surroundings,
+  nouns: readonly Noun[],
+  words: readonly string[] = [],
+): Tree {
+  const commands = new LazyCommands(program)
   const opened: Api[] = []
-  let reached = program
-  const load = async (command: Command): Promise<void> => {
-    reached = command
-    const loader = loaders.get(command)
-    loaders.delete(command)
-    await loader?.()
-  }
   const tools: Tools = {
     program,
     surroundings,
     nouns,
-    async expand(command) {
-      await load(command)
-      for (const child of command.commands) await tools.expand(child)
-    },
+    expand: (command) => commands.expand(command),
     run:
       (action) =>
       (...args) => {
@@ -162,50 +195,51 @@ export function buildTree(program: Command, surroundings: Surroundings, nouns: r
         return action(session, ...args)
       },
   }
-  const stub = (
-    parent: Command,
-    name: string,
-    summary: string,
-    loader: (command: Command) => Promise<void>,
-  ): Command => {
-    const command = parent
-      .command(name)
-      .summary(summary)
-      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
-    command.helpOption('-h, --help', 'show help').helpCommand(false)
-    command.hook('preSubcommand', (_parent, child) => load(child))
-    loaders.set(command, () => loader(command))
-    return command
+  const named = FLEET_COMMANDS.find(({ name }) => name === words[0])
+  const isNoun = !named && addNouns(commands, tools, words)
+  const others = isNoun ? [] : FLEET_COMMANDS
+  for (const { name, summary, group, hidden, define } of named ? [named] : others) {
+    program.commandsGroup(group)
+    const child = commands.add(program, name, summary, async (own) => (await define())(own, tools))
+    if (hidden) Object.assign(child, { _hidden: true })
   }
+  program.helpCommand('help [command...]', 'show help')
+  const close = (): void => {
+    for (const api of opened) api.close()
+  }
+  return { tools, commands, close }
+}
 
-  program.hook('preSubcommand', (_program, child) => load(child))
+/** Adds the noun that is named, or all of them; answers whether one was. */
+function addNouns(commands: LazyCommands, tools: Tools, [word = '', verb]: readonly string[]): boolean {
+  const { program, nouns } = tools
   program.commandsGroup('Resources:')
   const taken = new Set([...FLEET_COMMANDS.map(({ name }) => name), 'help'])
   const proper = new Map(nouns.map((noun) => [noun, taken.has(noun.noun) ? noun.name : noun.noun]))
   for (const name of proper.values()) taken.add(name)
-  for (const [noun, name] of proper) {
+  const meant = [...proper].find(([noun, name]) => [name, ...namesOf(noun)].includes(word))
+  for (const [noun, name] of meant ? [meant] : proper) {
     const aliases = namesOf(noun).filter((each) => !taken.has(each))
     for (const alias of aliases) taken.add(alias)
-    const command = stub(program, name, lowerFirst(noun.description.replace(/\.$/, '')), async (parent) => {
-      for (const { name: verb, summary, fits, define } of NOUN_COMMANDS) {
-        if (!fits(noun)) continue
-        stub(parent, verb, summary(noun), async (child) => (await define())(child, tools, noun))
-      }
-    })
-    command.aliases(aliases)
+    const summary = lowerFirst(noun.description.replace(/\.$/, ''))
+    const define = async (parent: Command): Promise<void> => addVerbs(commands, tools, parent, noun, verb)
+    commands.add(program, name, summary, define).aliases(aliases)
   }
-  for (const { name, summary, group, hidden, define } of FLEET_COMMANDS) {
-    program.commandsGroup(group)
-    const command = stub(program, name, summary, async (child) => (await define())(child, tools))
-    if (hidden) Object.assign(command, { _hidden: true })
-  }
-  program.helpCommand('help [command]', 'show help')
-  return {
-    tools,
-    reached: () => reached,
-    close() {
-      for (const api of opened) api.close()
-    },
+  return meant !== undefined
+}
+
+/** Adds what can be done with a noun: the verb that is named, or all of them. */
+function addVerbs(
+  commands: LazyCommands,
+  tools: Tools,
+  parent: Command,
+  noun: Noun,
+  verb: string | undefined,
+): void {
+  const fitting = NOUN_COMMANDS.filter(({ fits }) => fits(noun))
+  const named = fitting.find(({ name }) => name === verb)
+  for (const { name, summary, define } of named ? [named] : fitting) {
+    commands.add(parent, name, summary(noun), async (child) => (await define())(child, tools, noun))
   }
 }
 
@@ -249,7 +283,7 @@ function tell(error: unknown, terminal: Terminal): number {
     stderr.write(`${paint('red', 'Error:')} ${error instanceof Error ? error.stack : String(error)}\n`)
     return EXIT.refused
   }
-  stderr.write(`${paint('red', 'Error:')} ${plain(error.message)}\n`)
+  if (error.message) stderr.write(`${paint('red', 'Error:')} ${plain(error.message)}\n`)
   for (const detail of error.details) stderr.write(`  ${plain(detail)}\n`)
   if (error.hint) stderr.write(`${paint('dim', 'Hint:')} ${plain(error.hint)}\n`)
   return error.exitCode

@@ -25,8 +25,7 @@ export function hintFor(
   }
   if (error === 'conflict' && message.includes('exists already'))
     return 'to change what is there, use update or apply'
-  if (error === 'conflict' && message.includes('is protected')) {
-    return `${PROGRAM} cluster update ID --set deletion_protection=false`
-  }
+  const [, isProtected] = /"([^"]+)" is protected/.exec(message) ?? []
+  if (isProtected) return `${PROGRAM} cluster update ${isProtected} --set deletion_protection=false`
   return HINTS[error] ?? (status === 429 ? HINTS.too_many_requests : undefined)
 }

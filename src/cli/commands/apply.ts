@@ -89,7 +89,8 @@ export function defineDiff(command: Command, { run }: Tools): void {
           ...printablePreview(preview),
           human: ({ paint }) => (shown.change_count === 0 ? '' : describePreview(paint, shown)),
         })
-        if (shown.change_count > 0) throw unmet(`${count(shown.change_count, 'document')} would change`)
+        // What differs has been shown: the exit code says the rest.
+        if (shown.change_count > 0) throw unmet('')
       }),
     )
 }
