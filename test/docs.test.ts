@@ -147,7 +147,10 @@ test('the session of README.md is what a terminal shows', { skip, timeout: 120_0
 /** Without what only moves the cursor. */
 function onScreen(screen: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
-  return screen.replaceAll(/\u001b\[[0-9;]*[A-Za-z]/g, '').replaceAll(/^.*\r(?!\n)/gm, '').replaceAll('\r', '')
+  return screen
+    .replaceAll(/\u001b\[[0-9;]*[A-Za-z]/g, '')
+    .replaceAll(/^.*\r(?!\n)/gm, '')
+    .replaceAll('\r', '')
 }
 
 function update(
