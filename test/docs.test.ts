@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
 import { CLI, onTerminal } from './cli-process.ts'
 import { type ServiceProcess, spawnService, temporaryFolder } from './service.ts'
 
@@ -146,9 +147,7 @@ test('the session of README.md is what a terminal shows', { skip, timeout: 120_0
 
 /** Without what only moves the cursor. */
 function onScreen(screen: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
-  return screen
-    .replaceAll(/\u001b\[[0-9;]*[A-Za-z]/g, '')
+  return stripVTControlCharacters(screen)
     .replaceAll(/^.*\r(?!\n)/gm, '')
     .replaceAll('\r', '')
 }

@@ -2,28 +2,50 @@
 import type { Command } from 'commander'
 import { type ContextFile, configPath, loadContexts, permissionWarning, saveContexts } from '../contexts.ts'
 import { usage } from '../failure.ts'
-import { type Format, parseFormat, render } from '../print.ts'
+import { type Printable, parseFormat, render } from '../print.ts'
 import { PROGRAM, type Tools } from '../program.ts'
 import { type GlobalFlags, parseToken, parseUrl } from '../settings.ts'
 import type { Terminal } from '../terminal.ts'
 
+/** What the subcommands share: the file, and where to say what was done with it. */
+interface Config {
+  readonly terminal: Terminal
+  flags(): GlobalFlags
+  load(): ContextFile
+  save(file: ContextFile): void
+  note(text: string): void
+}
+
 export function defineConfig(command: Command, { program, surroundings }: Tools): void {
   const { terminal } = surroundings
-  const { env, stdout, stderr } = terminal
+  const flags = (): GlobalFlags => program.opts<GlobalFlags>()
   const note = (text: string): void => {
-    if (!program.opts<GlobalFlags>().quiet) stderr.write(`${text}\n`)
+    if (!flags().quiet) terminal.stderr.write(`${text}\n`)
   }
-  const load = (): ContextFile => {
-    const warning = permissionWarning(env)
-    if (warning) note(`Warning: ${warning}`)
-    return loadContexts(env)
+  const config: Config = {
+    terminal,
+    flags,
+    note,
+    load() {
+      const warning = permissionWarning(terminal.env)
+      if (warning) note(`Warning: ${warning}`)
+      return loadContexts(terminal.env)
+    },
+    save: (file) => saveContexts(terminal.env, file),
   }
   command.addHelpText(
     'after',
     () =>
-      `\nThe file is ${configPath(env)}, readable by you alone. Flags and the variables FLUX_API_URL, FLUX_API_TOKEN and\nFLUX_API_WRITE_TOKEN come before it.`,
+      `\nThe file is ${configPath(terminal.env)}, readable by you alone. Flags and the variables FLUX_API_URL,\nFLUX_API_TOKEN and FLUX_API_WRITE_TOKEN come before it.`,
   )
+  defineSetContext(command, config)
+  defineUseContext(command, config)
+  defineDeleteContext(command, config)
+  defineGetContexts(command, config)
+  defineView(command, config)
+}
 
+function defineSetContext(command: Command, config: Config): void {
   sub(command, 'set-context', 'Add a server under a name, or change what is known of it.')
     .argument('<name>', 'how you call it')
     .addHelpText(
@@ -31,94 +53,95 @@ export function defineConfig(command: Command, { program, surroundings }: Tools)
       `\nGive --api-url, and --api-token and --write-token. A token given as - is read from stdin, one line for each, so that\nit shows in no process list and no shell history. An empty one is forgotten.\n\nExamples:\n  ${PROGRAM} config set-context demo --api-url http://127.0.0.1:8080 --api-token demo-read-token --write-token demo-write-token\n  pass flux/prod | ${PROGRAM} config set-context prod --api-url https://flux-api.example.com --api-token -`,
     )
     .action(async (name: string) => {
-      const flags = program.opts<GlobalFlags>()
-      const file = load()
+      const { apiUrl, apiToken, writeToken } = config.flags()
+      const file = config.load()
       const known = Object.hasOwn(file.contexts, name) ? file.contexts[name] : undefined
-      const url = flags.apiUrl ?? known?.api_url
+      const url = apiUrl ?? known?.api_url
       if (url === undefined) throw usage(`the new context "${name}" needs --api-url`)
       parseUrl(url, '--api-url')
-      const lines = await linesFor(terminal, [flags.apiToken, flags.writeToken])
+      const lines = await linesFor(config.terminal, [apiToken, writeToken])
       const token = (
         given: string | undefined,
         held: string | undefined,
         flag: string,
       ): string | undefined =>
         given === undefined ? held : parseToken(given === '-' ? lines.shift() : given, flag)
-      const api_token = token(flags.apiToken, known?.api_token, '--api-token')
-      const write_token = token(flags.writeToken, known?.write_token, '--write-token')
+      const api_token = token(apiToken, known?.api_token, '--api-token')
+      const write_token = token(writeToken, known?.write_token, '--write-token')
       const context = { api_url: url, ...(api_token && { api_token }), ...(write_token && { write_token }) }
       const current_context = file.current_context ?? name
-      saveContexts(env, { ...file, current_context, contexts: { ...file.contexts, [name]: context } })
-      note(
-        `context "${name}" ${known ? 'changed' : 'added'}${current_context === name ? ', and in use' : ''}`,
-      )
+      config.save({ ...file, current_context, contexts: { ...file.contexts, [name]: context } })
+      const inUse = current_context === name ? ', and in use' : ''
+      config.note(`context "${name}" ${known ? 'changed' : 'added'}${inUse}`)
     })
+}
 
+function defineUseContext(command: Command, config: Config): void {
   sub(command, 'use-context', 'Talk to this server from now on.')
     .argument('<name>', 'one of get-contexts')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config use-context prod`)
     .action((name: string) => {
-      const file = load()
+      const file = config.load()
       needContext(file, name)
-      saveContexts(env, { ...file, current_context: name })
-      note(`context "${name}" is in use`)
+      config.save({ ...file, current_context: name })
+      config.note(`context "${name}" is in use`)
     })
+}
 
+function defineDeleteContext(command: Command, config: Config): void {
   sub(command, 'delete-context', 'Forget a server and its tokens.')
     .argument('<name>', 'one of get-contexts')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config delete-context old`)
     .action((name: string) => {
-      const file = load()
+      const file = config.load()
       needContext(file, name)
       const { [name]: _gone, ...contexts } = file.contexts
       const { current_context, ...rest } = file
-      const kept = current_context === name ? {} : { current_context }
-      saveContexts(env, { ...rest, ...(kept as { current_context?: string }), contexts })
-      note(`context "${name}" is forgotten`)
+      const isOther = current_context !== undefined && current_context !== name
+      config.save({ ...rest, ...(isOther && { current_context }), contexts })
+      config.note(`context "${name}" is forgotten`)
     })
+}
 
-  const print = async (
-    value: unknown,
-    human: Parameters<typeof render>[3]['human'],
-    names: readonly string[],
-  ) => {
-    const { output, headers } = program.opts<GlobalFlags>()
-    const format: Format = parseFormat(output)
-    stdout.write(await render(terminal, format, headers ?? true, { value, human, names }))
-  }
-
+function defineGetContexts(command: Command, config: Config): void {
   sub(command, 'get-contexts', 'The servers that you have names for.')
     .addHelpText(
       'after',
       `\nExamples:\n  ${PROGRAM} config get-contexts\n  ${PROGRAM} config get-contexts -o name`,
     )
     .action(async () => {
-      const file = redact(load())
+      const file = redact(config.load())
       const entries = Object.entries(file.contexts)
-      await print(
-        file,
-        ({ table }) =>
-          entries.length === 0
+      const rows = entries.map(([name, { api_url, api_token, write_token }]) => [
+        name === file.current_context ? '*' : '',
+        name,
+        api_url,
+        [api_token && 'read', write_token && 'write'].filter(Boolean).join(', '),
+      ])
+      await print(config, {
+        value: file,
+        names: entries.map(([name]) => name),
+        human: ({ table }) =>
+          rows.length === 0
             ? `No contexts yet: see ${PROGRAM} config set-context --help\n`
-            : table(
-                ['CURRENT', 'NAME', 'API-URL', 'TOKENS'],
-                entries.map(([name, { api_url, api_token, write_token }]) => [
-                  name === file.current_context ? '*' : '',
-                  name,
-                  api_url,
-                  [api_token && 'read', write_token && 'write'].filter(Boolean).join(', '),
-                ]),
-              ),
-        entries.map(([name]) => name),
-      )
+            : table(['CURRENT', 'NAME', 'API-URL', 'TOKENS'], rows),
+      })
     })
+}
 
+function defineView(command: Command, config: Config): void {
   sub(command, 'view', 'The whole file, without its tokens.')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config view -o yaml`)
     .action(async () => {
-      const file = redact(load())
-      await print(file, () => `${JSON.stringify(file, null, 2)}\n`, Object.keys(file.contexts))
+      const file = redact(config.load())
+      const human = (): string => `${JSON.stringify(file, null, 2)}\n`
+      await print(config, { value: file, names: Object.keys(file.contexts), human })
     })
+}
+
+async function print({ terminal, flags }: Config, result: Printable): Promise<void> {
+  const { output, headers = true } = flags()
+  terminal.stdout.write(await render(terminal, parseFormat(output), headers, result))
 }
 
 function sub(parent: Command, name: string, description: string): Command {
