@@ -2,10 +2,12 @@
 // The command line as a process: arguments and environment in, an exit code out.
 import { readFileSync } from 'node:fs'
 
-// Whoever reads our output may have seen enough, like head.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? 0 : 1)
+// Whoever reads our output may have seen enough, like head; a full disk is another matter.
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  if (code !== 'EPIPE') process.stderr.write(`Error: the output cannot be written: ${message}\n`)
+  process.exit(code === 'EPIPE' ? 0 : 1)
 })
+process.stderr.on('error', () => {})
 
 async function main(argv: readonly string[]): Promise<void> {
   const root = `${import.meta.dirname}/..`
@@ -16,7 +18,11 @@ async function main(argv: readonly string[]): Promise<void> {
   }
   // Loaded only now: the version alone needs none of it.
   const { runProgram } = await import('./cli/program.ts')
-  process.exitCode = await runProgram(argv, { terminal: process, version, resources: `${root}/resources` })
+  const code = await runProgram(argv, { terminal: process, version, resources: `${root}/resources` })
+  // Connections may still be open; what was written must be out first.
+  process.stdout.write('', (error) => {
+    if (!error) process.exit(code)
+  })
 }
 
 main(process.argv.slice(2))

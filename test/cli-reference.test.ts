@@ -4,8 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Command } from 'commander'
+import { buildTree, createRoot } from '../src/cli/command-tree.ts'
 import { type Noun, readNouns } from '../src/cli/nouns.ts'
-import { buildTree, createRoot } from '../src/cli/program.ts'
 import { buildOpenapi } from '../src/registry/openapi.ts'
 import { builtInTypes } from './service.ts'
 
@@ -49,7 +49,7 @@ test('the reference of the command line is what the program says of itself', asy
     resources: '',
   }
   const root = createRoot(surroundings)
-  const { tools } = buildTree(root, surroundings, nounsOf())
+  const { tools } = buildTree(root, surroundings, { nouns: nounsOf() })
   await tools.expand(root)
   const page = [INTRODUCTION, ...sections(root)].join('\n')
   if (process.env.DOCS_UPDATE === '1') writeFileSync(PAGE, page)

@@ -1,7 +1,7 @@
 // Talks to the API: tokens, retries, and what came back as a value or as a failure that says what to do.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Impact } from '../domain/impact.ts'
-import type { Json } from '../domain/json.ts'
+import { isObject, type Json } from '../domain/json.ts'
 import { EXIT, Failure } from './failure.ts'
 import { hintFor } from './refusal-hints.ts'
 import type { Settings } from './settings.ts'
@@ -30,20 +30,25 @@ export interface Api {
   close(): void
 }
 
+interface ProblemBody {
+  readonly error: string
+  readonly message: string
+  readonly details?: unknown
+  readonly impact?: Impact
+}
+
 /** A refusal by the API, with what it said. */
 export class Refusal extends Failure {
   readonly status: number
   readonly code: string
   readonly impact: Impact | undefined
 
-  constructor(
-    status: number,
-    body: { error: string; message: string; details?: { path: string; message: string }[]; impact?: Impact },
-    requestId: string | undefined,
-  ) {
-    const { error, message, details = [], impact } = body
-    // A message of one detail says the same already.
-    const lines = details.length > 1 ? details.map((detail) => `${detail.path || '/'} ${detail.message}`) : []
+  constructor(status: number, body: ProblemBody, requestId: string | undefined) {
+    const { error, message, impact } = body
+    const details = Array.isArray(body.details) ? body.details.filter(isObject) : []
+    // A message of one detail mostly says the same already.
+    const isTold = details.length === 1 && message.includes(String(details[0]?.message))
+    const lines = isTold ? [] : details.map((detail) => `${detail.path || '/'} ${detail.message}`)
     const who = `HTTP ${status} ${error}${requestId ? `, request id ${requestId}` : ''}`
     super(EXIT.refused, message, { details: [...lines, who], hint: hintFor(status, body) })
     this.status = status
@@ -62,6 +67,8 @@ interface Options {
 }
 
 const TRIES = 4
+/** What the service takes at most, in a batch. */
+const MAX_BYTES = 32 * 1024 * 1024
 const FIRST_DELAY_MS = 250
 const LONGEST_DELAY_MS = 10_000
 /** What a proxy or a busy server says of a request that it did not carry out. */
@@ -73,8 +80,13 @@ export function openApi({ settings, env, version, tries = TRIES, note }: Options
   const { request, Agent, globalAgent } = process.getBuiltinModule(
     url.protocol === 'https:' ? 'node:https' : 'node:http',
   )
-  const isProxied = Object.keys(env).some((name) => /^https?_proxy$/i.test(name))
-  const agent = isProxied ? new Agent({ keepAlive: true, proxyEnv: { ...env } }) : globalAgent
+  const proxyEnv = proxySettings(env)
+  const agent = proxyEnv ? new Agent({ keepAlive: true, proxyEnv }) : globalAgent
+  const hide = (text: string): string =>
+    [settings.readToken, settings.writeToken].reduce<string>(
+      (hidden, token) => (token ? hidden.replaceAll(token, '(token)') : hidden),
+      text,
+    )
 
   function send(method: string, path: string, token: string | undefined, call: Call): Promise<Raw> {
     const target = new URL(path.replace(/^\//, ''), url)
@@ -83,31 +95,30 @@ export function openApi({ settings, env, version, tries = TRIES, note }: Options
     }
     // Bytes: in front of a string, headers would be sent in its encoding.
     const payload = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body))
+    if (payload && payload.length > MAX_BYTES) throw tooLarge(payload.length)
     const headers = {
       accept: 'application/json',
       'user-agent': `flux-resourceset-cli/${version}`,
       ...(token && { authorization: `Bearer ${token}` }),
-      ...(payload !== undefined && {
-        'content-type': 'application/json',
-        'content-length': payload.length,
-      }),
+      ...(payload && { 'content-type': 'application/json', 'content-length': payload.length }),
       ...call.headers,
     }
-    return new Promise((resolve, reject) => {
-      const sent = request(target, { method, headers, agent }, (response) => {
-        readAll(response).then((text) => {
-          clearTimeout(timer)
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
-        }, reject)
-      })
-      const timer = setTimeout(() => sent.destroy(new TimeoutError(timeoutMs)), timeoutMs)
-      sent.on('error', (error) => {
-        clearTimeout(timer)
-        reject(error)
-      })
-      sent.end(payload)
+    const { promise, resolve, reject } = Promise.withResolvers<Raw>()
+    const sent = request(target, { method, headers, agent }, (response) => {
+      readAll(response).then(
+        (text) => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
+        reject,
+      )
     })
+    const timer = setTimeout(() => {
+      reject(new TimeoutError(timeoutMs))
+      sent.destroy()
+    }, timeoutMs)
+    sent.on('error', reject).end(payload)
+    return promise.finally(() => clearTimeout(timer))
   }
+
+  let isClosed = false
 
   async function exchange(
     method: string,
@@ -115,17 +126,22 @@ export function openApi({ settings, env, version, tries = TRIES, note }: Options
     token: string | undefined,
     call: Call,
   ): Promise<Answer> {
+    const { expect = [] } = call
     for (let attempt = 1; ; attempt++) {
       let reason: string
       let delay = (FIRST_DELAY_MS * 2 ** (attempt - 1) * (1 + Math.random())) / 2
       try {
         const raw = await send(method, path, token, call)
-        if (attempt === tries || !TRY_AGAIN.has(raw.status)) return understand(url, raw, call.expect)
+        const isFinal = attempt === tries || !TRY_AGAIN.has(raw.status) || expect.includes(raw.status)
+        if (isFinal) return understand(url, raw, expect, hide)
         reason = `HTTP ${raw.status}`
         delay = retryAfter(raw.headers) ?? delay
       } catch (error) {
-        if (error instanceof Failure) throw error
-        if (attempt === tries || !isPassing(error)) throw unreachable(url, error)
+        // Another call has failed meanwhile: nobody waits for this one.
+        if (error instanceof Failure || isClosed) throw error
+        if (attempt === tries || !isPassing(error)) {
+          throw unreachable(url, error, proxyEnv !== undefined, method !== 'GET')
+        }
         reason = explain(error)
       }
       note(`${url.origin}: ${reason}; trying again in ${(delay / 1000).toFixed(1)} s`)
@@ -140,8 +156,30 @@ export function openApi({ settings, env, version, tries = TRIES, note }: Options
       const headers = { 'idempotency-key': crypto.randomUUID(), ...call.headers }
       return exchange(method, path, settings.writeToken, { ...call, headers })
     },
-    close: () => agent.destroy(),
+    close() {
+      isClosed = true
+      agent.destroy()
+    },
   }
+}
+
+/** The variables of proxies when there are any; like curl, one without a scheme is of HTTP. */
+function proxySettings(env: Options['env']): Record<string, string | undefined> | undefined {
+  const names = Object.keys(env).filter((name) => /^https?_proxy$/i.test(name) && env[name])
+  if (names.length === 0) return undefined
+  const withScheme = names.map((name) => [
+    name,
+    env[name]?.includes('://') ? env[name] : `http://${env[name]}`,
+  ])
+  return { ...env, ...Object.fromEntries(withScheme) }
+}
+
+function tooLarge(bytes: number): Failure {
+  const size = `${Math.ceil(bytes / 1024 / 1024)} MiB`
+  return new Failure(
+    EXIT.usage,
+    `this is ${size} in one request, and the service takes 32 MiB: send a part at a time`,
+  )
 }
 
 interface Raw {
@@ -171,35 +209,35 @@ function retryAfter(headers: IncomingHttpHeaders): number | undefined {
   return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds * 1000, LONGEST_DELAY_MS) : undefined
 }
 
-/** JSON of the API, or a failure: a login page or a proxy's error is never taken for an answer. */
-function understand(url: URL, { status, headers, text }: Raw, expected: readonly number[] = []): Answer {
-  const requestId = headers['x-request-id'] as string | undefined
+/**
+ * JSON of the API, or a failure: a login page or a proxy's error is never taken for an answer. Every answer of the
+ * service says which revision it is from.
+ */
+function understand(url: URL, raw: Raw, expected: readonly number[], hide: (text: string) => string): Answer {
+  const { status, headers, text } = raw
   const isOk = status >= 200 && status < 300
   let body: unknown
   try {
     body = JSON.parse(text)
   } catch {
-    if (status === 304 || (isOk && text === '')) return { status, headers, body: undefined }
-    throw strange(url, { status, headers, text })
+    throw strange(url, raw, hide)
   }
-  if (isOk || expected.includes(status)) return { status, headers, body }
+  if (isOk && headers['x-revision'] !== undefined) return { status, headers, body }
   const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown }
-  if (typeof error !== 'string' || typeof message !== 'string') throw strange(url, { status, headers, text })
-  throw new Refusal(status, body as ConstructorParameters<typeof Refusal>[1], requestId)
+  if (isOk || typeof error !== 'string' || typeof message !== 'string') throw strange(url, raw, hide)
+  if (expected.includes(status)) return { status, headers, body }
+  throw new Refusal(status, JSON.parse(hide(text)), headers['x-request-id'] as string | undefined)
 }
 
-function strange(url: URL, { status, headers, text }: Raw): Failure {
+function strange(url: URL, { status, headers, text }: Raw, hide: (text: string) => string): Failure {
   const type = String(headers['content-type'] ?? 'no content type').split(';')[0]
   const where = headers.location ? `, and points to ${headers.location}` : ''
   const excerpt = text.trim().slice(0, 100).split('\n')[0] ?? ''
-  return new Failure(
-    EXIT.unreachable,
-    `what answers at ${url.href} is not this API: HTTP ${status}, ${type}${where}`,
-    {
-      details: excerpt ? [excerpt] : [],
-      hint: 'check --api-url or FLUX_API_URL, and what is in between: a proxy, a login page, a port-forward',
-    },
-  )
+  const message = `what answers at ${url.href} is not this API: HTTP ${status}, ${type}${where}`
+  return new Failure(EXIT.unreachable, hide(message), {
+    details: excerpt ? [hide(excerpt)] : [],
+    hint: 'check --api-url or FLUX_API_URL, and what is in between: a proxy, a login page, a port-forward',
+  })
 }
 
 const REASONS: Record<string, string> = {
@@ -225,8 +263,18 @@ function isPassing(error: unknown): boolean {
   return ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN', 'EHOSTUNREACH'].includes(code)
 }
 
-function unreachable(url: URL, error: unknown): Failure {
-  return new Failure(EXIT.unreachable, `cannot reach ${url.href}: ${explain(error)}`, {
-    hint: 'is the service running, and is --api-url or FLUX_API_URL right?',
+/** A write that got lost on its way may have been made. */
+function unreachable(url: URL, error: unknown, isProxied: boolean, isWrite: boolean): Failure {
+  const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number }
+  const isElsewhere = isProxied && port !== undefined && String(port) !== url.port
+  const who = isElsewhere ? ` (by the proxy at ${address}:${port})` : ''
+  const isUnsure = isWrite && code !== 'ECONNREFUSED' && code !== 'ENOTFOUND'
+  const hint =
+    code === 'ECONNRESET' && url.protocol === 'http:'
+      ? 'if it is always so: is it https instead of http?'
+      : `is the service running, and is --api-url or FLUX_API_URL right${isProxied ? ', and the proxy' : ''}?`
+  return new Failure(EXIT.unreachable, `cannot reach ${url.href}: ${explain(error)}${who}`, {
+    details: isUnsure ? ['the change may have been made: see flux-resourceset-cli log'] : [],
+    hint,
   })
 }

@@ -1,6 +1,7 @@
 // A set of documents from files, and the operations that make the fleet hold it.
 import { basename, resolve } from 'node:path'
-import { equalJson, isObject, type Json, type JsonObject } from '../domain/json.ts'
+import { equalJson, isObject, type Json, type JsonObject, pointer } from '../domain/json.ts'
+import { buildNormaliser } from '../registry/normalise.ts'
 import { usage } from './failure.ts'
 import type { Noun } from './nouns.ts'
 import { type Parsed, readFiles, STDIN } from './read-files.ts'
@@ -66,7 +67,10 @@ function toWanted(nouns: readonly Noun[], value: JsonObject, type: string, sourc
   const wraps = isObject(value.document) && Object.keys(value).length === 2
   const document = (wraps ? value.document : fields) as JsonObject
   const { id } = document
+  if (typeof id === 'number' || typeof id === 'boolean')
+    throw usage(`${source}: id must be text: write "${id}" in quotes`)
   if (typeof id !== 'string' || id === '') throw usage(`${source}: needs an id`)
+  if (/^\.{1,2}$/.test(id)) throw usage(`${source}: "${id}" is not an id`)
   return { type, id, document, source }
 }
 
@@ -84,6 +88,15 @@ export function withType({ name, schema }: Noun, document: JsonObject): JsonObje
     : { type: name, ...document }
 }
 
+/** Fills the fields that a document names as the service would, so that equal ones are seen to be equal. */
+export function completer({ schema }: Noun): (document: JsonObject) => JsonObject {
+  const normalise = buildNormaliser(schema)
+  return (document) => {
+    const whole = normalise(document) as JsonObject
+    return Object.fromEntries(Object.keys(document).map((name) => [name, whole[name] ?? null]))
+  }
+}
+
 /** Creates what is missing; of what is there, the fields that are given become exactly that, and others stay. */
 export function operationFor(
   { type, id, document }: Wanted,
@@ -96,21 +109,33 @@ export function operationFor(
   )
   const patch = changed.map(([name, value]) => ({
     op: 'add',
-    path: `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+    path: pointer('', name),
     value,
   }))
   return patch.length === 0 ? undefined : { op: 'patch', type, id, patch }
 }
 
+const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/
+
+/** Whether a set can be called so: as ids are, names of RFC 1123. */
+export function isSetName(name: string): boolean {
+  return name.length <= 253 && name.split('.').every((label) => LABEL.test(label))
+}
+
 /** What a set is called when nobody says: after the first file or folder. */
 export function defaultName([first = STDIN]: readonly string[]): string {
   if (first === STDIN) return 'stdin'
-  const name = basename(resolve(first)).replace(/\.(?:ya?ml|json)$/, '')
-  const slug = name
+  const name = basename(resolve(first))
+    .replace(/\.(?:ya?ml|json)$/, '')
     .toLowerCase()
-    .replaceAll(/[^a-z0-9.-]+/g, '-')
-    .replaceAll(/^[-.]+|[-.]+$/g, '')
-  return slug || 'set'
+  const labels = name.split('.').map((label) =>
+    label
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .slice(0, 62)
+      .replaceAll(/^-|-$/g, ''),
+  )
+  const whole = labels.filter((label) => label !== '').join('.')
+  return isSetName(whole) ? whole : (labels.find((label) => label !== '') ?? 'set')
 }
 
 /** Ids by type, in order. */

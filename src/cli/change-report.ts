@@ -2,7 +2,7 @@
 import type { DescribedChange } from '../domain/describe-change.ts'
 import { diffFields, type FieldChange } from '../domain/diff.ts'
 import type { Impact } from '../domain/impact.ts'
-import { excerpt } from '../domain/json.ts'
+import { excerpt, type Json, pointer } from '../domain/json.ts'
 import type { Paint, Style } from './terminal.ts'
 import { plain } from './terminal.ts'
 
@@ -77,9 +77,20 @@ function some(names: readonly string[]): string {
   return more > 0 ? `${names.slice(0, NAMED).join(', ')} and ${count(more, 'other')}` : names.join(', ')
 }
 
+/** What differs; of something new, what it says. */
 function fieldLines(paint: Paint, { op, before, after }: DescribedChange): string[] {
+  if (op === 'create') {
+    const said = Object.entries(after ?? {}).filter(([name, value]) => name !== 'id' && !isEmpty(value))
+    return said.map(
+      ([name, value]) => `    ${paint('green', plain(`${pointer('', name)}: ${excerpt(value)}`))}`,
+    )
+  }
   if (op !== 'update') return []
   return diffFields(before ?? {}, after ?? {}).flatMap((field) => describeField(paint, '    ', field))
+}
+
+function isEmpty(value: Json): boolean {
+  return value === false || (typeof value === 'object' && Object.keys(value ?? {}).length === 0)
 }
 
 /** A list is shown by what joined it and what left it. */
@@ -92,7 +103,7 @@ function describeField(paint: Paint, indent: string, { path, before, after }: Fi
     const come = [...has].filter((item) => !had.has(item))
     if (gone.length + come.length > 0) {
       return [
-        `${indent}${path}:`,
+        `${indent}${plain(path)}:`,
         ...gone.map((item) => `${indent}  ${value(`- ${shorten(item)}`, 'red')}`),
         ...come.map((item) => `${indent}  ${value(`+ ${shorten(item)}`, 'green')}`),
       ]

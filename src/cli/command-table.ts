@@ -1,13 +1,14 @@
 // Every command: its name, one line about it, and where its definition is loaded from.
+
+import type { Define, DefineFor } from './command-tree.ts'
 import type { Noun } from './nouns.ts'
-import type { Define, DefineFor } from './program.ts'
 
 interface FleetCommand {
   readonly name: string
   readonly group: string
   readonly summary: string
-  /** Whether it has to know the server's types before it can be read. */
-  readonly types?: boolean
+  /** Whether it has to know the server's types; `fresh` when it must not overlook one. */
+  readonly types?: true | 'fresh'
   readonly hidden?: boolean
   define(): Promise<Define>
 }
@@ -30,14 +31,14 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
   {
     name: 'apply',
     group: CHANGE,
-    types: true,
+    types: 'fresh',
     summary: 'make the fleet what files say',
     define: async () => (await import('./commands/apply.ts')).defineApply,
   },
   {
     name: 'diff',
     group: CHANGE,
-    types: true,
+    types: 'fresh',
     summary: 'show what apply would change',
     define: async () => (await import('./commands/apply.ts')).defineDiff,
   },
@@ -79,6 +80,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
   {
     name: 'log',
     group: LOOK,
+    types: true,
     summary: 'who changed what, when and why',
     define: async () => (await import('./commands/log.ts')).defineLog,
   },
@@ -97,7 +99,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
   {
     name: 'export',
     group: LOOK,
-    types: true,
+    types: 'fresh',
     summary: 'write the fleet down as a set that can be applied',
     define: async () => (await import('./commands/export.ts')).defineExport,
   },

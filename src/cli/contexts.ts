@@ -17,23 +17,25 @@ export interface ContextFile {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Folders as the XDG base directory specification has them; relative ones do not count. */
-function xdg(env: Env, name: string, fallback: string): string {
+/** Folders as the XDG base directory specification has them; relative ones do not count. Without a home there is none. */
+function xdg(env: Env, name: string, fallback: string): string | undefined {
   const set = env[name]
-  const base = set?.startsWith('/') ? set : join(env.HOME ?? '/', fallback)
-  return join(base, 'flux-resourceset')
+  const base = set?.startsWith('/') ? set : env.HOME?.startsWith('/') ? join(env.HOME, fallback) : undefined
+  return base && join(base, 'flux-resourceset')
 }
 
-export function configPath(env: Env): string {
-  return join(xdg(env, 'XDG_CONFIG_HOME', '.config'), 'config.json')
+export function configPath(env: Env): string | undefined {
+  const folder = xdg(env, 'XDG_CONFIG_HOME', '.config')
+  return folder && join(folder, 'config.json')
 }
 
-export function cacheFolder(env: Env): string {
+export function cacheFolder(env: Env): string | undefined {
   return xdg(env, 'XDG_CACHE_HOME', '.cache')
 }
 
 export function loadContexts(env: Env): ContextFile {
   const path = configPath(env)
+  if (path === undefined) return { contexts: {} }
   let text: string
   try {
     text = readFileSync(path, 'utf8')
@@ -60,8 +62,10 @@ function parseContexts(path: string, text: string): ContextFile {
   const contexts = isObject(content) ? content.contexts : undefined
   if (!isObject(contexts)) throw usage(`${path} must hold an object "contexts"`)
   for (const [name, context] of Object.entries(contexts)) {
-    if (!isObject(context) || typeof context.api_url !== 'string')
-      throw usage(`${path}: context "${name}" has no api_url`)
+    const { api_url, api_token = '', write_token = '' } = isObject(context) ? context : {}
+    if (typeof api_url !== 'string') throw usage(`${path}: context "${name}" has no api_url`)
+    if (typeof api_token !== 'string' || typeof write_token !== 'string')
+      throw usage(`${path}: the tokens of context "${name}" must be text`)
   }
   return content as unknown as ContextFile
 }
@@ -69,6 +73,7 @@ function parseContexts(path: string, text: string): ContextFile {
 /** All of it or nothing: a run that is stopped leaves the old file. */
 export function saveContexts(env: Env, content: ContextFile): void {
   const path = configPath(env)
+  if (path === undefined) throw usage('there is no folder for the configuration: set HOME or XDG_CONFIG_HOME')
   const temporary = `${path}.${process.pid}`
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -76,14 +81,23 @@ export function saveContexts(env: Env, content: ContextFile): void {
     chmodSync(temporary, 0o600)
     renameSync(temporary, path)
   } catch (error) {
-    rmSync(temporary, { force: true })
+    forget(temporary)
     throw usage(`${path} cannot be written: ${(error as Error).message}`)
+  }
+}
+
+function forget(temporary: string): void {
+  try {
+    rmSync(temporary, { force: true })
+  } catch {
+    // Its folder could not be made either.
   }
 }
 
 /** What to say when others on this machine can read the tokens. */
 export function permissionWarning(env: Env): string | undefined {
   const path = configPath(env)
+  if (path === undefined) return undefined
   try {
     const open = statSync(path).mode & 0o077
     return open ? `${path} can be read by others: chmod 600 ${path}` : undefined

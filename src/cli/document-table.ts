@@ -78,10 +78,7 @@ export function printableList(
   return {
     value: documents,
     names: documents.map(({ id }) => `${noun.name}/${id}`),
-    human: (look) =>
-      documents.length === 0
-        ? `No ${noun.name.replaceAll('_', ' ')} found.\n`
-        : table(noun, nouns, documents, look),
+    human: (look) => (documents.length === 0 ? '' : table(noun, nouns, documents, look)),
   }
 }
 

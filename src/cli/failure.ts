@@ -39,3 +39,10 @@ export function usage(message: string, hint?: string): Failure {
 export function unmet(message: string, hint?: string): Failure {
   return new Failure(EXIT.unmet, message, { hint })
 }
+
+/** A name that the server may know by now. */
+export class UnknownName extends Failure {
+  constructor(message: string) {
+    super(EXIT.usage, message)
+  }
+}

@@ -7,11 +7,13 @@ import { parsePair, parseValue } from './field-values.ts'
 type Field = readonly [name: string, schema: SchemaObject]
 type Values = Readonly<Record<string, unknown>>
 
-/** How a field is given: once, as key=value pairs, or item by item. */
-function shapeOf({ type, additionalProperties, items }: SchemaObject): 'one' | 'pairs' | 'items' {
+/** How a field is given: once, as key=value pairs, as pairs that may repeat a key, or item by item. */
+function shapeOf({ type, additionalProperties, items }: SchemaObject): 'one' | 'pairs' | 'lists' | 'items' {
   if (type === 'array' && items) return 'items'
-  const scalar = typeof additionalProperties === 'object' && additionalProperties.type !== 'object'
-  return type === 'object' && scalar ? 'pairs' : 'one'
+  const member =
+    type === 'object' && typeof additionalProperties === 'object' ? additionalProperties.type : 'object'
+  if (member === 'object') return 'one'
+  return member === 'array' ? 'lists' : 'pairs'
 }
 
 /** `labels` is given as --label, one at a time. */
@@ -43,6 +45,7 @@ function toOption(field: Field): Option {
   const option = (what: string, more = '') => new Option(`${flag} ${what}`, `${about}${more}`)
   switch (shapeOf(schema)) {
     case 'pairs':
+    case 'lists':
       return option('<key=value>', ' (repeatable)').argParser(collect)
     case 'items':
       return items?.properties
@@ -64,13 +67,18 @@ function defaultOf({ default: value }: SchemaObject): string {
   return isEmpty ? '' : ` (default ${JSON.stringify(value)})`
 }
 
-/** Adds the flags of fields, except where a flag of that name is there already. */
-export function addFieldFlags(command: Command, fields: readonly Field[], taken: readonly string[]): void {
-  for (const field of fields) {
+/** Adds the flags of fields; answers those that have one, since a flag of that name may be there already. */
+export function addFieldFlags(
+  command: Command,
+  fields: readonly Field[],
+  taken: readonly string[],
+): readonly Field[] {
+  return fields.filter((field) => {
     const option = toOption(field)
-    const names = [...taken, ...command.options.map(({ long }) => long)]
-    if (!names.includes(option.long as string)) command.addOption(option)
-  }
+    const isTaken = [...taken, ...command.options.map(({ long }) => long)].includes(option.long)
+    if (!isTaken) command.addOption(option)
+    return !isTaken
+  })
 }
 
 /** The fields that flags were given for. */
@@ -89,11 +97,15 @@ export function readFieldFlags(fields: readonly Field[], values: Values): JsonOb
 
 function readField(schema: SchemaObject, given: string | readonly string[], flag: string): Json {
   if (typeof given === 'string') return parseValue(schema, given, flag)
-  if (shapeOf(schema) === 'pairs') {
-    const value = schema.additionalProperties as SchemaObject
-    return Object.fromEntries(
-      given.map((text) => parsePair(text, flag)).map(([key, text]) => [key, parseValue(value, text, flag)]),
-    )
-  }
-  return given.flatMap((text) => parseValue(schema, text, flag) as Json[])
+  const shape = shapeOf(schema)
+  if (shape === 'items') return given.flatMap((text) => parseValue(schema, text, flag) as Json[])
+  const member = schema.additionalProperties as SchemaObject
+  const pairs = given
+    .map((text) => parsePair(text, flag))
+    .map(([key, text]) => [key, parseValue(member, text, flag)] as const)
+  if (shape === 'pairs') return Object.fromEntries(pairs)
+  const lists = Map.groupBy(pairs, ([key]) => key)
+  return Object.fromEntries(
+    [...lists].map(([key, each]) => [key, each.flatMap(([, value]) => value as Json[])]),
+  )
 }

@@ -6,6 +6,7 @@ import { mergePatch } from '../domain/merge-patch.ts'
 import type { SchemaObject } from '../registry/resource-file.ts'
 import { Failure } from './failure.ts'
 import {
+  applySettings,
   mergePatchOf,
   type Path,
   parsePair,
@@ -294,9 +295,16 @@ describe('setting a place', () => {
     assertMisuse(() => setAt({}, ['a', 1], 3), /beyond the end of a list of 0/)
   })
 
-  test('null takes an item out of a list', () => {
-    assert.deepEqual(setAt({ a: [1, 2, 3] }, ['a', 1], null), { a: [1, 3] })
-    assert.deepEqual(setAt({ a: [1] }, ['a', 0], null), { a: [] })
+  test('null takes an item out of a list, by its place in the document as it was', () => {
+    const without = (...indices: number[]) =>
+      applySettings(
+        { a: [1, 2, 3] },
+        indices.map((index) => ({ path: ['a', index], value: null })),
+      )
+    assert.deepEqual(without(1), { a: [1, 3] })
+    assert.deepEqual(without(0, 1), { a: [3] })
+    assert.deepEqual(without(2, 0, 1), { a: [] })
+    assertMisuse(() => without(3), /beyond the end of a list of 3/)
   })
 
   test('is found there afterwards, whatever was there before, and what it was made from is as it was', () => {

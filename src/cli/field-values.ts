@@ -1,5 +1,5 @@
 // From text on the command line to values of a document's fields, as their schemas want them.
-import { isObject, type Json, type JsonObject } from '../domain/json.ts'
+import { isObject, type Json, type JsonObject, own } from '../domain/json.ts'
 import type { SchemaObject } from '../registry/resource-file.ts'
 import { usage } from './failure.ts'
 
@@ -110,13 +110,44 @@ function guess(text: string): Json {
   }
 }
 
-/** A merge patch that sets these; null removes. Nothing when a path goes into a list, which no merge patch can. */
-export function mergePatchOf(settings: readonly { path: Path; value: Json }[]): JsonObject | undefined {
-  if (settings.some(({ path }) => path.some((step) => typeof step === 'number'))) return undefined
+export interface Setting {
+  readonly path: Path
+  /** Null removes what is there. */
+  readonly value: Json
+}
+
+/**
+ * A merge patch that does the same, for as long as one can: it cannot reach into lists, nor make a map exactly what is
+ * given, nor do things one after the other.
+ */
+export function mergePatchOf(settings: readonly Setting[]): JsonObject | undefined {
+  const isPlain = settings.every(
+    ({ path, value }) =>
+      path.every((step) => typeof step === 'string') &&
+      !isObject(value) &&
+      !settings.some((other) => other.path.length > path.length && startsWith(other.path, path)),
+  )
+  if (!isPlain) return undefined
   return settings.reduce(
     (patch, { path, value }) => setAt(patch, path, value) as JsonObject,
     {} as JsonObject,
   )
+}
+
+function startsWith(path: Path, start: Path): boolean {
+  return start.every((step, i) => path[i] === step)
+}
+
+/** Stands for what is removed from a list until all is done: indices are those of the document as it was. */
+const GONE = { removed: true }
+
+/** The document with all of it done, in order. */
+export function applySettings(document: JsonObject, settings: readonly Setting[]): JsonObject {
+  const changed = settings.reduce(
+    (target: Json, { path, value }) => (value === null ? removeAt(target, path) : setAt(target, path, value)),
+    document,
+  )
+  return withoutGone(changed) as JsonObject
 }
 
 /** The value with one place changed; what is missing on the way is made. */
@@ -124,14 +155,31 @@ export function setAt(target: Json | undefined, [step, ...rest]: Path, value: Js
   if (step === undefined) return value
   if (typeof step === 'number') {
     const list = Array.isArray(target) ? target : []
-    if (step > list.length) {
-      throw usage(`[${step}] is beyond the end of a list of ${list.length}: the next one is [${list.length}]`)
-    }
-    return value === null && rest.length === 0
-      ? list.toSpliced(step, 1)
-      : list.toSpliced(step, 1, setAt(list[step], rest, value))
+    if (step > list.length) throw beyond(step, list, `: the next one is [${list.length}]`)
+    return list.toSpliced(step, 1, setAt(list[step], rest, value))
   }
   const object = isObject(target) ? target : {}
-  const own = Object.hasOwn(object, step) ? object[step] : undefined
-  return { ...object, [step]: setAt(own, rest, value) }
+  return { ...object, [step]: setAt(own(object, step), rest, value) }
+}
+
+/** The value without what is at a path; what is not there cannot be removed. */
+function removeAt(target: Json | undefined, [step, ...rest]: Path): Json {
+  if (typeof step === 'number' && Array.isArray(target)) {
+    if (step >= target.length) throw beyond(step, target, '')
+    const item = target[step] as Json
+    return target.toSpliced(step, 1, rest.length === 0 ? GONE : removeAt(item, rest))
+  }
+  if (typeof step !== 'string' || !isObject(target) || !Object.hasOwn(target, step)) return target ?? null
+  const { [step]: found, ...others } = target
+  return rest.length === 0 ? others : { ...target, [step]: removeAt(found, rest) }
+}
+
+function beyond(index: number, list: readonly Json[], more: string): Error {
+  return usage(`[${index}] is beyond the end of a list of ${list.length}${more}`)
+}
+
+function withoutGone(value: Json): Json {
+  if (Array.isArray(value)) return value.filter((item) => item !== GONE).map(withoutGone)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withoutGone(each)]))
 }

@@ -1,7 +1,7 @@
-import { deepEqual, equal, throws } from 'node:assert/strict'
+import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Failure } from './failure.ts'
-import { renderJsonpath } from './jsonpath.ts'
+import { compileJsonpath } from './jsonpath.ts'
 
 const NODE = {
   kind: 'List',
@@ -38,12 +38,12 @@ const NODE = {
 function renders(expected: Readonly<Record<string, string>>, root: unknown = NODE): void {
   const rendered = Object.keys(expected).map((template) => {
     try {
-      return [template, renderJsonpath(template, root)]
+      return [template, compileJsonpath(template)(root)]
     } catch (error) {
       return [template, String(error)]
     }
   })
-  deepEqual(Object.fromEntries(rendered), expected)
+  assert.deepEqual(Object.fromEntries(rendered), expected)
 }
 
 test('a path leads to a value, and text around it stays', () => {
@@ -191,8 +191,8 @@ test('an item without the field is in no comparison, not even in an unequal one'
 })
 
 test('a list has no names of its own, and the failure says what to write instead', () => {
-  throws(
-    () => renderJsonpath('{.items.name}', NODE),
+  assert.throws(
+    () => compileJsonpath('{.items.name}')(NODE),
     (error) => error instanceof Failure && error.exitCode === 2 && error.message.includes('[*].name'),
   )
 })
@@ -202,7 +202,7 @@ test('a template that cannot be read says where', () => {
     '{.kind': 7,
     '{.kind}{.kind': 14,
     '{.items[x]}': 9,
-    '{.items[0}': 9,
+    '{.items[0}': 10,
     '{.items[?(@.x)}': 14,
     '{.items[?(@.x=)]}': 14,
     '{.items[?(@.size<>4)]}': 18,
@@ -212,21 +212,24 @@ test('a template that cannot be read says where', () => {
   }
   const found = Object.keys(positions).map((template) => {
     try {
-      return [template, renderJsonpath(template, NODE)]
+      return [template, compileJsonpath(template)(NODE)]
     } catch (error) {
       if (!(error instanceof Failure)) return [template, String(error)]
-      equal(error.exitCode, 2)
+      assert.equal(error.exitCode, 2)
       return [template, Number(/at position (\d+) of /.exec(error.message)?.[1])]
     }
   })
-  deepEqual(Object.fromEntries(found), positions)
+  assert.deepEqual(Object.fromEntries(found), positions)
 })
 
 test('a range and its end belong together', () => {
   const failure = (message: string) => (error: unknown) =>
     error instanceof Failure && error.exitCode === 2 && error.message.includes(message)
-  throws(() => renderJsonpath('{range .items[*]}{.name}', NODE), failure('{range} without {end}'))
-  throws(() => renderJsonpath('{range .items[*]}{range .x[*]}{end}', NODE), failure('{range} without {end}'))
-  throws(() => renderJsonpath('{end}', NODE), failure('{end} without {range}'))
-  throws(() => renderJsonpath('{range .items[*]}{end}{end}', NODE), failure('{end} without {range}'))
+  assert.throws(() => compileJsonpath('{range .items[*]}{.name}')(NODE), failure('{range} without {end}'))
+  assert.throws(
+    () => compileJsonpath('{range .items[*]}{range .x[*]}{end}')(NODE),
+    failure('{range} without {end}'),
+  )
+  assert.throws(() => compileJsonpath('{end}')(NODE), failure('{end} without {range}'))
+  assert.throws(() => compileJsonpath('{range .items[*]}{end}{end}')(NODE), failure('{end} without {range}'))
 })

@@ -8,8 +8,10 @@ type Part =
 
 type Step = (values: readonly unknown[], root: unknown) => unknown[]
 
-export function renderJsonpath(template: string, root: unknown): string {
-  return new Template(template).parts.map((part) => renderPart(part, root, root)).join('')
+/** Reads a template; what it answers renders values with it. */
+export function compileJsonpath(template: string): (root: unknown) => string {
+  const { parts } = new Template(template)
+  return (root) => parts.map((part) => renderPart(part, root, root)).join('')
 }
 
 function renderPart(part: Part, current: unknown, root: unknown): string {
@@ -21,6 +23,10 @@ function renderPart(part: Part, current: unknown, root: unknown): string {
 
 function follow(path: readonly Step[], start: unknown, root: unknown): unknown[] {
   return path.reduce((values, step) => step(values, root), [start])
+}
+
+function unescaped(name: string): string {
+  return name.replaceAll(/\\(.)/g, '$1')
 }
 
 function show(value: unknown): string {
@@ -86,11 +92,11 @@ const COMPARE: Record<string, (a: unknown, b: unknown) => boolean> = {
 function filter(left: Operand, operator: string | undefined, right: Operand | undefined): Step {
   const holds = operator === undefined ? undefined : COMPARE[operator]
   return (values, root) =>
-    values
-      .flatMap(childrenOf)
-      .filter((item) =>
-        holds && right ? holds(left(item, root), right(item, root)) : left(item, root) !== undefined,
-      )
+    values.flatMap(childrenOf).filter((item) => {
+      // What does not have the field is not compared at all.
+      const value = left(item, root)
+      return value !== undefined && (holds && right ? holds(value, right(item, root)) : true)
+    })
 }
 
 /** Reads a template from left to right. */
@@ -141,10 +147,10 @@ class Template {
     this.#take(/[$@]/y)
     const steps: Step[] = []
     for (;;) {
-      const deep = this.#take(/\.\.[\w-]+/y)
-      const name = deep ?? this.#take(/\.(?:[\w-]|\\.)+/y)
-      if (deep !== undefined) steps.push(descendants(deep.slice(2)))
-      else if (name !== undefined) steps.push(member(name.slice(1).replaceAll(/\\(.)/g, '$1')))
+      const deep = this.#take(/\.\.(?:[^\s.,:[\]$@{}()'"=<>!*\\]|\\.)+/y)
+      const name = deep ?? this.#take(/\.(?:[^\s.,:[\]$@{}()'"=<>!*\\]|\\.)+/y)
+      if (deep !== undefined) steps.push(descendants(unescaped(deep.slice(2))))
+      else if (name !== undefined) steps.push(member(unescaped(name.slice(1))))
       else if (this.#take(/\.\*/y) !== undefined) steps.push(all)
       else if (this.#take(/\[/y) !== undefined) steps.push(this.#bracket())
       else if (this.#take(/\./y) === undefined) return steps
@@ -154,19 +160,25 @@ class Template {
   #bracket(): Step {
     if (this.#take(/\*\s*\]/y) !== undefined) return all
     if (this.#take(/\?\(\s*/y) !== undefined) return this.#filter()
+    const steps = [this.#choice()]
+    while (this.#take(/\s*,\s*/y) !== undefined) steps.push(this.#choice())
+    this.#need(/\s*\]/y, ']')
+    const [only] = steps
+    if (steps.length === 1 && only) return only
+    return (values, root) => values.flatMap((value) => steps.flatMap((step) => step([value], root)))
+  }
+
+  /** One of what stands in brackets: a name, a part of a list, an index. */
+  #choice(): Step {
     const name = this.#literal()
-    if (typeof name === 'string') {
-      this.#need(/\s*\]/y, ']')
-      return member(name)
-    }
-    const range = this.#take(/-?\d*:-?\d*(?::\d+)?\s*\]/y)
+    if (name !== undefined) return member(name)
+    const range = this.#take(/-?\d*:-?\d*(?::\d+)?/y)
     if (range !== undefined) {
-      const [from, to, every] = range.replace(']', '').split(':')
-      const number = (text: string | undefined) => (text?.trim() ? Number(text) : undefined)
+      const [from, to, every] = range.split(':')
+      const number = (text: string | undefined) => (text ? Number(text) : undefined)
       return slice(number(from), number(to), number(every) || 1)
     }
-    const index = this.#need(/-?\d+\s*\]/y, 'an index, *, a name in quotes or ?(…)')
-    return at(Number.parseInt(index, 10))
+    return at(Number(this.#need(/-?\d+/y, 'an index, *, a name in quotes or ?(…)')))
   }
 
   #filter(): Step {

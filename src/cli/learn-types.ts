@@ -3,11 +3,14 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Api } from './api-client.ts'
 import { cacheFolder } from './contexts.ts'
-import { type Noun, readNouns } from './nouns.ts'
+import { Failure } from './failure.ts'
+import { isNoun, type Noun, readNouns } from './nouns.ts'
 
 export interface Learned {
   readonly nouns: readonly Noun[]
   readonly from: 'server' | 'cache' | 'built-in'
+  /** Why the server could not be asked. */
+  readonly problem?: Failure
 }
 
 interface Options {
@@ -23,25 +26,25 @@ interface Options {
 const REMEMBERED_MS = 10 * 60 * 1000
 
 export async function learnTypes({ url, open, env, resources, fresh = false }: Options): Promise<Learned> {
-  const path = join(cacheFolder(env), `types-${encodeURIComponent(url.href)}.json`)
-  const cached = readCache(path)
-  if (cached && !fresh && Date.now() - cached.at < REMEMBERED_MS)
-    return { nouns: cached.nouns, from: 'cache' }
-  const asked = await askServer(open())
-  if (asked) {
-    writeCache(path, asked)
-    return { nouns: asked, from: 'server' }
-  }
-  if (cached) return { nouns: cached.nouns, from: 'cache' }
-  return { nouns: await builtInTypes(resources), from: 'built-in' }
+  const folder = cacheFolder(env)
+  const path = folder && join(folder, `types-${encodeURIComponent(url.href)}.json`)
+  const cached = path ? readCache(path) : undefined
+  const isRecent = cached && Date.now() - cached.at < REMEMBERED_MS
+  if (isRecent && !fresh) return { nouns: cached.nouns, from: 'cache' }
+  const { nouns, problem } = await askServer(open())
+  if (nouns && path) writeCache(path, nouns)
+  if (nouns) return { nouns, from: 'server' }
+  const known = cached?.nouns ?? (await builtInTypes(resources))
+  return { nouns: known, from: cached ? 'cache' : 'built-in', ...(problem && { problem }) }
 }
 
-async function askServer(api: Api): Promise<readonly Noun[] | undefined> {
+/** The command itself will say that the server is away; help does not need it. */
+async function askServer(api: Api): Promise<{ nouns?: readonly Noun[] | undefined; problem?: Failure }> {
   try {
-    return readNouns((await api.get('/openapi.json')).body)
-  } catch {
-    // The command itself will say that the server is away; help does not need it.
-    return undefined
+    return { nouns: readNouns((await api.get('/openapi.json')).body) }
+  } catch (error) {
+    if (error instanceof Failure) return { problem: error }
+    throw error
   } finally {
     api.close()
   }
@@ -55,7 +58,8 @@ interface Cached {
 function readCache(path: string): Cached | undefined {
   try {
     const cached = JSON.parse(readFileSync(path, 'utf8'))
-    return Array.isArray(cached.nouns) && typeof cached.at === 'number' ? cached : undefined
+    const isWhole = Array.isArray(cached.nouns) && cached.nouns.every(isNoun) && typeof cached.at === 'number'
+    return isWhole ? cached : undefined
   } catch {
     return undefined
   }
@@ -71,7 +75,7 @@ function writeCache(path: string, nouns: readonly Noun[]): void {
   } catch {}
 }
 
-async function builtInTypes(resources: string): Promise<readonly Noun[]> {
+export async function builtInTypes(resources: string): Promise<readonly Noun[]> {
   const { loadTypes } = await import('../registry/load-types.ts')
   const { buildOpenapi } = await import('../registry/openapi.ts')
   const loaded = loadTypes([resources])

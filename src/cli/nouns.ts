@@ -1,4 +1,5 @@
 // What the command line knows of a type: its names, its schema, and how it reaches clusters.
+import { isObject } from '../domain/json.ts'
 import type { SchemaObject } from '../registry/resource-file.ts'
 
 export interface Noun {
@@ -29,6 +30,19 @@ export interface Noun {
   }
 }
 
+/** Whether a value has what every command relies on. */
+export function isNoun(value: unknown): value is Noun {
+  if (!isObject(value)) return false
+  const { name, singular, noun, description, schema, filters, references } = value
+  const texts = [name, singular, noun, description]
+  return (
+    texts.every((text) => typeof text === 'string') &&
+    isObject(schema) &&
+    isObject(references) &&
+    Array.isArray(filters)
+  )
+}
+
 /** The nouns of a server's description of itself, or nothing when it has none. */
 export function readNouns(openapi: unknown): readonly Noun[] | undefined {
   const document = openapi as {
@@ -41,16 +55,22 @@ export function readNouns(openapi: unknown): readonly Noun[] | undefined {
     schemas[String(schema.$ref).replace('#/components/schemas/', '')] ?? {}
   // What tools keep for themselves comes last.
   const ordered = document['x-flux-types'].toSorted((a, b) => Number(a.bookkeeping) - Number(b.bookkeeping))
-  return ordered.map((noun: Noun) => ({
+  const nouns = ordered.map((noun: Noun) => ({
     ...noun,
     schema: resolve(noun.schema),
     ...(noun.delivery && { delivery: { ...noun.delivery, reference: resolve(noun.delivery.reference) } }),
   }))
+  return nouns.every(isNoun) && nouns.some(({ cluster }) => cluster) ? nouns : undefined
 }
 
 /** Every name that a noun is understood by, the proper one first. */
 export function namesOf({ name, noun, singular }: Noun): string[] {
   return [...new Set([noun, singular.replaceAll(' ', '-'), name, name.replaceAll('_', '-')])]
+}
+
+/** The name of a type that may be given as it is called on the command line. */
+export function typeNamed(nouns: readonly Noun[], text: string): string {
+  return nouns.find((noun) => namesOf(noun).includes(text))?.name ?? text
 }
 
 export function clusterNoun(nouns: readonly Noun[]): Noun & Required<Pick<Noun, 'cluster'>> {

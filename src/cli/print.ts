@@ -6,7 +6,7 @@ import { type Paint, painter, plain, type Terminal } from './terminal.ts'
 export type Format =
   | { readonly kind: 'human'; readonly wide: boolean }
   | { readonly kind: 'json' | 'yaml' | 'name' }
-  | { readonly kind: 'jsonpath'; readonly template: string }
+  | { readonly kind: 'jsonpath'; readonly render: (value: unknown) => string }
 
 export const FORMATS = ['table', 'wide', 'json', 'yaml', 'name', 'jsonpath=TEMPLATE']
 
@@ -29,12 +29,16 @@ export interface Look {
   table(headers: readonly string[], rows: readonly (readonly string[])[]): string
 }
 
-export function parseFormat(text: string | undefined): Format {
+/** Checked before anything is done: a change must not be made and then be called wrong use. */
+export async function parseFormat(text: string | undefined): Promise<Format> {
   if (text === undefined || text === 'table') return { kind: 'human', wide: false }
   if (text === 'wide') return { kind: 'human', wide: true }
   if (text === 'json' || text === 'yaml' || text === 'name') return { kind: text }
   const template = /^jsonpath=([\s\S]+)$/.exec(text)?.[1]
-  if (template !== undefined) return { kind: 'jsonpath', template }
+  if (template !== undefined) {
+    const { compileJsonpath } = await import('./jsonpath.ts')
+    return { kind: 'jsonpath', render: compileJsonpath(template) }
+  }
   throw usage(`--output must be one of ${FORMATS.join(', ')}, not "${text}"`)
 }
 
@@ -60,17 +64,24 @@ export async function render(
     case 'human':
       return human(lookOf(terminal, { wide: format.wide, headers }))
     case 'json':
-      return `${JSON.stringify(value, null, 2)}\n`
-    case 'yaml': {
-      const { stringify } = await import('yaml')
-      return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
-    }
+      return harmless(terminal, `${JSON.stringify(value, null, 2)}\n`)
+    case 'yaml':
+      return harmless(terminal, await toYaml(value))
     case 'name':
       if (!names) throw usage('this has no names to print: use another --output')
-      return names.map((name) => `${name}\n`).join('')
-    case 'jsonpath': {
-      const { renderJsonpath } = await import('./jsonpath.ts')
-      return renderJsonpath(format.template, value)
-    }
+      return harmless(terminal, names.map((name) => `${name}\n`).join(''))
+    case 'jsonpath':
+      return harmless(terminal, format.render(value))
   }
+}
+
+/** Blocks would lose what is nothing but spaces and line breaks. */
+export async function toYaml(value: unknown): Promise<string> {
+  const { stringify } = await import('yaml')
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, blockQuote: false })
+}
+
+/** Documents as they are; on a terminal, without what would move the cursor or reorder lines. */
+export function harmless({ stdout }: Terminal, text: string): string {
+  return stdout.isTTY ? text.split('\n').map(plain).join('\n') : text
 }

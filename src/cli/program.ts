@@ -1,42 +1,13 @@
-// The tree of commands. What each of them takes and does is loaded when it is asked for.
+// Runs a command line: learns what it has to know, follows its words, and tells how it ended.
 import { Command, CommanderError } from 'commander'
 import { type Api, openApi } from './api-client.ts'
 import { COMPLETE, FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
-import { EXIT, Failure } from './failure.ts'
-import { type Learned, learnTypes } from './learn-types.ts'
-import { type Noun, namesOf } from './nouns.ts'
-import { parseFormat } from './print.ts'
-import { createSession, type Session } from './session.ts'
-import { type GlobalFlags, resolveSettings } from './settings.ts'
+import { buildTree, createRoot, PROGRAM, type Surroundings } from './command-tree.ts'
+import { EXIT, Failure, UnknownName } from './failure.ts'
+import { builtInTypes, type Learned, learnTypes } from './learn-types.ts'
+import { namesOf } from './nouns.ts'
+import { type GlobalFlags, resolveSettings, type Settings } from './settings.ts'
 import { painter, plain, type Terminal } from './terminal.ts'
-
-export const PROGRAM = 'flux-resourceset-cli'
-
-export interface Surroundings {
-  readonly terminal: Terminal
-  readonly version: string
-  /** Folder of the resource files that come with the program. */
-  readonly resources: string
-}
-
-/** What a command's definition is given to work with. */
-export interface Tools {
-  readonly program: Command
-  readonly surroundings: Surroundings
-  readonly nouns: readonly Noun[]
-  /** Loads the whole tree below a command. */
-  expand(command: Command): Promise<void>
-  /** The action of a command: opens a session for it. */
-  run<Args extends unknown[]>(
-    action: (session: Session, ...args: Args) => Promise<void>,
-  ): (...args: Args) => Promise<void>
-}
-
-export type Define = (command: Command, tools: Tools) => void
-export type DefineFor = (command: Command, tools: Tools, noun: Noun) => void
-
-const EXIT_CODES = `Exit codes: 0 done, 1 the server said no, 2 wrong use, 3 the server cannot be reached,
-4 a difference was found or a condition does not hold.`
 
 /** Runs a command line to its end; answers the exit code. */
 export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
@@ -47,22 +18,34 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
   }
 }
 
-async function runOnce(argv: readonly string[], surroundings: Surroundings, fresh: boolean): Promise<number> {
+async function runOnce(argv: readonly string[], surroundings: Surroundings, again: boolean): Promise<number> {
   const program = createRoot(surroundings)
   const words = program.parseOptions([...argv]).operands
-  const [word] = words
-  if (word === 'help' && words.length > 1) return runOnce([...words.slice(1), '--help'], surroundings, fresh)
-  const needsTypes = FLEET_COMMANDS.find(({ name }) => name === word)?.types ?? true
-  const learned = needsTypes ? await learn(program.opts<GlobalFlags>(), surroundings, fresh) : undefined
-  const tree = buildTree(program, surroundings, learned?.nouns ?? [], word === COMPLETE ? [] : words)
+  const [word = ''] = words
+  const isCompletion = word === COMPLETE
+  // The line that is completed may name another server.
+  if (isCompletion) readLeniently(program, argv)
+  if (word === 'help' && words.length > 1) {
+    return runOnce([...argv.toSpliced(argv.indexOf('help'), 1), '--help'], surroundings, again)
+  }
+  const command = FLEET_COMMANDS.find(({ name }) => name === word)
+  const fresh = again || command?.types === 'fresh'
+  const learned = !command || command.types ? await learn(program, argv, surroundings, fresh) : undefined
+  // The server may have got a type since it was last asked.
+  const mayBeOld = learned?.from === 'cache' && !fresh
+  if (!command && !isNoun(learned, word)) {
+    if (mayBeOld) return runOnce(argv, surroundings, true)
+    if (learned?.problem) throw notAsked(learned.problem, word)
+  }
+  // Help of what is not there is a mistake, and gets a suggestion.
+  const line = isCommand(learned, words) ? argv : argv.filter((arg) => !HELP_FLAGS.includes(arg))
+  const tree = buildTree(program, surroundings, learned ?? { nouns: [] }, isCompletion ? [] : words)
   try {
     if (argv.length === 0) program.outputHelp()
-    else await program.parseAsync([...argv], { from: 'user' })
+    else await program.parseAsync([...line], { from: 'user' })
     return EXIT.ok
   } catch (error) {
-    // The server may have learned something since it was last asked.
-    if (isUnknown(error) && learned?.from === 'cache' && !fresh)
-      return await runOnce(argv, surroundings, true)
+    if (mayBeOld && isUnknown(error)) return await runOnce(argv, surroundings, true)
     if (error instanceof CommanderError && error.exitCode !== 0 && error.code !== 'commander.help') {
       throw misuse(error, tree.commands.reached)
     }
@@ -70,6 +53,39 @@ async function runOnce(argv: readonly string[], surroundings: Surroundings, fres
   } finally {
     tree.close()
   }
+}
+
+/** Takes the program's own flags from a line that is not finished. */
+function readLeniently(program: Command, argv: readonly string[]): void {
+  try {
+    program.parseOptions(argv.slice(argv.indexOf('--') + 1, -1))
+  } catch {
+    // A flag still waits for its value.
+  }
+}
+
+/** Whether the words lead somewhere, as far as they go. */
+function isCommand(learned: Learned | undefined, [word = '', verb]: readonly string[]): boolean {
+  if (word === '' || word === 'help' || FLEET_COMMANDS.some(({ name }) => name === word)) return true
+  const noun = learned?.nouns.find((each) => namesOf(each).includes(word))
+  return noun !== undefined && (verb === undefined || NOUN_COMMANDS.some(({ name }) => name === verb))
+}
+
+function isNoun(learned: Learned | undefined, word: string): boolean {
+  const names = learned?.nouns.flatMap(namesOf) ?? []
+  return word === '' || word === 'help' || names.includes(word)
+}
+
+/** A word that might be a type of the server's, which could not be asked. */
+function notAsked({ exitCode, message, details, hint }: Failure, word: string): Failure {
+  const why = `"${word}" is no command and no built-in type, and the server could not be asked for its own`
+  return new Failure(exitCode, message, { details: [why, ...details], hint })
+}
+
+function isUnknown(error: unknown): boolean {
+  if (error instanceof UnknownName) return true
+  const codes = ['commander.unknownCommand', 'commander.unknownOption', 'commander.excessArguments']
+  return error instanceof CommanderError && codes.includes(error.code)
 }
 
 /** What commander says in one or two lines, with where to read more. */
@@ -80,193 +96,29 @@ function misuse({ message }: CommanderError, command: Command): Failure {
   return new Failure(EXIT.usage, first, { details: more, hint: `see ${names.join(' ')} --help` })
 }
 
-function isUnknown(error: unknown): boolean {
-  const codes = ['commander.unknownCommand', 'commander.unknownOption', 'commander.excessArguments']
-  return error instanceof CommanderError && codes.includes(error.code)
-}
+const HELP_FLAGS = ['-h', '--help']
+/** Help and completion must not wait for a server that is away. */
+const LEARNING_TIMEOUT_MS = 1500
 
-/** Help must not wait for a server that is away. */
-const LEARNING_TIMEOUT_MS = 3000
-
-function learn(
-  flags: GlobalFlags,
+async function learn(
+  program: Command,
+  argv: readonly string[],
   { terminal, version, resources }: Surroundings,
   fresh: boolean,
 ): Promise<Learned> {
   const { env } = terminal
-  const settings = resolveSettings(flags, env)
+  let settings: Settings
+  try {
+    settings = resolveSettings(program.opts<GlobalFlags>(), env)
+  } catch (error) {
+    // Whoever does not know how to set it up needs help most.
+    const wantsHelp = argv.length === 0 || argv.some((arg) => arg === 'help' || HELP_FLAGS.includes(arg))
+    if (!wantsHelp) throw error
+    return { nouns: await builtInTypes(resources), from: 'built-in' }
+  }
   const brief = { ...settings, timeoutMs: Math.min(settings.timeoutMs, LEARNING_TIMEOUT_MS) }
   const open = (): Api => openApi({ settings: brief, env, version, tries: 1, note() {} })
   return learnTypes({ url: settings.url, open, env, resources, fresh })
-}
-
-export function createRoot({ terminal, version }: Surroundings): Command {
-  const { stdout, stderr } = terminal
-  return new Command(PROGRAM)
-    .description(
-      'The desired state of a fleet of Kubernetes clusters: look at it, change it, take changes back.',
-    )
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => stdout.write(text),
-      writeErr: (text) => stderr.write(text),
-      // Told once, at the end.
-      outputError() {},
-    })
-    .version(version, '-V, --version')
-    .helpOption('-h, --help', 'show help')
-    .optionsGroup('Flags of every command:')
-    .option('--api-url <url>', 'the API (env FLUX_API_URL, default http://127.0.0.1:8080)')
-    .option('--api-token <token>', 'token for reading (env FLUX_API_TOKEN)')
-    .option(
-      '--write-token <token>',
-      'token for writing (env FLUX_API_WRITE_TOKEN, default the token for reading)',
-    )
-    .option('--context <name>', 'a server of your own list: see config')
-    .option('-o, --output <format>', 'table, wide, json, yaml, name or jsonpath=TEMPLATE')
-    .option('--no-headers', 'tables without their first line')
-    .option('-q, --quiet', 'no notes and no progress on stderr')
-    .option('--timeout <seconds>', 'how long to wait for an answer (default 60)')
-    .addHelpText('after', `\n${EXIT_CODES}\n\nEvery command has examples: ${PROGRAM} cluster list --help`)
-}
-
-/** Commands as stubs that learn what they take once they are needed. */
-class LazyCommands {
-  readonly #loaders = new Map<Command, () => Promise<void>>()
-  /** The command that the words led to so far. */
-  reached: Command
-
-  constructor(program: Command) {
-    this.reached = program
-    program.hook('preSubcommand', (_program, child) => this.#load(child))
-  }
-
-  add(parent: Command, name: string, summary: string, define: (command: Command) => Promise<void>): Command {
-    const command = parent
-      .command(name)
-      .summary(summary)
-      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
-      .helpOption('-h, --help', 'show help')
-      .helpCommand(false)
-      .hook('preSubcommand', (_parent, child) => this.#load(child))
-    this.#loaders.set(command, () => define(command))
-    return command
-  }
-
-  async #load(command: Command): Promise<void> {
-    this.reached = command
-    const loader = this.#loaders.get(command)
-    this.#loaders.delete(command)
-    await loader?.()
-  }
-
-  /** Everything below a command. */
-  async expand(command: Command): Promise<void> {
-    await this.#load(command)
-    for (const child of command.commands) await this.expand(child)
-  }
-}
-
-interface Tree {
-  readonly tools: Tools
-  readonly commands: LazyCommands
-  close(): void
-}
-
-/** The commands of each noun and of the fleet; only those that the words name, if they do. */
-export function buildTree(
-  program: Command,
-  surroundings: Surroundings,
-  nouns: readonly Noun[],
-  words: readonly string[] = [],
-): Tree {
-  const commands = new LazyCommands(program)
-  const opened: Api[] = []
-  const tools: Tools = {
-    program,
-    surroundings,
-    nouns,
-    expand: (command) => commands.expand(command),
-    run:
-      (action) =>
-      (...args) => {
-        const session = openSession(program, surroundings, nouns)
-        opened.push(session.api)
-        return action(session, ...args)
-      },
-  }
-  const named = FLEET_COMMANDS.find(({ name }) => name === words[0])
-  const isNoun = !named && addNouns(commands, tools, words)
-  const others = isNoun ? [] : FLEET_COMMANDS
-  for (const { name, summary, group, hidden, define } of named ? [named] : others) {
-    program.commandsGroup(group)
-    const child = commands.add(program, name, summary, async (own) => (await define())(own, tools))
-    if (hidden) Object.assign(child, { _hidden: true })
-  }
-  program.helpCommand('help [command...]', 'show help')
-  const close = (): void => {
-    for (const api of opened) api.close()
-  }
-  return { tools, commands, close }
-}
-
-/** Adds the noun that is named, or all of them; answers whether one was. */
-function addNouns(commands: LazyCommands, tools: Tools, [word = '', verb]: readonly string[]): boolean {
-  const { program, nouns } = tools
-  program.commandsGroup('Resources:')
-  const taken = new Set([...FLEET_COMMANDS.map(({ name }) => name), 'help'])
-  const proper = new Map(nouns.map((noun) => [noun, taken.has(noun.noun) ? noun.name : noun.noun]))
-  for (const name of proper.values()) taken.add(name)
-  const meant = [...proper].find(([noun, name]) => [name, ...namesOf(noun)].includes(word))
-  for (const [noun, name] of meant ? [meant] : proper) {
-    const aliases = namesOf(noun).filter((each) => !taken.has(each))
-    for (const alias of aliases) taken.add(alias)
-    const summary = lowerFirst(noun.description.replace(/\.$/, ''))
-    const define = async (parent: Command): Promise<void> => addVerbs(commands, tools, parent, noun, verb)
-    commands.add(program, name, summary, define).aliases(aliases)
-  }
-  return meant !== undefined
-}
-
-/** Adds what can be done with a noun: the verb that is named, or all of them. */
-function addVerbs(
-  commands: LazyCommands,
-  tools: Tools,
-  parent: Command,
-  noun: Noun,
-  verb: string | undefined,
-): void {
-  const fitting = NOUN_COMMANDS.filter(({ fits }) => fits(noun))
-  const named = fitting.find(({ name }) => name === verb)
-  for (const { name, summary, define } of named ? [named] : fitting) {
-    commands.add(parent, name, summary(noun), async (child) => (await define())(child, tools, noun))
-  }
-}
-
-function lowerFirst(text: string): string {
-  return `${text[0]?.toLowerCase()}${text.slice(1)}`
-}
-
-function openSession(program: Command, surroundings: Surroundings, nouns: readonly Noun[]): Session {
-  const { terminal, version } = surroundings
-  const flags = program.opts<GlobalFlags>()
-  const settings = resolveSettings(flags, terminal.env)
-  const format = parseFormat(flags.output)
-  const quiet = flags.quiet ?? false
-  const note = (text: string): void => {
-    if (!quiet) terminal.stderr.write(`${text}\n`)
-  }
-  const api = openApi({ settings, env: terminal.env, version, note })
-  return createSession({
-    terminal,
-    settings,
-    api,
-    nouns,
-    format,
-    quiet,
-    version,
-    headers: flags.headers ?? true,
-  })
 }
 
 /** What went wrong, for people, on stderr. */

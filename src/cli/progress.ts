@@ -16,18 +16,23 @@ export function startProgress(
 ): Progress {
   const { stderr } = terminal
   if (quiet || !stderr.isTTY) return { show() {}, end() {} }
-  const started = Date.now()
-  let drawn = false
+  let line = ''
+  let isDrawn = false
+  const draw = (): void => {
+    isDrawn = true
+    stderr.write(`\r\u001b[K${line}`)
+  }
+  const timer = setTimeout(draw, PATIENCE_MS).unref()
   return {
     show(done, total) {
-      if (Date.now() - started < PATIENCE_MS) return
-      drawn = true
       const share = total > 0 ? Math.min(1, done / total) : 1
       const bar = '='.repeat(Math.round(share * WIDTH)).padEnd(WIDTH)
-      stderr.write(`\r\u001b[K${what} [${bar}] ${done.toLocaleString('en')}/${total.toLocaleString('en')}`)
+      line = `${what} [${bar}] ${done.toLocaleString('en')}/${total.toLocaleString('en')}`
+      if (isDrawn) draw()
     },
     end() {
-      if (drawn) stderr.write('\r\u001b[K')
+      clearTimeout(timer)
+      if (isDrawn) stderr.write('\r\u001b[K')
     },
   }
 }

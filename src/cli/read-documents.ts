@@ -28,21 +28,25 @@ export interface ListOptions {
 export interface Listed {
   readonly documents: Document[]
   readonly total: number
+  readonly revision: string
 }
 
 /** All documents of a list, or the first so many of them. */
 export async function listAll(session: Session, noun: Noun, options: ListOptions = {}): Promise<Listed> {
   const { query, limit = Number.POSITIVE_INFINITY } = options
   const documents: Document[] = []
+  // All pages are of one revision, that of the first.
+  let at = query?.at
   const progress = startProgress(session, `Reading ${noun.name}`)
   try {
     for (;;) {
       const size = Math.min(PAGE, limit - documents.length)
-      const page = await readPage(session, noun, { ...query, limit: size, offset: documents.length })
-      documents.push(...page.documents)
+      const page = await readPage(session, noun, { ...query, at, limit: size, offset: documents.length })
+      for (const document of page.documents) documents.push(document)
+      at ??= page.revision
       progress.show(documents.length, Math.min(page.total, limit))
       const isLast = page.documents.length === 0 || documents.length >= Math.min(page.total, limit)
-      if (isLast) return { documents, total: page.total }
+      if (isLast) return { documents, total: page.total, revision: page.revision }
     }
   } finally {
     progress.end()
@@ -51,7 +55,11 @@ export async function listAll(session: Session, noun: Noun, options: ListOptions
 
 async function readPage(session: Session, noun: Noun, query: NonNullable<Call['query']>): Promise<Listed> {
   const { body, headers } = await session.api.get(`/${noun.name}`, { query })
-  return { documents: body, total: Number(headers['x-total-count'] ?? body.length) }
+  return {
+    documents: body,
+    total: Number(headers['x-total-count'] ?? body.length),
+    revision: String(headers['x-revision']),
+  }
 }
 
 /** Keeps the documents that clusters of a selector are given. */

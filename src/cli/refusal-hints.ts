@@ -27,5 +27,9 @@ export function hintFor(
     return 'to change what is there, use update or apply'
   const [, isProtected] = /"([^"]+)" is protected/.exec(message) ?? []
   if (isProtected) return `${PROGRAM} cluster update ${isProtected} --set deletion_protection=false`
+  if (message.includes('allow_empty')) {
+    return `${PROGRAM} cluster list --selector '…' shows what a selector matches`
+  }
+  if (error === 'not_found' && message.startsWith('no route')) return HINTS.method_not_allowed
   return HINTS[error] ?? (status === 429 ? HINTS.too_many_requests : undefined)
 }

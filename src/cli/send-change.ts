@@ -7,6 +7,7 @@ import { count, describeImpact, describePreview, type Preview, receivers } from 
 import { unmet, usage } from './failure.ts'
 import { clusterNoun } from './nouns.ts'
 import type { Printable } from './print.ts'
+import { changesIn } from './revision-changes.ts'
 import type { Session } from './session.ts'
 import { isInteractive, painter } from './terminal.ts'
 
@@ -63,7 +64,9 @@ export async function sendChange(session: Session, flags: WriteFlags, change: Ch
   }
 }
 
-function checkFlags({ confirm, plan }: WriteFlags): void {
+/** What can be wrong with the flags themselves. */
+export function checkFlags({ confirm, plan, message = '' }: WriteFlags): void {
+  if (/\p{Cc}/u.test(oneLine(message))) throw usage('--message holds control characters: write it without')
   if (confirm !== undefined && confirm !== 'removals') {
     throw usage(`--confirm must be removals, not "${confirm}"`)
   }
@@ -89,9 +92,13 @@ function send(
   })
 }
 
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim()
+}
+
 /** Headers are bytes on one line; the service reads them as UTF-8. */
 function asHeader(message: string): string {
-  return Buffer.from(message.replaceAll(/\s*[\r\n]+\s*/g, ' ').trim(), 'utf8').toString('latin1')
+  return Buffer.from(oneLine(message), 'utf8').toString('latin1')
 }
 
 /** What somebody at the terminal agreed to. */
@@ -146,8 +153,11 @@ export async function printFleetWrite(session: Session, sent: Sent, what: string
   if (sent.preview) return session.print(printablePreview(sent.preview))
   const { body } = sent.answer
   const { revision, changes, impact } = body
+  const changed =
+    session.format.kind === 'name' ? await changesIn(session, [body], Number.POSITIVE_INFINITY) : []
   await session.print({
     value: body,
+    names: changed.map(({ type, id }) => `${type}/${id}`),
     human: ({ paint }) =>
       changes === 0
         ? `${what}: nothing to change\n`

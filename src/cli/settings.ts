@@ -26,29 +26,28 @@ const DEFAULT_URL = 'http://127.0.0.1:8080'
 const DEFAULT_TIMEOUT_S = 60
 const MAX_TIMEOUT_S = 3600
 
-export function resolveSettings(
-  flags: GlobalFlags,
-  env: Readonly<Record<string, string | undefined>>,
-): Settings {
-  const chosen = chooseContext(flags, env)
-  const { context } = chosen
-  const given = flags.apiUrl ?? (chosen.explicit ? context?.api_url : env.FLUX_API_URL || context?.api_url)
+type Env = Readonly<Record<string, string | undefined>>
+
+export function resolveSettings(flags: GlobalFlags, env: Env): Settings {
+  const { name, context, explicit } = chooseContext(flags, env)
+  const given = flags.apiUrl ?? (explicit ? context?.api_url : env.FLUX_API_URL || context?.api_url)
   const source = flags.apiUrl !== undefined ? '--api-url' : 'the API URL'
   const url = parseUrl(given ?? DEFAULT_URL, source)
-  // A context's tokens are for its own server and no other.
+  // A context's tokens are for its own server and no other; and with a context that has tokens, no other's are for it.
   const own = context && parseUrl(context.api_url, 'the context').href === url.href ? context : undefined
-  const pick = (flag: string | undefined, name: string, held: string | undefined): string | undefined =>
-    chosen.explicit ? (flag ?? held ?? env[name]) : (flag ?? (env[name] || held))
-  const readToken = parseToken(pick(flags.apiToken, 'FLUX_API_TOKEN', own?.api_token), 'FLUX_API_TOKEN')
-  const writeToken = parseToken(
-    pick(flags.writeToken, 'FLUX_API_WRITE_TOKEN', own?.write_token),
-    'FLUX_API_WRITE_TOKEN',
-  )
+  const isComplete = explicit && Boolean(own?.api_token || own?.write_token)
+  const pick = (flag: string | undefined, flagName: string, variable: string, held: string | undefined) => {
+    if (flag !== undefined) return parseToken(flag, flagName)
+    const set = isComplete ? undefined : parseToken(env[variable], variable)
+    return set ?? parseToken(held, `the token of context "${name}"`)
+  }
+  const readToken = pick(flags.apiToken, '--api-token', 'FLUX_API_TOKEN', own?.api_token)
+  const writeToken = pick(flags.writeToken, '--write-token', 'FLUX_API_WRITE_TOKEN', own?.write_token)
   return {
     url,
     readToken: readToken ?? writeToken,
     writeToken: writeToken ?? readToken,
-    context: own && chosen.name,
+    context: own && name,
     timeoutMs: parseTimeout(flags.timeout),
   }
 }
@@ -56,31 +55,28 @@ export function resolveSettings(
 /** The context that a flag names, or else the current one. */
 function chooseContext(
   flags: GlobalFlags,
-  env: Readonly<Record<string, string | undefined>>,
-): { readonly name?: string; readonly context?: Context; readonly explicit: boolean } {
-  const needed = flags.context !== undefined || !(flags.apiUrl ?? env.FLUX_API_URL)
+  env: Env,
+): { readonly name: string | undefined; readonly context: Context | undefined; readonly explicit: boolean } {
+  const explicit = flags.context !== undefined
+  const needed = explicit || !(flags.apiUrl ?? env.FLUX_API_URL)
   const file: ContextFile = needed ? loadContexts(env) : { contexts: {} }
   const name = flags.context ?? file.current_context
   const context = name !== undefined && Object.hasOwn(file.contexts, name) ? file.contexts[name] : undefined
-  if (flags.context !== undefined && !context) {
+  if (name !== undefined && !context) {
     const known = Object.keys(file.contexts).join(', ') || 'none yet'
-    throw usage(`there is no context "${flags.context}": known are ${known}`)
+    throw usage(`there is no context "${name}": known are ${known}`)
   }
-  return {
-    ...(name !== undefined && { name }),
-    ...(context && { context }),
-    explicit: flags.context !== undefined,
-  }
+  return { name, context, explicit }
 }
 
 /** The base that routes are below; it may have a path of its own. */
 export function parseUrl(text: string, source: string): URL {
+  if (/^[^/]*\/\/[^/]*@/.test(text)) {
+    throw usage(`${source} must hold no credentials: give tokens by FLUX_API_TOKEN or a context`)
+  }
   const url = URL.parse(text.endsWith('/') ? text : `${text}/`)
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw usage(`${source} must be like https://flux-api.example.com, not "${text}"`)
-  }
-  if (url.username || url.password) {
-    throw usage(`${source} must hold no credentials: give tokens by FLUX_API_TOKEN or a context`)
   }
   if (url.search || url.hash) throw usage(`${source} must end with a host or a path, not "${text}"`)
   return url
@@ -98,7 +94,7 @@ export function parseToken(text: string | undefined, source: string): string | u
 function parseTimeout(text: string | undefined): number {
   if (text === undefined) return DEFAULT_TIMEOUT_S * 1000
   const seconds = /^(\d+(?:\.\d+)?)s?$/.exec(text)?.[1]
-  if (seconds === undefined || Number(seconds) <= 0 || Number(seconds) > MAX_TIMEOUT_S) {
+  if (seconds === undefined || Number(seconds) < 0.1 || Number(seconds) > MAX_TIMEOUT_S) {
     throw usage(`--timeout must be seconds from 0.1 to ${MAX_TIMEOUT_S}, not "${text}"`)
   }
   return Number(seconds) * 1000

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from 'node:assert/strict'
+import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { renderTable } from './table.ts'
@@ -11,12 +11,12 @@ const ROWS = [
 ]
 
 function linesOf(table: string): string[] {
-  ok(table === '' || table.endsWith('\n'), 'the last line is ended too')
+  assert.ok(table === '' || table.endsWith('\n'), 'the last line is ended too')
   return table.split('\n').slice(0, -1)
 }
 
 test('columns are as wide as their widest cell, two spaces apart, and nothing trails', () => {
-  equal(
+  assert.equal(
     renderTable(HEADERS, ROWS),
     [
       'ID           DNS                  ENVIRONMENT',
@@ -28,23 +28,23 @@ test('columns are as wide as their widest cell, two spaces apart, and nothing tr
 })
 
 test('without headers the columns are only as wide as what is in them', () => {
-  equal(renderTable(['IDENTIFIER', 'B'], [['x', 'y']], { headers: false }), 'x  y\n')
+  assert.equal(renderTable(['IDENTIFIER', 'B'], [['x', 'y']], { headers: false }), 'x  y\n')
 })
 
 test('a table of nothing is its headers, and nothing at all without them', () => {
-  equal(renderTable(HEADERS, []), 'ID  DNS  ENVIRONMENT\n')
-  equal(renderTable(HEADERS, [], { headers: false }), '')
+  assert.equal(renderTable(HEADERS, []), 'ID  DNS  ENVIRONMENT\n')
+  assert.equal(renderTable(HEADERS, [], { headers: false }), '')
 })
 
 test('empty cells, and rows that are too short, leave their column free', () => {
-  equal(
+  assert.equal(
     renderTable(['A', 'B', 'C'], [['1', '', '3'], ['1'], ['', '2', '']]),
     ['A  B  C', '1     3', '1', '   2', ''].join('\n'),
   )
 })
 
 test('wide characters take two columns, and what they combine with none', () => {
-  equal(
+  assert.equal(
     renderTable(
       ['A', 'B'],
       [
@@ -61,22 +61,22 @@ test('wide characters take two columns, and what they combine with none', () => 
 test('a table that fits the terminal is left as it is', () => {
   const natural = renderTable(HEADERS, ROWS)
   const width = Math.max(...linesOf(natural).map(widthOf))
-  equal(renderTable(HEADERS, ROWS, { width }), natural)
-  ok(renderTable(HEADERS, ROWS, { width: width - 1 }).includes('…'))
+  assert.equal(renderTable(HEADERS, ROWS, { width }), natural)
+  assert.ok(renderTable(HEADERS, ROWS, { width: width - 1 }).includes('…'))
 })
 
 test('the widest columns give way first', () => {
   const table = renderTable(['ID', 'LONG'], [['short-id', 'x'.repeat(100)]], { width: 30 })
-  deepEqual(linesOf(table), ['ID        LONG', `short-id  ${'x'.repeat(19)}…`])
+  assert.deepEqual(linesOf(table), ['ID        LONG', `short-id  ${'x'.repeat(19)}…`])
 })
 
 test('when no column can give way any more, the last ones go and the first stays', () => {
   const headers = Array.from({ length: 10 }, (_, i) => `COLUMN-${i}`)
   const row = headers.map((_, i) => `value-of-${i}`)
   const lines = linesOf(renderTable(headers, [row], { width: 20 }))
-  ok(lines[0]?.startsWith('COLUM'))
-  ok(!lines.join().includes('9'))
-  ok(lines.every((line) => widthOf(line) <= 20))
+  assert.ok(lines[0]?.startsWith('COLUM'))
+  assert.ok(!lines.join().includes('9'))
+  assert.ok(lines.every((line) => widthOf(line) <= 20))
 })
 
 const cells = fc.string({ unit: 'grapheme', maxLength: 40 }).map(plain)
@@ -91,8 +91,8 @@ test('no line is ever wider than the terminal', () => {
       fc.integer({ min: 1, max: 120 }),
       ({ headers, rows }, width) => {
         const lines = linesOf(renderTable(headers, rows, { width }))
-        equal(lines.length, rows.length + 1)
-        for (const line of lines) ok(widthOf(line) <= width, `${widthOf(line)} > ${width}: ${line}`)
+        assert.equal(lines.length, rows.length + 1)
+        for (const line of lines) assert.ok(widthOf(line) <= width, `${widthOf(line)} > ${width}: ${line}`)
       },
     ),
     { numRuns: 300 },
@@ -110,7 +110,7 @@ test('cells of one column start at the same place', () => {
         ),
       )
       const places = lines.map((line) => widthOf(line.slice(0, line.indexOf('|'))))
-      deepEqual(new Set(places).size, 1)
+      assert.deepEqual(new Set(places).size, 1)
     }),
     { numRuns: 200 },
   )
@@ -132,7 +132,7 @@ test('a width counts columns on the screen, not characters', () => {
     '…': 1,
     '→': 1,
   }
-  deepEqual(Object.fromEntries(Object.keys(widths).map((text) => [text, widthOf(text)])), widths)
+  assert.deepEqual(Object.fromEntries(Object.keys(widths).map((text) => [text, widthOf(text)])), widths)
 })
 
 test('a text that is too long is cut and says so', () => {
@@ -149,7 +149,7 @@ test('a text that is too long is cut and says so', () => {
     ['e\u0301e\u0301e\u0301', 2, 'e\u0301…'],
     ['👩‍👩‍👧👩‍👩‍👧', 3, '👩‍👩‍👧…'],
   ]
-  deepEqual(
+  assert.deepEqual(
     cuts.map(([text, width]) => cut(text, width)),
     cuts.map(([, , expected]) => expected),
   )
@@ -159,8 +159,8 @@ test('a cut text is never wider than asked for, and the beginning of what it was
   fc.assert(
     fc.property(cells, fc.nat({ max: 50 }), (text, width) => {
       const kept = cut(text, width)
-      ok(widthOf(kept) <= width)
-      ok(text.startsWith(kept.replace(/…$/u, '')))
+      assert.ok(widthOf(kept) <= width)
+      assert.ok(text.startsWith(kept.replace(/…$/u, '')))
     }),
     { numRuns: 500 },
   )
@@ -179,7 +179,7 @@ test('what would move the cursor, colour or reorder a line is written out', () =
     '\u2066x\u2069': '\\u2066x\\u2069',
     'plain – naïve 漢字 🙂 "\\"': 'plain – naïve 漢字 🙂 "\\"',
   }
-  deepEqual(Object.fromEntries(Object.keys(written).map((text) => [text, plain(text)])), written)
+  assert.deepEqual(Object.fromEntries(Object.keys(written).map((text) => [text, plain(text)])), written)
 })
 
 /** Where all that is dangerous is found. */
@@ -188,7 +188,7 @@ const early = fc.nat({ max: 0x2070 }).map((code) => String.fromCharCode(code))
 test('nothing that a terminal acts upon is left in any text', () => {
   fc.assert(
     fc.property(fc.string({ unit: early }), (text) => {
-      ok(!/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u.test(plain(text)))
+      assert.ok(!/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u.test(plain(text)))
     }),
     { numRuns: 500 },
   )
@@ -201,17 +201,17 @@ function terminal(isTTY: boolean, env: Record<string, string> = {}): Terminal {
 
 test('colours are for terminals that show them, unless NO_COLOR says otherwise', () => {
   const red = (given: Terminal): string => painter(given, given.stdout)('red', 'text')
-  equal(red(terminal(true, { TERM: 'xterm' })), '\u001b[31mtext\u001b[39m')
-  equal(red(terminal(true, { TERM: 'xterm', NO_COLOR: '' })), '\u001b[31mtext\u001b[39m')
-  equal(red(terminal(true, { TERM: 'xterm', NO_COLOR: '1' })), 'text')
-  equal(red(terminal(true, { TERM: 'dumb' })), 'text')
-  equal(red(terminal(false, { TERM: 'xterm' })), 'text')
+  assert.equal(red(terminal(true, { TERM: 'xterm' })), '\u001b[31mtext\u001b[39m')
+  assert.equal(red(terminal(true, { TERM: 'xterm', NO_COLOR: '' })), '\u001b[31mtext\u001b[39m')
+  assert.equal(red(terminal(true, { TERM: 'xterm', NO_COLOR: '1' })), 'text')
+  assert.equal(red(terminal(true, { TERM: 'dumb' })), 'text')
+  assert.equal(red(terminal(false, { TERM: 'xterm' })), 'text')
 })
 
 test('somebody is there to answer only when input and questions are both on a terminal', () => {
-  ok(isInteractive(terminal(true, { TERM: 'xterm' })))
-  ok(!isInteractive(terminal(true, { TERM: 'dumb' })))
-  ok(!isInteractive(terminal(false)))
+  assert.ok(isInteractive(terminal(true, { TERM: 'xterm' })))
+  assert.ok(!isInteractive(terminal(true, { TERM: 'dumb' })))
+  assert.ok(!isInteractive(terminal(false)))
   const half = { ...terminal(true), stdin: { isTTY: false } } as unknown as Terminal
-  ok(!isInteractive(half))
+  assert.ok(!isInteractive(half))
 })

@@ -48,6 +48,8 @@ export async function buildApp(service: Service): Promise<FastifyInstance> {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const problem = toProblem(error, request.id)
     if (problem.code === 'internal_error') log.error({ err: error, ...describe(request) }, 'request failed')
+    // Closed at once, the connection would be reset, and the answer lost with it; what still comes is read and dropped.
+    if (problem.code === 'payload_too_large') reply.removeHeader('connection')
     return sendProblem(reply, problem)
   })
   app.setNotFoundHandler((request, reply) => {

@@ -1,11 +1,11 @@
 // What clusters are given: `assign`, `unassign`, and `patch` for their values.
 import type { Command } from 'commander'
 import type { Json, JsonObject } from '../../domain/json.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
 import { addFieldFlags, collect, readFieldFlags } from '../field-flags.ts'
 import { parsePair } from '../field-values.ts'
 import type { Noun } from '../nouns.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../send-change.ts'
 import type { Session } from '../session.ts'
 import { addTargetFlags, needTargets, type TargetFlags, type Targets } from '../targets.ts'
@@ -40,14 +40,13 @@ async function sendOperation(
 
 export function defineAssign(command: Command, { run, program }: Tools, noun: Noun): void {
   const { id: _id, ...properties } = noun.delivery?.reference.properties ?? {}
-  const fields = Object.entries(properties)
   command.argument('<id>', `id of the ${noun.singular}`)
   addTargetFlags(command.optionsGroup('Who gets it:')).option(
     '--existing',
     'only clusters that have it already: change how, and leave the others alone',
   )
   command.optionsGroup('What is different there:')
-  addFieldFlags(command, fields, [
+  const fields = addFieldFlags(command, Object.entries(properties), [
     ...program.options.map(({ long }) => long as string),
     ...['--dry-run', '--message', '--plan', '--confirm', '--yes', '--help', '--unset'],
   ])
@@ -57,12 +56,14 @@ export function defineAssign(command: Command, { run, program }: Tools, noun: No
     .action(
       run(async (session, id: string, flags: Flags) => {
         const targets = needTargets(flags)
+        const set = readFieldFlags(fields, flags)
         const unset = (flags.unset ?? []).map((name): [string, Json] => {
           const field = name.replaceAll('-', '_')
+          if (Object.hasOwn(set, field)) throw usage(`${field} is both set and unset`)
           if (Object.hasOwn(properties, field)) return [field, null]
           throw usage(`--unset must be one of ${Object.keys(properties).join(', ')}, not "${name}"`)
         })
-        const ref = { id, ...readFieldFlags(fields, flags), ...Object.fromEntries(unset) }
+        const ref = { id, ...set, ...Object.fromEntries(unset) }
         const how = flags.existing ? { merge: true } : { ensure: true }
         const operation = { op: 'assign', type: noun.name, ref, ...how, ...targets }
         await sendOperation(
@@ -124,10 +125,10 @@ export async function patchValues(session: Session, id: string, flags: Flags): P
   const { set = [], unset = [], replace } = flags
   if (set.length + unset.length === 0 && !replace)
     throw usage('which values? Give --set key=value or --unset key')
-  const values = Object.fromEntries([
-    ...set.map((text) => parsePair(text, '--set')),
-    ...unset.map((key): [string, null] => [key, null]),
-  ])
+  const pairs = set.map((text) => parsePair(text, '--set'))
+  const both = unset.find((key) => pairs.some(([each]) => each === key))
+  if (both !== undefined) throw usage(`${both} is both set and unset`)
+  const values = Object.fromEntries([...pairs, ...unset.map((key): [string, null] => [key, null])])
   const operation = {
     op: 'patch_values',
     component: id,

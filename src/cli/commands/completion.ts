@@ -1,11 +1,11 @@
 // `completion`: scripts for shells, and the command that they ask what could come next.
 import type { Argument, Command, Option } from 'commander'
 import { openApi } from '../api-client.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { loadContexts } from '../contexts.ts'
 import { usage } from '../failure.ts'
 import { type Noun, namesOf } from '../nouns.ts'
 import { FORMATS } from '../print.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { type GlobalFlags, resolveSettings } from '../settings.ts'
 
 const FUNCTION = '_flux_resourceset_cli'
@@ -18,9 +18,14 @@ ${FUNCTION}() {
   while IFS= read -r line; do
     [[ $line == "$word"* ]] && COMPREPLY+=("$line")
   done < <(${PROGRAM} __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}" "$word" 2>/dev/null | cut -f1)
-  if [[ \${#COMPREPLY[@]} -eq 0 ]]; then COMPREPLY=($(compgen -f -- "$word")); fi
+  if [[ \${#COMPREPLY[@]} -eq 0 ]]; then
+    compopt -o filenames 2>/dev/null
+    COMPREPLY=($(compgen -f -- "$word"))
+  elif [[ \${#COMPREPLY[@]} -eq 1 && \${COMPREPLY[0]} == *= ]]; then
+    compopt -o nospace 2>/dev/null
+  fi
 }
-complete -o filenames -F ${FUNCTION} ${PROGRAM}
+complete -F ${FUNCTION} ${PROGRAM}
 `,
   zsh: `#compdef ${PROGRAM}
 # ${PROGRAM} completion for zsh
@@ -75,7 +80,9 @@ type Candidate = readonly [name: string, about?: string]
 
 async function complete(tools: Tools, words: readonly string[]): Promise<Candidate[]> {
   const current = words.at(-1) ?? ''
-  const { command, given, pending } = await walk(tools, words.slice(0, -1))
+  const [first, ...others] = words.slice(0, -1)
+  const isHelp = first === 'help'
+  const { command, given, pending } = await walk(tools, isHelp ? others : words.slice(0, -1))
   const starts = (candidates: readonly Candidate[]): Candidate[] =>
     candidates.filter(([name]) => name.startsWith(current))
   if (pending) return starts(await valuesOf(tools, command, pending))
@@ -83,7 +90,9 @@ async function complete(tools: Tools, words: readonly string[]): Promise<Candida
   const commands = command.commands
     .filter((child) => !child.name().startsWith('__'))
     .map((child): Candidate => [child.name(), child.summary() || child.description()])
-  if (commands.length > 0) return starts(commands)
+  const help: Candidate[] = command.parent || isHelp ? [] : [['help', 'show help']]
+  if (commands.length > 0) return starts([...commands, ...help])
+  if (isHelp) return []
   return starts(await argumentsOf(tools, command, given))
 }
 
@@ -124,9 +133,11 @@ async function walk({ program, expand }: Tools, words: readonly string[]): Promi
 }
 
 function flagsOf({ program }: Tools, command: Command): Candidate[] {
-  return [...new Set([...command.options, ...program.options])]
-    .filter(({ hidden }) => !hidden)
-    .map(({ long, description }): Candidate => [long ?? '', description])
+  const options = [...new Set([...command.options, ...program.options])].filter(({ hidden }) => !hidden)
+  return [
+    ...options.map(({ long, description }): Candidate => [long ?? '', description]),
+    ['--help', 'show help'],
+  ]
 }
 
 function nounOf({ nouns }: Tools, command: Command): Noun | undefined {
@@ -168,7 +179,8 @@ const MOST_IDS = 1000
 /** A completion that makes people wait is worse than none. */
 const PATIENCE_MS = 2000
 
-async function ids({ program, surroundings }: Tools, noun: Noun): Promise<Candidate[]> {
+async function ids({ program, surroundings, isAway }: Tools, noun: Noun): Promise<Candidate[]> {
+  if (isAway) return []
   const { terminal, version } = surroundings
   try {
     const settings = { ...resolveSettings(program.opts<GlobalFlags>(), terminal.env), timeoutMs: PATIENCE_MS }

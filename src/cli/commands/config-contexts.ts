@@ -1,9 +1,9 @@
 // `config`: servers and their tokens under names, so that nothing has to be exported or typed.
 import type { Command } from 'commander'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { type ContextFile, configPath, loadContexts, permissionWarning, saveContexts } from '../contexts.ts'
 import { usage } from '../failure.ts'
 import { type Printable, parseFormat, render } from '../print.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { type GlobalFlags, parseToken, parseUrl } from '../settings.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -36,7 +36,7 @@ export function defineConfig(command: Command, { program, surroundings }: Tools)
   command.addHelpText(
     'after',
     () =>
-      `\nThe file is ${configPath(terminal.env)}, readable by you alone. Flags and the variables FLUX_API_URL,\nFLUX_API_TOKEN and FLUX_API_WRITE_TOKEN come before it.`,
+      `\nThe file is ${configPath(terminal.env) ?? 'below your HOME'}, readable by you alone. Flags and the variables FLUX_API_URL,\nFLUX_API_TOKEN and FLUX_API_WRITE_TOKEN come before it.`,
   )
   defineSetContext(command, config)
   defineUseContext(command, config)
@@ -53,6 +53,7 @@ function defineSetContext(command: Command, config: Config): void {
       `\nGive --api-url, and --api-token and --write-token. A token given as - is read from stdin, one line for each, so that\nit shows in no process list and no shell history. An empty one is forgotten.\n\nExamples:\n  ${PROGRAM} config set-context demo --api-url http://127.0.0.1:8080 --api-token demo-read-token --write-token demo-write-token\n  pass flux/prod | ${PROGRAM} config set-context prod --api-url https://flux-api.example.com --api-token -`,
     )
     .action(async (name: string) => {
+      if (name.trim() === '') throw usage('a context needs a name')
       const { apiUrl, apiToken, writeToken } = config.flags()
       const file = config.load()
       const known = Object.hasOwn(file.contexts, name) ? file.contexts[name] : undefined
@@ -141,7 +142,7 @@ function defineView(command: Command, config: Config): void {
 
 async function print({ terminal, flags }: Config, result: Printable): Promise<void> {
   const { output, headers = true } = flags()
-  terminal.stdout.write(await render(terminal, parseFormat(output), headers, result))
+  terminal.stdout.write(await render(terminal, await parseFormat(output), headers, result))
 }
 
 function sub(parent: Command, name: string, description: string): Command {

@@ -1,10 +1,11 @@
 // `NOUN create`: a new document; with clusters named, one that is there is brought up to date and assigned.
 import type { Command } from 'commander'
 import { isObject, type Json, type JsonObject } from '../../domain/json.ts'
+import { operationFor } from '../apply-set.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
 import { addFieldFlags, collectIds, readFieldFlags } from '../field-flags.ts'
 import { fieldsOf, type Noun } from '../nouns.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { findDocument, getDocument } from '../read-documents.ts'
 import { readOne } from '../read-files.ts'
 import { addWriteFlags, type Sent, sendChange, type WriteFlags } from '../send-change.ts'
@@ -15,14 +16,13 @@ import { printWritten } from '../written.ts'
 type Flags = WriteFlags & TargetFlags & { readonly file?: string } & Readonly<Record<string, unknown>>
 
 export function defineCreate(command: Command, { run, nouns, program }: Tools, noun: Noun): void {
-  const fields = fieldsOf(noun, nouns)
   const lists = noun.cluster ? nouns.filter(({ delivery }) => delivery) : []
   command
     .argument('[id]', `id of the new ${noun.singular}; may come from the file`)
     .optionsGroup('What it is:')
     .option('-f, --file <file>', 'read it from a YAML or JSON file, - for stdin; flags change what it says')
   const taken = ['--cluster', '--selector', ...program.options.map(({ long }) => long as string)]
-  addFieldFlags(command, fields, [
+  const fields = addFieldFlags(command, fieldsOf(noun, nouns), [
     ...taken,
     '--dry-run',
     '--message',
@@ -40,14 +40,15 @@ export function defineCreate(command: Command, { run, nouns, program }: Tools, n
     .action(
       run(async (session, id: string | undefined, flags: Flags) => {
         const targets = readTargets(flags)
-        const document = await readDocument(session, id, flags)
+        const given = readFieldFlags(fields, flags)
+        const document = await readDocument(session, noun, id, flags)
         const assigned = Object.fromEntries(
           lists.flatMap(({ noun: flag, delivery }): [string, Json][] => {
             const ids = flags[flag.replaceAll(/-(\w)/g, (_all, letter: string) => letter.toUpperCase())]
             return ids ? [[delivery?.assigned_by ?? '', (ids as string[]).map((each) => ({ id: each }))]] : []
           }),
         )
-        const wanted = { ...document, ...readFieldFlags(fields, flags), ...assigned }
+        const wanted = { ...document, ...given, ...assigned }
         if (targets) return ensureAssigned(session, flags, noun, wanted, targets)
         const sent = await sendChange(session, flags, { method: 'POST', path: `/${noun.name}`, body: wanted })
         await printWritten(session, sent, { noun, id: String(wanted.id), done: 'created' })
@@ -55,13 +56,29 @@ export function defineCreate(command: Command, { run, nouns, program }: Tools, n
     )
 }
 
-async function readDocument(session: Session, id: string | undefined, { file }: Flags): Promise<JsonObject> {
+async function readDocument(
+  session: Session,
+  noun: Noun,
+  id: string | undefined,
+  { file }: Flags,
+): Promise<JsonObject> {
   const read = file === undefined ? {} : await readOne(session.terminal, file)
   if (!isObject(read)) throw usage(`${file} must hold an object: the fields of the document`)
-  const { type: _type, ...document } = read
+  const document = withoutType(noun, read, file)
   const own = id ?? document.id
   if (typeof own !== 'string') throw usage('the new document needs an id: give it as an argument')
   return { ...document, id: own }
+}
+
+/** Files that can be applied say the type; it must be this one. */
+function withoutType({ name, schema }: Noun, read: JsonObject, file: string | undefined): JsonObject {
+  const isWrapped = isObject(read.document) && Object.keys(read).length === 2
+  const isOwnField = Object.hasOwn(schema.properties ?? {}, 'type') && !isWrapped
+  if (read.type === undefined || isOwnField) return read
+  if (read.type !== name)
+    throw usage(`${file} holds a document of ${JSON.stringify(read.type)}, not of ${name}`)
+  const { type: _type, ...document } = read
+  return isWrapped ? (read.document as JsonObject) : document
 }
 
 /** Creates or updates, and assigns: as one revision. */
@@ -72,29 +89,18 @@ export async function ensureAssigned(
   document: JsonObject,
   targets: Targets,
 ): Promise<void> {
-  const { id, ...fields } = document
-  const found = await findDocument(session, noun, String(id))
+  const id = String(document.id)
   const type = noun.name
-  const write: JsonObject[] = found
-    ? Object.keys(fields).length > 0
-      ? [{ op: 'patch', type, id: id as string, patch: setExactly(fields) }]
-      : []
-    : [{ op: 'create', type, document }]
-  const operations = [...write, { op: 'assign', type, ensure: true, ref: { id: id as string }, ...targets }]
+  const found = await findDocument(session, noun, id)
+  const write = operationFor({ type, id, document, source: '' }, found?.document)
+  const assign = { op: 'assign', type, ensure: true, ref: { id }, ...targets }
+  const operations = [...(write ? [write] : []), assign]
   const sent = await sendChange(session, flags, { method: 'POST', path: '/batch', body: { operations } })
   const written: Sent = sent.preview
     ? sent
-    : { answer: { ...sent.answer, body: await reread(session, noun, String(id)) } }
-  await printWritten(session, written, {
-    noun,
-    id: String(id),
-    done: found ? 'configured and assigned' : 'created and assigned',
-  })
-}
-
-/** The fields become what they are given as; others stay. */
-function setExactly(fields: JsonObject): Json {
-  return Object.entries(fields).map(([name, value]) => ({ op: 'add', path: `/${name}`, value }))
+    : { answer: { ...sent.answer, body: await reread(session, noun, id) } }
+  const done = found ? 'configured and assigned' : 'created and assigned'
+  await printWritten(session, written, { noun, id, done })
 }
 
 async function reread(session: Session, noun: Noun, id: string): Promise<Json> {

@@ -1,7 +1,7 @@
 // `NOUN delete` and `cluster restore`.
 import type { Command } from 'commander'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import type { Noun } from '../nouns.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { pathOf } from '../read-documents.ts'
 import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../send-change.ts'
 import { printWritten } from '../written.ts'

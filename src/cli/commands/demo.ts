@@ -1,9 +1,9 @@
 // `demo`: the workflows of the demo fleet, one command each.
 import type { Command } from 'commander'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
 import { addFieldFlags, collect, readFieldFlags } from '../field-flags.ts'
 import { fieldsOf, type Noun } from '../nouns.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { addWriteFlags, type WriteFlags } from '../send-change.ts'
 import { patchValues } from './assign.ts'
 import { ensureAssigned } from './create.ts'
@@ -53,15 +53,14 @@ export function defineDemo(command: Command, tools: Tools): void {
 }
 
 function defineAddNamespace(command: Command, { run, nouns, program }: Tools, namespace: Noun): void {
-  const fields = fieldsOf(namespace, nouns)
   const add = command
     .command('add-namespace')
     .description('Create a namespace, or update it, and give it to a cluster.')
     .argument('<cluster>', 'id of the cluster')
     .argument('<namespace>', 'name of the namespace')
-  addFieldFlags(
+  const fields = addFieldFlags(
     add,
-    fields,
+    fieldsOf(namespace, nouns),
     program.options.map(({ long }) => long as string),
   )
   addWriteFlags(add)

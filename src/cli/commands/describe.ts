@@ -1,10 +1,10 @@
 // `cluster describe`: everything about one cluster, on one screen.
 import type { Command } from 'commander'
 import { equalJson, type Json, type JsonObject } from '../../domain/json.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { cell } from '../document-table.ts'
 import { fieldsOf, type Noun } from '../nouns.ts'
 import type { Look } from '../print.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { getDocument } from '../read-documents.ts'
 import { plain } from '../terminal.ts'
 import { type Explained, readInputs } from './inputs.ts'

@@ -4,15 +4,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { stringify } from 'yaml'
-import { equalJson, isObject, type Json, type JsonObject } from '../../domain/json.ts'
+import { equalJson, isObject, type JsonObject } from '../../domain/json.ts'
 import { Refusal } from '../api-client.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import type { Noun } from '../nouns.ts'
-import { PROGRAM, type Tools } from '../program.ts'
+import { toYaml } from '../print.ts'
 import { getDocument, pathOf } from '../read-documents.ts'
 import { parseText } from '../read-files.ts'
-import { addWriteFlags, sendChange, type WriteFlags } from '../send-change.ts'
+import { addWriteFlags, checkFlags, type Sent, sendChange, type WriteFlags } from '../send-change.ts'
 import type { Session } from '../session.ts'
 import { isInteractive } from '../terminal.ts'
 import { printWritten } from '../written.ts'
@@ -28,53 +28,57 @@ export function defineEdit(command: Command, { run }: Tools, noun: Noun): void {
 }
 
 async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags): Promise<void> {
+  checkFlags(flags)
   const { body: original, headers } = await getDocument(session, noun, id)
   const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-edit-'))
   const file = join(folder, `${id.replaceAll(/[^\w.-]/g, '_')}.yaml`)
-  let keep = false
+  const first = await toYaml(original)
+  let text = first
+  let problems: readonly string[] = []
+  const save = (document: JsonObject): Promise<Sent> =>
+    sendChange(session, flags, {
+      method: 'PUT',
+      path: pathOf(noun, id),
+      headers: { 'if-match': String(headers.etag) },
+      body: document,
+    })
   try {
-    let text = stringify(original, { lineWidth: 0 })
-    let problems: readonly string[] = []
     for (;;) {
-      writeFileSync(file, `${comment(noun, id, problems)}${text}`, { mode: 0o600 })
-      openEditor(session, file)
-      const saved = withoutComments(readFileSync(file, 'utf8'))
-      const cancelled = saved.trim() === '' || (problems.length > 0 && saved === text)
+      const saved = openEditor(session, file, comment(noun, id, problems), text)
+      const isLeft = saved.trim() === '' || (problems.length > 0 && saved === text)
       text = saved
-      const parsed = cancelled ? undefined : await parse(text)
-      if (cancelled || (parsed?.document && equalJson(parsed.document, original as Json))) {
-        return session.note('Edit cancelled, nothing was changed.')
+      const { document, problem } = isLeft ? { document: original } : await parse(text)
+      if (document && equalJson(document, original)) {
+        session.note('Edit cancelled, nothing was changed.')
+        break
       }
-      if (!parsed?.document) {
-        problems = again(session, [parsed?.problem ?? ''])
-        continue
+      const outcome = document ? await trySaving(() => save(document)) : [problem ?? '']
+      if (!Array.isArray(outcome)) {
+        await printWritten(session, outcome as Sent, { noun, id, done: 'edited' })
+        break
       }
-      try {
-        const change = { method: 'PUT', path: pathOf(noun, id), body: parsed.document } as const
-        const sent = await sendChange(session, flags, {
-          ...change,
-          headers: { 'if-match': String(headers.etag) },
-        })
-        return await printWritten(session, sent, { noun, id, done: 'edited' })
-      } catch (error) {
-        if (error instanceof Refusal && error.code === 'validation_error') {
-          problems = again(session, [error.message, ...error.details.slice(0, -1)])
-          continue
-        }
-        keep = true
-        session.note(`your edit is kept in ${file}`)
-        throw error
+      problems = outcome
+      // Without anybody to correct it, a mistake is the end.
+      if (!isInteractive(session.terminal)) {
+        throw new Failure(EXIT.refused, problems[0] ?? '', { details: problems.slice(1) })
       }
     }
-  } finally {
-    if (!keep) rmSync(folder, { recursive: true, force: true })
+  } catch (error) {
+    if (text === first) rmSync(folder, { recursive: true, force: true })
+    else session.warn(`your edit is kept in ${file}`)
+    throw error
   }
+  rmSync(folder, { recursive: true, force: true })
 }
 
-/** Without anybody to correct it, a mistake is the end. */
-function again(session: Session, problems: readonly string[]): readonly string[] {
-  if (isInteractive(session.terminal)) return problems
-  throw new Failure(EXIT.refused, problems[0] ?? '', { details: problems.slice(1) })
+/** What was sent, or what the service finds wrong with it. */
+async function trySaving(save: () => Promise<Sent>): Promise<Sent | readonly string[]> {
+  try {
+    return await save()
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'validation_error') throw error
+    return [error.message, ...error.details.slice(0, -1)]
+  }
 }
 
 function comment(noun: Noun, id: string, problems: readonly string[]): string {
@@ -99,10 +103,13 @@ async function parse(text: string): Promise<{ document?: JsonObject; problem?: s
   }
 }
 
-function openEditor({ terminal }: Session, file: string): void {
+/** What is in the file after the editor has been closed. */
+function openEditor({ terminal }: Session, file: string, head: string, text: string): string {
+  writeFileSync(file, `${head}${text}`, { mode: 0o600 })
   const editor = terminal.env.VISUAL || terminal.env.EDITOR || 'vi'
   // As git does: the setting may hold arguments.
   const { status, error } = spawnSync('sh', ['-c', `${editor} "$1"`, editor, file], { stdio: 'inherit' })
   if (error || status !== 0)
     throw usage(`the editor "${editor}" failed: nothing was changed. Set EDITOR to one that works`)
+  return withoutComments(readFileSync(file, 'utf8'))
 }

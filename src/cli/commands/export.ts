@@ -3,9 +3,11 @@ import type { Command } from 'commander'
 import type { JsonObject } from '../../domain/json.ts'
 import { idsIn } from '../../domain/resource-type.ts'
 import { withType } from '../apply-set.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
+import { parseAt } from '../moments.ts'
 import { clusterNoun, type Noun } from '../nouns.ts'
-import { PROGRAM, type Tools } from '../program.ts'
+import { harmless, toYaml } from '../print.ts'
 import { startProgress } from '../progress.ts'
 import { listAll } from '../read-documents.ts'
 import type { Session } from '../session.ts'
@@ -33,7 +35,7 @@ async function exportFleet(session: Session, { selector, at }: Flags): Promise<v
   const { format, nouns, api } = session
   if (format.kind === 'jsonpath') throw usage('export writes yaml, json or name')
   // Everything as of one moment, however many pages it takes.
-  const probe = await api.get(`/${clusterNoun(nouns).name}`, { query: { limit: 0, at } })
+  const probe = await api.get(`/${clusterNoun(nouns).name}`, { query: { limit: 0, at: parseAt(at) } })
   const documents = await collect(session, selector, String(probe.headers['x-revision']))
   const typed = documents.map(([noun, document]) => withType(noun, document))
   if (format.kind === 'yaml' || format.kind === 'human') return writeYaml(session, typed)
@@ -96,15 +98,14 @@ function usesOf(
 }
 
 async function writeYaml(session: Session, documents: readonly JsonObject[]): Promise<void> {
-  const { stringify } = await import('yaml')
-  const { stdout } = session.terminal
+  const { terminal } = session
+  const { stdout } = terminal
   const progress = startProgress(session, 'Writing')
   try {
     for (let at = 0; at < documents.length; at += CHUNK) {
       const chunk = documents.slice(at, at + CHUNK)
-      const text = chunk
-        .map((each) => `---\n${stringify(each, { lineWidth: 0, aliasDuplicateObjects: false })}`)
-        .join('')
+      const texts = await Promise.all(chunk.map(async (each) => `---\n${await toYaml(each)}`))
+      const text = harmless(terminal, texts.join(''))
       if (!stdout.write(text)) await new Promise((resolve) => stdout.once('drain', resolve))
       progress.show(at + chunk.length, documents.length)
     }

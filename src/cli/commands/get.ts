@@ -1,8 +1,9 @@
 // `NOUN get`: one document.
 import type { Command } from 'commander'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { printableDocument } from '../document-table.ts'
+import { parseAt } from '../moments.ts'
 import type { Noun } from '../nouns.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { getDocument } from '../read-documents.ts'
 
 export function defineGet(command: Command, { run, nouns }: Tools, noun: Noun): void {
@@ -15,7 +16,7 @@ export function defineGet(command: Command, { run, nouns }: Tools, noun: Noun): 
     )
     .action(
       run(async (session, id: string, { at }: { at?: string }) => {
-        const { body } = await getDocument(session, noun, id, { at })
+        const { body } = await getDocument(session, noun, id, { at: parseAt(at) })
         await session.print(printableDocument(noun, nouns, body))
       }),
     )

@@ -1,11 +1,12 @@
 // `cluster inputs`: what a cluster gets when it polls, and where it comes from.
 import type { Command } from 'commander'
 import { excerpt, type Json, type JsonObject } from '../../domain/json.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { cell } from '../document-table.ts'
-import { usage } from '../failure.ts'
+import { UnknownName } from '../failure.ts'
+import { parseAt } from '../moments.ts'
 import { type Noun, namesOf } from '../nouns.ts'
 import type { Look } from '../print.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { pathOf } from '../read-documents.ts'
 import type { Session } from '../session.ts'
 
@@ -44,7 +45,10 @@ export function defineInputs(command: Command, { run, nouns }: Tools, noun: Noun
     .action(
       run(async (session, id: string, endpoint: string | undefined, { at, explain }: Flags) => {
         const chosen = endpoint === undefined ? endpoints : [findEndpoint(nouns, endpoint)]
-        const answers = await readInputs(session, noun, id, chosen, { at, ...(explain && { explain }) })
+        const answers = await readInputs(session, noun, id, chosen, {
+          at: parseAt(at),
+          ...(explain && { explain }),
+        })
         const [only] = answers
         await session.print({
           value: endpoint !== undefined && only ? only[1] : Object.fromEntries(answers),
@@ -71,7 +75,7 @@ function findEndpoint(nouns: readonly Noun[], name: string): string {
   )
   if (found?.delivery) return found.delivery.endpoint
   const known = nouns.flatMap(({ delivery }) => delivery?.endpoint ?? []).join(', ')
-  throw usage(`there is no endpoint "${name}": known are ${known}`)
+  throw new UnknownName(`there is no endpoint "${name}": known are ${known}`)
 }
 
 type Inputs = { readonly inputs: readonly (JsonObject & { readonly id: string })[] }

@@ -1,11 +1,12 @@
 // `NOUN list`: documents of a type, all of them or some.
 import { type Command, InvalidArgumentError } from 'commander'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { printableList } from '../document-table.ts'
 import { usage } from '../failure.ts'
 import { collect } from '../field-flags.ts'
 import { parsePair } from '../field-values.ts'
+import { parseAt } from '../moments.ts'
 import type { Noun } from '../nouns.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { listAll, usedBy } from '../read-documents.ts'
 
 interface Flags {
@@ -37,26 +38,33 @@ export function defineList(command: Command, { run, nouns }: Tools, noun: Noun):
     .option('--at <revision|time>', 'as it was then')
     .addHelpText('after', examples(noun))
     .action(
-      run(async (session, { selector, filter = [], limit, at }: Flags) => {
-        const used =
-          selector !== undefined && !noun.cluster ? await usedBy(session, noun, selector, at) : undefined
+      run(async (session, { selector, filter = [], limit, ...flags }: Flags) => {
+        const at = parseAt(flags.at)
+        const isElsewhere = selector !== undefined && !noun.cluster
+        const used = isElsewhere ? await usedBy(session, noun, selector, at) : undefined
         const query = { ...filters(filter), at, ...(noun.cluster && { selector }) }
         const listed = await listAll(session, noun, { query, limit: used ? undefined : limit })
-        const documents = used
-          ? listed.documents.filter(({ id }) => used.has(id)).slice(0, limit)
-          : listed.documents
+        const found = used ? listed.documents.filter(({ id }) => used.has(id)) : listed.documents
+        const documents = found.slice(0, limit)
+        const total = used ? found.length : listed.total
         await session.print(printableList(noun, nouns, documents))
-        if (!used && documents.length < listed.total) {
-          session.note(`${documents.length} of ${listed.total.toLocaleString('en')} shown`)
-        }
+        if (documents.length === 0 && session.format.kind === 'human')
+          session.note(`No ${noun.name.replaceAll('_', ' ')} found.`)
+        if (documents.length < total)
+          session.note(`${documents.length} of ${total.toLocaleString('en')} shown`)
       }),
     )
 }
 
 function filters(given: readonly string[]): Record<string, string> {
   const pairs = given.map((text) => parsePair(text, '--filter'))
-  const own = pairs.find(([name]) => ['limit', 'offset', 'at', 'selector'].includes(name))
-  if (own) throw usage(`--filter ${own[0]}: use the flag --${own[0]}`)
+  const names = pairs.map(([name]) => name)
+  for (const [i, name] of names.entries()) {
+    if (name === 'offset')
+      throw usage('--filter offset: lists are read whole; --limit shows the first of them')
+    if (['limit', 'at', 'selector'].includes(name)) throw usage(`--filter ${name}: use the flag --${name}`)
+    if (names.indexOf(name) < i) throw usage(`--filter ${name} is given twice: a field has one value`)
+  }
   return Object.fromEntries(pairs)
 }
 

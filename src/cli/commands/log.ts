@@ -4,11 +4,11 @@ import type { DescribedChange } from '../../domain/describe-change.ts'
 import type { Impact } from '../../domain/impact.ts'
 import type { Call } from '../api-client.ts'
 import { describeChanges, describeImpact } from '../change-report.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
 import { parseMoment, parseRevision } from '../moments.ts'
-import type { Noun } from '../nouns.ts'
+import { type Noun, typeNamed } from '../nouns.ts'
 import type { Look, Printable } from '../print.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { pathOf } from '../read-documents.ts'
 import type { Session } from '../session.ts'
 import { parseCount } from './list.ts'
@@ -55,8 +55,14 @@ export function defineLog(command: Command, { run }: Tools): void {
       `\nExamples:\n  ${PROGRAM} log --cluster qa-eu-01 --since 2d\n  ${PROGRAM} log --actor writer --grep INC-4711 -o json\n  ${PROGRAM} show 12`,
     )
     .action(
-      run(async (session, { grep, since, until, limit, ...rest }: Flags) => {
-        const query = { ...rest, q: grep, since: moment(since, '--since'), until: moment(until, '--until') }
+      run(async (session, { grep, since, until, limit, type, ...rest }: Flags) => {
+        const query = {
+          ...rest,
+          type: type && typeNamed(session.nouns, type),
+          q: grep,
+          since: moment(since, '--since'),
+          until: moment(until, '--until'),
+        }
         await printRevisions(session, '/revisions', query, limit)
       }),
     )
@@ -85,15 +91,18 @@ async function printRevisions(
   limit: number,
 ): Promise<void> {
   const revisions: Revision[] = []
-  for (;;) {
+  // One more than is shown tells whether there are more.
+  while (revisions.length <= limit) {
     const before = revisions.at(-1)?.revision
-    const size = Math.min(PAGE, limit - revisions.length)
+    const size = Math.min(PAGE, limit + 1 - revisions.length)
     const { body } = await session.api.get(path, { query: { ...query, limit: size, before } })
-    revisions.push(...body)
-    if (body.length < size || revisions.length >= limit || size === 0) break
+    for (const revision of body) revisions.push(revision)
+    if (body.length < size) break
   }
-  await session.print(printableRevisions(revisions))
-  if (limit > 0 && revisions.length === limit) session.note(`the newest ${limit}; --limit shows more`)
+  const shown = revisions.slice(0, limit)
+  await session.print(printableRevisions(shown))
+  if (shown.length < revisions.length) session.note(`the newest ${shown.length}; --limit shows more`)
+  if (shown.length === 0 && session.format.kind === 'human') session.note('No revisions found.')
 }
 
 export const REVISION_HEADERS = ['REVISION', 'TIME', 'ACTOR', 'CHANGES', 'MESSAGE', 'OPERATION']
@@ -113,8 +122,7 @@ function printableRevisions(revisions: readonly Revision[]): Printable {
   return {
     value: revisions,
     names: revisions.map(({ revision }) => `revisions/${revision}`),
-    human: ({ table }) =>
-      revisions.length === 0 ? 'No revisions found.\n' : table(REVISION_HEADERS, revisions.map(revisionRow)),
+    human: ({ table }) => (revisions.length === 0 ? '' : table(REVISION_HEADERS, revisions.map(revisionRow))),
   }
 }
 

@@ -1,8 +1,8 @@
 // `batch`: operations of the API, from a file.
 import type { Command } from 'commander'
 import { isObject } from '../../domain/json.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { readOne } from '../read-files.ts'
 import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../send-change.ts'
 
@@ -19,9 +19,7 @@ export function defineBatch(command: Command, { run }: Tools): void {
         const body = Array.isArray(read) ? { operations: read } : read
         if (!isObject(body)) throw usage(`${file} must hold a list of operations`)
         const dryRun = flags.dryRun || body.dry_run === true
-        const { dry_run: _dryRun, ...rest } = body
-        const message = flags.message ?? body.message
-        const whole = { ...rest, ...(message !== undefined && { message }) }
+        const whole = { ...body, ...(flags.message !== undefined && { message: flags.message }) }
         const sent = await sendChange(
           session,
           { ...flags, dryRun },

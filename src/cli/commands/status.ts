@@ -1,15 +1,17 @@
 // The server itself: `status` and `verify`.
 import type { Command } from 'commander'
 import { count } from '../change-report.ts'
-import { unmet } from '../failure.ts'
-import { PROGRAM, type Tools } from '../program.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
+import { unmet, usage } from '../failure.ts'
 import type { Session } from '../session.ts'
+import { plain } from '../terminal.ts'
 
 export function defineStatus(command: Command, { run }: Tools): void {
   command
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} status\n  ${PROGRAM} status -o jsonpath='{.revision}'`)
     .action(
       run(async (session) => {
+        refuseNames(session)
         const { api, settings } = session
         const [ready, openapi] = await Promise.all([
           api.get('/ready', { expect: [503] }),
@@ -47,6 +49,10 @@ export function defineStatus(command: Command, { run }: Tools): void {
     )
 }
 
+function refuseNames({ format }: Session): void {
+  if (format.kind === 'name') throw usage('there are no names to print here: use another --output')
+}
+
 async function countAll({ api, nouns }: Session): Promise<Record<string, number>> {
   const counts = await Promise.all(
     nouns.map(async ({ name }): Promise<[string, number]> => {
@@ -60,6 +66,7 @@ async function countAll({ api, nouns }: Session): Promise<Record<string, number>
 export function defineVerify(command: Command, { run }: Tools): void {
   command.addHelpText('after', `\nExits with 4 when it is not.\n\nExamples:\n  ${PROGRAM} verify`).action(
     run(async (session) => {
+      refuseNames(session)
       const { body } = await session.api.get('/revisions/verify')
       const { verified, revisions, documents, problems = [] } = body
       await session.print({
@@ -70,7 +77,7 @@ export function defineVerify(command: Command, { run }: Tools): void {
             : problems
                 .map(
                   (problem: unknown) =>
-                    `${typeof problem === 'string' ? problem : JSON.stringify(problem)}\n`,
+                    `${plain(typeof problem === 'string' ? problem : JSON.stringify(problem))}\n`,
                 )
                 .join(''),
       })

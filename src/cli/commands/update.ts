@@ -1,50 +1,54 @@
 // `NOUN update`: some fields of a document, by path.
 import type { Command } from 'commander'
-import type { Json, JsonObject } from '../../domain/json.ts'
+import { type Json, pointer } from '../../domain/json.ts'
 import { Refusal } from '../api-client.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
-import { collect } from '../field-flags.ts'
 import {
+  applySettings,
   mergePatchOf,
-  type Path,
   parsePath,
   parseSetting,
   parseValue,
+  type Setting,
   schemaAt,
-  setAt,
 } from '../field-values.ts'
 import type { Noun } from '../nouns.ts'
-import { PROGRAM, type Tools } from '../program.ts'
 import { getDocument, pathOf } from '../read-documents.ts'
 import { addWriteFlags, printFleetWrite, type Sent, sendChange, type WriteFlags } from '../send-change.ts'
 import type { Session } from '../session.ts'
 import { printWritten } from '../written.ts'
 
 interface Flags extends WriteFlags {
-  readonly set?: readonly string[]
-  readonly unset?: readonly string[]
   readonly selector?: string
-}
-
-interface Setting {
-  readonly path: Path
-  readonly value: Json
 }
 
 const TRIES = 5
 
 export function defineUpdate(command: Command, { run }: Tools, noun: Noun): void {
+  // In the order in which they are given, whichever of the two it is.
+  const settings: Setting[] = []
   command
     .argument(noun.cluster ? '[id]' : '<id>', `id of the ${noun.singular}`)
-    .option('--set <path=value>', 'set a field (repeatable): labels.team=web, subjects[0].name=ann', collect)
-    .option('--unset <path>', 'remove a field, or give it its default (repeatable)', collect)
+    .option(
+      '--set <path=value>',
+      'set a field (repeatable): labels.team=web, subjects[0].name=ann',
+      (text) => {
+        const { path, value } = parseSetting(text, '--set')
+        const flag = `--set ${text.slice(0, text.length - value.length - 1)}`
+        settings.push({ path, value: parseValue(schemaAt(noun.schema, path), value, flag) })
+      },
+    )
+    .option('--unset <path>', 'remove a field, or give it its default (repeatable)', (text) => {
+      settings.push({ path: parsePath(text, '--unset'), value: null })
+    })
   if (noun.cluster)
     command.option('-l, --selector <selector>', 'all that match this label selector, instead of one')
   addWriteFlags(command)
     .addHelpText('after', examples(noun))
     .action(
       run(async (session, id: string | undefined, flags: Flags) => {
-        const settings = readSettings(noun, flags)
+        checkSettings(settings)
         if ((id === undefined) === (flags.selector === undefined)) {
           throw usage(`which ${noun.singular}? Give its id${noun.cluster ? ', or --selector' : ''}`)
         }
@@ -55,16 +59,17 @@ export function defineUpdate(command: Command, { run }: Tools, noun: Noun): void
     )
 }
 
-function readSettings(noun: Noun, { set = [], unset = [] }: Flags): Setting[] {
-  const settings = [
-    ...set.map((text) => {
-      const { path, value } = parseSetting(text, '--set')
-      return { path, value: parseValue(schemaAt(noun.schema, path), value, `--set ${text.split('=')[0]}`) }
-    }),
-    ...unset.map((text) => ({ path: parsePath(text, '--unset'), value: null })),
-  ]
+function checkSettings(settings: readonly Setting[]): void {
   if (settings.length === 0) throw usage('what is to be changed? Give --set path=value or --unset path')
-  return settings
+  const seen = new Map<string, Json>()
+  for (const { path, value } of settings) {
+    const key = JSON.stringify(path)
+    const earlier = seen.get(key)
+    if (earlier !== undefined && (earlier === null) !== (value === null)) {
+      throw usage(`${path.join('.')} is both set and unset`)
+    }
+    seen.set(key, value)
+  }
 }
 
 async function updateMany(
@@ -73,7 +78,7 @@ async function updateMany(
   flags: Flags,
   settings: readonly Setting[],
 ): Promise<void> {
-  const patch = mergePatchOf(settings)
+  const patch = mergePatchOf(settings) ?? wholeFields(settings)
   if (!patch) throw usage('a place in a list can be set on one document at a time, not with --selector')
   const operation = { op: 'patch', type: noun.name, selector: flags.selector as string, patch }
   const sent = await sendChange(session, flags, {
@@ -82,6 +87,12 @@ async function updateMany(
     body: { operations: [operation] },
   })
   await printFleetWrite(session, sent, `${noun.name} (${flags.selector})`)
+}
+
+/** Fields as a whole can be replaced everywhere. */
+function wholeFields(settings: readonly Setting[]): Json | undefined {
+  if (settings.some(({ path, value }) => path.length > 1 || value === null)) return undefined
+  return settings.map(({ path, value }) => ({ op: 'add', path: pointer('', path[0] ?? ''), value }))
 }
 
 /** Without lists the service merges. A place in a list is changed on what was read, and only if it is still so. */
@@ -97,17 +108,14 @@ async function updateOne(
   if (merge) return sendChange(session, flags, { method: 'PATCH', path, body: merge })
   for (let attempt = 1; ; attempt++) {
     const { body, headers } = await getDocument(session, noun, id)
-    const changed = settings.reduce(
-      (document, setting) => setAt(document, setting.path, setting.value),
-      body as Json,
-    )
+    const changed = applySettings(body, settings)
     const ifMatch = { 'if-match': String(headers.etag) }
     try {
       return await sendChange(session, flags, {
         method: 'PUT',
         path,
         headers: ifMatch,
-        body: changed as JsonObject,
+        body: changed,
       })
     } catch (error) {
       const isLost = error instanceof Refusal && error.code === 'precondition_failed'

@@ -1,9 +1,9 @@
 // `watch`: revisions as they happen.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, InvalidArgumentError } from 'commander'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
-import { render } from '../print.ts'
-import { PROGRAM, type Tools } from '../program.ts'
+import { harmless, render } from '../print.ts'
 import type { Session } from '../session.ts'
 import { plain } from '../terminal.ts'
 import { parseCount } from './list.ts'
@@ -72,7 +72,7 @@ async function newerThan({ api }: Session, last: number): Promise<Revision[]> {
 async function show(session: Session, revision: Revision): Promise<void> {
   const { terminal, format } = session
   if (format.kind === 'json') {
-    terminal.stdout.write(`${JSON.stringify(revision)}\n`)
+    terminal.stdout.write(harmless(terminal, `${JSON.stringify(revision)}\n`))
     return
   }
   const text = await render(terminal, format, false, {

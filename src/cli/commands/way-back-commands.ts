@@ -1,10 +1,11 @@
 // The way back: `revert` and `rollback`.
 import type { Command } from 'commander'
 import type { JsonObject } from '../../domain/json.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
 import { collectIds } from '../field-flags.ts'
 import { parseMoment, parseRevision } from '../moments.ts'
-import { PROGRAM, type Tools } from '../program.ts'
+import { typeNamed } from '../nouns.ts'
 import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../send-change.ts'
 
 export function defineRevert(command: Command, { run }: Tools): void {
@@ -54,7 +55,7 @@ export function defineRollback(command: Command, { run }: Tools): void {
             : { to_revision: revision }
         const part: JsonObject = {
           ...(selector !== undefined && { selector }),
-          ...(type && { types: type }),
+          ...(type && { types: type.map((name) => typeNamed(session.nouns, name)) }),
           ...(id && { ids: id }),
         }
         const sent = await sendChange(session, flags, {

@@ -1,0 +1,160 @@
+// From a set of documents to the operations that make the fleet hold it, and what remembers the set.
+import type { JsonObject } from '../domain/json.ts'
+import {
+  completer,
+  defaultName,
+  entriesOf,
+  type Inventory,
+  inventoryOf,
+  isSetName,
+  operationFor,
+  type Wanted,
+} from './apply-set.ts'
+import { usage } from './failure.ts'
+import { clusterNoun, type Noun } from './nouns.ts'
+import { findDocument, listAll } from './read-documents.ts'
+import type { Session } from './session.ts'
+
+export interface SetFlags {
+  readonly file: readonly string[]
+  readonly prune?: boolean
+  readonly name?: string
+}
+
+/** What the service takes at once, with room for what surrounds it. */
+const MAX_BYTES = 30 * 1024 * 1024
+/** So few documents are read one by one, more of them as a list. */
+const FEW = 20
+
+/** One operation, and the document of the set that it is for, if it is for one. */
+export interface Step {
+  readonly operation: JsonObject
+  readonly wanted?: Wanted
+}
+
+/** The type that remembers sets. */
+export function booksOf({ nouns }: Session): Noun | undefined {
+  return nouns.find(({ bookkeeping }) => bookkeeping)
+}
+
+/** What has to be done so that the fleet holds the set. */
+export async function prepare(session: Session, flags: SetFlags, set: readonly Wanted[]): Promise<Step[]> {
+  const current = await readCurrent(session, set)
+  const complete = new Map(session.nouns.map((noun) => [noun.name, completer(noun)]))
+  const steps = set.flatMap((wanted): Step[] => {
+    const { type, id, document } = wanted
+    const full = complete.get(type)?.(document) ?? document
+    const operation = operationFor({ ...wanted, document: full }, current.get(`${type}/${id}`))
+    return operation ? [{ operation, wanted }] : []
+  })
+  const all = [...steps, ...(await keepBooks(session, flags, set))]
+  const [first] = set
+  if (all.length > 0 || !first) return all
+  // That there is nothing to do is for the service to say as well: a document as it is.
+  return [{ operation: { op: 'patch', type: first.type, id: first.id, patch: [] }, wanted: first }]
+}
+
+type Entry = Pick<Wanted, 'type' | 'id'>
+
+/** Documents as they are now. */
+async function readCurrent(session: Session, entries: readonly Entry[]): Promise<Map<string, JsonObject>> {
+  const current = new Map<string, JsonObject>()
+  for (const [type, wanted] of Map.groupBy(entries, (each) => each.type)) {
+    const noun = session.nouns.find(({ name }) => name === type)
+    if (!noun) continue
+    if (wanted.length > FEW) {
+      const { documents } = await listAll(session, noun)
+      for (const document of documents) current.set(nameOf({ type, id: document.id }), document)
+      continue
+    }
+    const found = await Promise.all(wanted.map(({ id }) => findDocument(session, noun, id)))
+    for (const [i, each] of found.entries()) {
+      if (each) current.set(`${type}/${wanted[i]?.id}`, each.document)
+    }
+  }
+  return current
+}
+
+export function nameOf({ type, id }: Entry): string {
+  return `${type}/${id}`
+}
+
+/** What remembers the set, and deletes what it holds no longer. */
+async function keepBooks(session: Session, flags: SetFlags, set: readonly Wanted[]): Promise<Step[]> {
+  const books = booksOf(session)
+  if (!books) {
+    if (flags.prune) throw usage('this server does not remember what was applied, so nothing can be pruned')
+    return []
+  }
+  const id = setName(flags)
+  const recorded = await findDocument(session, books, id)
+  const held = entriesOf((recorded?.document.documents ?? {}) as Inventory)
+  const now = new Set(set.map(nameOf))
+  const missing = held.filter((entry) => !now.has(nameOf(entry)))
+  // Two sets of one name, most likely: one must not prune the other.
+  if (held.length > 0 && missing.length === held.length && flags.name === undefined) {
+    const told = `a set "${id}" was applied before that holds none of these documents`
+    if (flags.prune) throw usage(`${told}: give this one another name by --name`)
+    session.note(`${told}: this one is not remembered; give it a name by --name`)
+    return []
+  }
+  // What others have deleted is not this set's any more.
+  const current = await readCurrent(session, missing)
+  const left = missing.filter((entry) => current.has(nameOf(entry)))
+  const documents = inventoryOf([...(flags.prune ? [] : left), ...set])
+  const deletions = flags.prune ? await deletionsOf(session, books, id, left) : []
+  const write = operationFor(
+    { type: books.name, id, document: { id, documents }, source: '' },
+    recorded?.document,
+  )
+  const expect = recorded ? { if_revision: Number(recorded.etag.replaceAll('"', '')) } : {}
+  return [...deletions, ...(write ? [{ operation: { ...write, ...expect } }] : [])]
+}
+
+export function setName({ name, file }: SetFlags): string {
+  if (name === undefined) return defaultName(file)
+  if (!isSetName(name)) throw usage(`--name must be a name such as fleet or team-a.prod, not "${name}"`)
+  return name
+}
+
+/** Deletes what no other set holds. */
+async function deletionsOf(
+  session: Session,
+  books: Noun,
+  id: string,
+  entries: readonly Entry[],
+): Promise<Step[]> {
+  if (entries.length === 0) return []
+  const others = (await listAll(session, books)).documents.filter((other) => other.id !== id)
+  const elsewhere = new Set(
+    others.flatMap(({ documents }) => entriesOf((documents ?? {}) as Inventory)).map(nameOf),
+  )
+  return entries
+    .filter((entry) => !elsewhere.has(nameOf(entry)))
+    .map((entry) => ({ operation: { op: 'delete', ...entry } }))
+}
+
+/** The steps in parts that the service takes: one, if it can be. */
+export function splitBySize(session: Session, steps: readonly Step[]): Step[][] {
+  const clusters = clusterNoun(session.nouns).name
+  const books = booksOf(session)?.name
+  // What clusters refer to must be there before they are; what is remembered comes after what it is about.
+  const weight = ({ operation: { op, type } }: Step): number =>
+    type === books ? 3 : op === 'delete' ? 2 : type === clusters ? 1 : 0
+  const sized = steps.map((step) => ({ step, bytes: Buffer.byteLength(JSON.stringify(step.operation)) + 1 }))
+  const total = sized.reduce((sum, { bytes }) => sum + bytes, 0)
+  if (total <= MAX_BYTES) return [[...steps]]
+  const parts: Step[][] = []
+  let size = MAX_BYTES
+  for (const { step, bytes } of sized.toSorted((a, b) => weight(a.step) - weight(b.step))) {
+    if (bytes > MAX_BYTES)
+      throw usage(`${nameOf(step.wanted ?? { type: 'the', id: 'set' })} alone is larger than 30 MiB`)
+    if (size + bytes > MAX_BYTES) {
+      parts.push([])
+      size = 0
+    }
+    parts.at(-1)?.push(step)
+    size += bytes
+  }
+  return parts
+}
