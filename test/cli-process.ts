@@ -47,7 +47,7 @@ export function cliEnv({ url, env = {} }: CliOptions): Record<string, string> {
 
 /** Runs the program to its end, with pipes. */
 export async function cli(args: readonly string[], options: CliOptions = {}): Promise<Run> {
-  const { input, cwd, timeout = 30_000 } = options
+  const { input, cwd, timeout = 60_000 } = options
   const child = spawn(process.execPath, [CLI, ...args], { env: cliEnv(options), cwd, timeout })
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk) => {
@@ -74,7 +74,7 @@ export async function onTerminal(
   args: readonly string[],
   options: TerminalOptions = {},
 ): Promise<{ readonly code: number | null; readonly screen: string }> {
-  const { columns = 80, typing = [], cwd, timeout = 30_000 } = options
+  const { columns = 80, typing = [], cwd, timeout = 60_000 } = options
   const command = [process.execPath, CLI, ...args].map(quote).join(' ')
   const env = { TERM: 'xterm', ...cliEnv(options) }
   const script = `stty cols ${columns} rows 40; ${command}`

@@ -1247,18 +1247,18 @@ test('completion needs no server for commands and flags, and does not wait for o
   await once(silent, 'listening')
   t.after(() => silent.close())
   const mute = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
-  const timed = async (line: string, url: string): Promise<[found: string[], ms: number]> => {
-    const from = performance.now()
-    return [await candidates(line, { url, timeout: 10_000 }), performance.now() - from]
-  }
-  const [verbs, flags, ids, muteVerbs] = await Promise.all([
-    timed('cluster ge', AWAY),
-    timed('log --si', AWAY),
-    timed('cluster get ', AWAY),
-    timed('cluster ge', mute),
-  ])
-  assert.deepEqual([verbs[0], flags[0], ids[0], muteVerbs[0]], [['get'], ['--since'], [], ['get']])
-  for (const [, ms] of [verbs, flags, ids, muteVerbs]) assert.ok(ms < 2500, `${ms} ms`)
+  // Ended from outside before the time that a command waits for an answer is over.
+  const timeout = 40_000
+  assert.deepEqual(
+    await Promise.all([
+      candidates('cluster ge', { url: AWAY, timeout }),
+      candidates('log --si', { url: AWAY, timeout }),
+      candidates('cluster get ', { url: AWAY, timeout }),
+      candidates('cluster ge', { url: mute, timeout }),
+      candidates('cluster get ', { url: mute, timeout }),
+    ]),
+    [['get'], ['--since'], [], ['get'], []],
+  )
 })
 
 /** A folder with the program in it, under its own name. */
@@ -1326,7 +1326,7 @@ test('a command is completed as itself, not as a folder of that name', async (t)
   const child = spawn('script', ['-qfec', 'bash --norc --noprofile -i', '/dev/null'], {
     env: { ...env, PATH: `${folder}:${env.PATH}`, TERM: 'dumb', PS1: 'READY> ', HISTFILE: '' },
     cwd: folder,
-    timeout: 20_000,
+    timeout: 40_000,
   })
   let screen = ''
   child.stdout.on('data', (chunk) => {

@@ -51,7 +51,7 @@ const NODE_COMPILE_CACHE = mkdtempSync(join(tmpdir(), 'flux-resourceset-compiled
 after(() => rmSync(NODE_COMPILE_CACHE, { recursive: true, force: true }))
 
 async function run(args: readonly string[], { env, ...options }: CliOptions = {}): Promise<Run> {
-  const ran = await cli(args, { timeout: 20_000, ...options, env: { NODE_COMPILE_CACHE, ...env } })
+  const ran = await cli(args, { timeout: 40_000, ...options, env: { NODE_COMPILE_CACHE, ...env } })
   for (const text of [ran.stdout, ran.stderr]) {
     assert.doesNotMatch(text, /^ {4}at /m, `a stack is shown:\n${text}`)
     const shown = [READ_TOKEN, WRITE_TOKEN, SECRET].find((token) => text.includes(token))

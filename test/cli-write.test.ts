@@ -1549,13 +1549,13 @@ describe('every write', PARALLEL, () => {
       ]
       for (const [i, args] of runs.entries()) {
         // The last of them has something to do on one of two clusters only.
-        const { code, screen } = await fleet.onTerminal(args, { timeout: 10_000 })
+        const { code, screen } = await fleet.onTerminal(args, { timeout: 40_000 })
         assert.doesNotMatch(screen, asks)
         assert.deepEqual([code, fleet.revision()], [0, i + 2])
       }
       const args = 'cluster update --selector id --set labels.wave=9'.split(' ')
       const plan = planIn(await fleet.run([...args, '--dry-run']))
-      const planned = await fleet.onTerminal([...args, '--plan', plan], { timeout: 10_000 })
+      const planned = await fleet.onTerminal([...args, '--plan', plan], { timeout: 40_000 })
       assert.doesNotMatch(planned.screen, asks)
       assert.equal((await fleet.get('/clusters/two')).labels.wave, '9')
     })
@@ -1567,7 +1567,7 @@ describe('every write', PARALLEL, () => {
         assert.match(plainText(yes.screen), /Change 1 cluster\? Type "removals" to go on: /)
         assert.match(plainText(yes.screen), /Warning: needs confirm=removals/)
         assert.equal(yes.code, 4)
-        const skipped = await fleet.onTerminal([...emptying, '--yes'], { timeout: 10_000 })
+        const skipped = await fleet.onTerminal([...emptying, '--yes'], { timeout: 40_000 })
         assert.match(plainText(skipped.screen), /HTTP 409 destructive_change/)
         assert.equal(skipped.code, 1)
       })
