@@ -1,7 +1,7 @@
 // Every command: its name, one line about it, and where its definition is loaded from.
 
 import type { Define, DefineFor } from './command-tree.ts'
-import type { Noun } from './nouns.ts'
+import { aNoun, type Noun } from './nouns.ts'
 
 interface FleetCommand {
   readonly name: string
@@ -157,31 +157,31 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
   },
   {
     name: 'inputs',
-    summary: ({ singular }) => `what a ${singular} gets when it polls`,
+    summary: (noun) => `what ${aNoun(noun)} gets when it polls`,
     fits: cluster,
     define: async () => (await import('./commands/inputs.ts')).defineInputs,
   },
   {
     name: 'create',
-    summary: ({ singular, delivery }) => `create a ${singular}${delivery ? ', and assign it' : ''}`,
+    summary: (noun) => `create ${aNoun(noun)}${noun.delivery ? ', and assign it' : ''}`,
     fits: any,
     define: async () => (await import('./commands/create.ts')).defineCreate,
   },
   {
     name: 'update',
-    summary: ({ singular }) => `change fields of a ${singular}`,
+    summary: (noun) => `change fields of ${aNoun(noun)}`,
     fits: any,
     define: async () => (await import('./commands/update.ts')).defineUpdate,
   },
   {
     name: 'edit',
-    summary: ({ singular }) => `change a ${singular} in your editor`,
+    summary: (noun) => `change ${aNoun(noun)} in your editor`,
     fits: any,
     define: async () => (await import('./commands/edit.ts')).defineEdit,
   },
   {
     name: 'delete',
-    summary: ({ singular }) => `delete a ${singular}`,
+    summary: (noun) => `delete ${aNoun(noun)}`,
     fits: any,
     define: async () => (await import('./commands/delete.ts')).defineDelete,
   },
@@ -193,25 +193,25 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
   },
   {
     name: 'assign',
-    summary: ({ singular }) => `give a ${singular} to clusters, or change how they have it`,
+    summary: (noun) => `give ${aNoun(noun)} to clusters, or change how they have it`,
     fits: assignable,
     define: async () => (await import('./commands/assign.ts')).defineAssign,
   },
   {
     name: 'unassign',
-    summary: ({ singular }) => `take a ${singular} from clusters`,
+    summary: (noun) => `take ${aNoun(noun)} from clusters`,
     fits: assignable,
     define: async () => (await import('./commands/assign.ts')).defineUnassign,
   },
   {
     name: 'patch',
-    summary: ({ singular }) => `set values that clusters have for a ${singular}`,
+    summary: (noun) => `set values that clusters have for ${aNoun(noun)}`,
     fits: ({ delivery }) => delivery?.patches === true,
     define: async () => (await import('./commands/assign.ts')).definePatch,
   },
   {
     name: 'history',
-    summary: ({ singular }) => `who changed a ${singular}, when and why`,
+    summary: (noun) => `who changed ${aNoun(noun)}, when and why`,
     fits: any,
     define: async () => (await import('./commands/log.ts')).defineHistory,
   },

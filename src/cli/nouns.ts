@@ -68,6 +68,11 @@ export function namesOf({ name, noun, singular }: Noun): string[] {
   return [...new Set([noun, singular.replaceAll(' ', '-'), name, name.replaceAll('_', '-')])]
 }
 
+/** In a sentence, with its article. */
+export function aNoun({ singular }: Noun): string {
+  return `${/^[aeiou]/i.test(singular) ? 'an' : 'a'} ${singular}`
+}
+
 /** The name of a type that may be given as it is called on the command line. */
 export function typeNamed(nouns: readonly Noun[], text: string): string {
   return nouns.find((noun) => namesOf(noun).includes(text))?.name ?? text

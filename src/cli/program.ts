@@ -97,8 +97,9 @@ function misuse({ message }: CommanderError, command: Command): Failure {
 }
 
 const HELP_FLAGS = ['-h', '--help']
+const LEARNING_TIMEOUT_MS = 10_000
 /** Help and completion must not wait for a server that is away. */
-const LEARNING_TIMEOUT_MS = 1500
+const SHORT_TIMEOUT_MS = 1500
 
 async function learn(
   program: Command,
@@ -107,16 +108,17 @@ async function learn(
   fresh: boolean,
 ): Promise<Learned> {
   const { env } = terminal
+  const wantsHelp = argv.length === 0 || argv.some((arg) => arg === 'help' || HELP_FLAGS.includes(arg))
   let settings: Settings
   try {
     settings = resolveSettings(program.opts<GlobalFlags>(), env)
   } catch (error) {
     // Whoever does not know how to set it up needs help most.
-    const wantsHelp = argv.length === 0 || argv.some((arg) => arg === 'help' || HELP_FLAGS.includes(arg))
     if (!wantsHelp) throw error
     return { nouns: await builtInTypes(resources), from: 'built-in' }
   }
-  const brief = { ...settings, timeoutMs: Math.min(settings.timeoutMs, LEARNING_TIMEOUT_MS) }
+  const longest = wantsHelp || argv[0] === COMPLETE ? SHORT_TIMEOUT_MS : LEARNING_TIMEOUT_MS
+  const brief = { ...settings, timeoutMs: Math.min(settings.timeoutMs, longest) }
   const open = (): Api => openApi({ settings: brief, env, version, tries: 1, note() {} })
   return learnTypes({ url: settings.url, open, env, resources, fresh })
 }
