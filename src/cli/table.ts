@@ -8,7 +8,8 @@ export interface TableOptions {
 }
 
 const GAP = '  '
-const NARROWEST = 6
+/** A column that is cut is still as wide as this. */
+const NARROWEST = 12
 
 export function renderTable(
   headers: readonly string[],
@@ -34,22 +35,26 @@ function renderLine(cells: readonly string[], widths: readonly number[]): string
     .trimEnd()
 }
 
-/** Takes from the widest columns first; when all are at their narrowest, the last ones go. */
+/** The last columns go until the others can be shown at all; then the widest give way. The first is never cut for them. */
 function fit(natural: readonly number[], width: number): number[] {
+  const [first = 0, ...others] = natural
+  const roomFor = (columns: readonly number[]): number => width - first - GAP.length * columns.length
+  const least = (columns: readonly number[]): number =>
+    columns.reduce((sum, each) => sum + Math.min(each, NARROWEST), 0)
+  while (others.length > 0 && least(others) > roomFor(others)) others.pop()
+  return [Math.min(first, width), ...(others.length > 0 ? shrink(others, roomFor(others)) : [])]
+}
+
+/** Cuts the widest down to the next, again and again, until all of them have room; there is room for the narrowest. */
+function shrink(natural: readonly number[], room: number): number[] {
   const widths = [...natural]
-  const total = (): number => widths.reduce((sum, each) => sum + each, GAP.length * (widths.length - 1))
-  while (widths.length > 1 && total() > width) {
+  for (;;) {
+    const excess = widths.reduce((sum, each) => sum + each, -room)
+    if (excess <= 0) return widths
     const widest = Math.max(...widths)
-    if (widest <= NARROWEST) {
-      widths.pop()
-      continue
-    }
-    const second = Math.max(NARROWEST, ...widths.filter((each) => each < widest))
+    const next = Math.max(NARROWEST, ...widths.filter((each) => each < widest))
     const same = widths.filter((each) => each === widest).length
-    const excess = Math.ceil((total() - width) / same)
-    const next = Math.max(second, widest - excess)
-    for (const [i, each] of widths.entries()) if (each === widest) widths[i] = next
+    const target = Math.max(next, widest - Math.ceil(excess / same))
+    for (const [i, each] of widths.entries()) if (each === widest) widths[i] = target
   }
-  if (widths.length === 1) widths[0] = Math.min(widths[0] as number, width)
-  return widths
 }

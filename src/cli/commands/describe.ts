@@ -68,11 +68,12 @@ function describeType(look: Look, noun: Noun, explained: Explained | undefined):
     const values = own.flatMap(({ fields }) => fields.filter((field) => field.path === path))
     return !values.every(({ value }) => usual !== undefined && equalJson(value, usual as Json))
   })
-  const rows = own.map(({ id, fields }) => [
-    id,
-    origin(fields),
-    ...names.map((path) => cell(fields.find((field) => field.path === path)?.value)),
-  ])
+  // Short values first: on a narrow terminal the last columns are left out.
+  const read = (fields: Explained['inputs'][number]['fields'], path: string): string =>
+    cell(fields.find((field) => field.path === path)?.value)
+  const widest = (path: string): number => Math.max(...own.map(({ fields }) => read(fields, path).length))
+  names.sort((a, b) => widest(a) - widest(b))
+  const rows = own.map(({ id, fields }) => [id, origin(fields), ...names.map((path) => read(fields, path))])
   const patched = own.flatMap(({ id, patches }) =>
     patches.map(
       ({ path, value }) =>
