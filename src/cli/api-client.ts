@@ -5,6 +5,7 @@ import { isObject, type Json } from '../domain/json.ts'
 import { EXIT, Failure } from './failure.ts'
 import { hintFor } from './refusal-hints.ts'
 import type { Settings } from './settings.ts'
+import type { Env } from './terminal.ts'
 
 export interface Answer {
   readonly status: number
@@ -59,7 +60,7 @@ export class Refusal extends Failure {
 
 interface Options {
   readonly settings: Settings
-  readonly env: Readonly<Record<string, string | undefined>>
+  readonly env: Env
   readonly version: string
   /** How often a call is tried that did not get through. */
   readonly tries?: number
@@ -164,7 +165,7 @@ export function openApi({ settings, env, version, tries = TRIES, note }: Options
 }
 
 /** The variables of proxies when there are any; like curl, one without a scheme is of HTTP. */
-function proxySettings(env: Options['env']): Record<string, string | undefined> | undefined {
+function proxySettings(env: Env): Record<string, string | undefined> | undefined {
   const names = Object.keys(env).filter((name) => /^https?_proxy$/i.test(name) && env[name])
   if (names.length === 0) return undefined
   const withScheme = names.map((name) => [

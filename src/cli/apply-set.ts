@@ -59,13 +59,21 @@ function documentsIn(nouns: readonly Noun[], { value, source }: Parsed): Wanted[
   )
 }
 
-/** The type beside the fields, or around them where the document has a field of that name itself. */
+/** Whether the type stands around the document, as where that has a field of this name itself. */
+export function isWrapped(value: JsonObject): boolean {
+  return isObject(value.document) && Object.keys(value).length === 2
+}
+
+/** The document of a set, whose type stands beside its fields or around them. */
+export function withoutType(value: JsonObject): JsonObject {
+  const { type: _type, ...fields } = value
+  return isWrapped(value) ? (value.document as JsonObject) : fields
+}
+
 function toWanted(nouns: readonly Noun[], value: JsonObject, type: string, source: string): Wanted {
   const noun = nouns.find(({ name, bookkeeping }) => name === type && !bookkeeping)
   if (!noun) throw usage(`${source}: type "${type}" is not known: known are ${namesOf(nouns)}`)
-  const { type: _type, ...fields } = value
-  const wraps = isObject(value.document) && Object.keys(value).length === 2
-  const document = (wraps ? value.document : fields) as JsonObject
+  const document = withoutType(value)
   const { id } = document
   if (typeof id === 'number' || typeof id === 'boolean')
     throw usage(`${source}: id must be text: write "${id}" in quotes`)

@@ -11,7 +11,7 @@ import {
   type Wanted,
 } from './apply-set.ts'
 import { usage } from './failure.ts'
-import { clusterNoun, type Noun } from './nouns.ts'
+import { clusterNoun, type Noun, nameOf } from './nouns.ts'
 import { findDocument, listAll } from './read-documents.ts'
 import type { Session } from './session.ts'
 
@@ -42,9 +42,9 @@ export async function prepare(session: Session, flags: SetFlags, set: readonly W
   const current = await readCurrent(session, set)
   const complete = new Map(session.nouns.map((noun) => [noun.name, completer(noun)]))
   const steps = set.flatMap((wanted): Step[] => {
-    const { type, id, document } = wanted
+    const { type, document } = wanted
     const full = complete.get(type)?.(document) ?? document
-    const operation = operationFor({ ...wanted, document: full }, current.get(`${type}/${id}`))
+    const operation = operationFor({ ...wanted, document: full }, current.get(nameOf(wanted)))
     return operation ? [{ operation, wanted }] : []
   })
   const all = [...steps, ...(await keepBooks(session, flags, set))]
@@ -69,14 +69,10 @@ async function readCurrent(session: Session, entries: readonly Entry[]): Promise
     }
     const found = await Promise.all(wanted.map(({ id }) => findDocument(session, noun, id)))
     for (const [i, each] of found.entries()) {
-      if (each) current.set(`${type}/${wanted[i]?.id}`, each.document)
+      if (each) current.set(nameOf(wanted[i] as Entry), each.document)
     }
   }
   return current
-}
-
-export function nameOf({ type, id }: Entry): string {
-  return `${type}/${id}`
 }
 
 /** What remembers the set, and deletes what it holds no longer. */

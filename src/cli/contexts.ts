@@ -1,8 +1,10 @@
 // Named servers with their tokens, in a file that only its owner may read.
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { isObject } from '../domain/json.ts'
 import { usage } from './failure.ts'
+import { replaceFile } from './replace-file.ts'
+import type { Env } from './terminal.ts'
 
 export interface Context {
   readonly api_url: string
@@ -14,8 +16,6 @@ export interface ContextFile {
   readonly current_context?: string
   readonly contexts: Readonly<Record<string, Context>>
 }
-
-type Env = Readonly<Record<string, string | undefined>>
 
 /** Folders as the XDG base directory specification has them; relative ones do not count. Without a home there is none. */
 function xdg(env: Env, name: string, fallback: string): string | undefined {
@@ -70,27 +70,13 @@ function parseContexts(path: string, text: string): ContextFile {
   return content as unknown as ContextFile
 }
 
-/** All of it or nothing: a run that is stopped leaves the old file. */
 export function saveContexts(env: Env, content: ContextFile): void {
   const path = configPath(env)
   if (path === undefined) throw usage('there is no folder for the configuration: set HOME or XDG_CONFIG_HOME')
-  const temporary = `${path}.${process.pid}`
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    writeFileSync(temporary, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
-    chmodSync(temporary, 0o600)
-    renameSync(temporary, path)
+    replaceFile(path, `${JSON.stringify(content, null, 2)}\n`)
   } catch (error) {
-    forget(temporary)
     throw usage(`${path} cannot be written: ${(error as Error).message}`)
-  }
-}
-
-function forget(temporary: string): void {
-  try {
-    rmSync(temporary, { force: true })
-  } catch {
-    // Its folder could not be made either.
   }
 }
 

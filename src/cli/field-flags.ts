@@ -1,8 +1,9 @@
 // One flag for every field of a document, and back from the flags to the fields.
-import { type Command, Option } from 'commander'
+import { Command, Option } from 'commander'
 import type { Json, JsonObject } from '../domain/json.ts'
 import type { SchemaObject } from '../registry/resource-file.ts'
 import { parsePair, parseValue } from './field-values.ts'
+import { addWriteFlags } from './send-change.ts'
 
 type Field = readonly [name: string, schema: SchemaObject]
 type Values = Readonly<Record<string, unknown>>
@@ -67,18 +68,29 @@ function defaultOf({ default: value }: SchemaObject): string {
   return isEmpty ? '' : ` (default ${JSON.stringify(value)})`
 }
 
-/** Adds the flags of fields; answers those that have one, since a flag of that name may be there already. */
+/**
+ * Adds the flags of fields; answers those that have one. Flags that the command has, or that the program, every write
+ * and this command later add, keep their names.
+ */
 export function addFieldFlags(
   command: Command,
   fields: readonly Field[],
-  taken: readonly string[],
+  program: Command,
+  later: readonly string[] = [],
 ): readonly Field[] {
+  const reserved = [...program.options, ...addWriteFlags(new Command()).options].map(({ long }) => long)
   return fields.filter((field) => {
     const option = toOption(field)
-    const isTaken = [...taken, ...command.options.map(({ long }) => long)].includes(option.long)
-    if (!isTaken) command.addOption(option)
-    return !isTaken
+    const taken = [...reserved, ...later, '--help', ...command.options.map(({ long }) => long)]
+    if (taken.includes(option.long)) return false
+    command.addOption(option)
+    return true
   })
+}
+
+/** What was given for a flag. */
+export function givenFor(flag: string, values: Values): unknown {
+  return values[new Option(`${flag} <x>`).attributeName()]
 }
 
 /** The fields that flags were given for. */
@@ -87,7 +99,7 @@ export function readFieldFlags(fields: readonly Field[], values: Values): JsonOb
     fields.flatMap((field): [string, Json][] => {
       const [name, schema] = field
       const flag = flagName(field)
-      const given = values[new Option(`${flag} <x>`).attributeName()]
+      const given = givenFor(flag, values)
       if (given === undefined) return []
       // A switch alone means yes.
       return [[name, readField(schema, given === true ? 'true' : (given as string | string[]), flag)]]

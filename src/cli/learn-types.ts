@@ -1,10 +1,12 @@
 // How the command line learns which types a server has: asked once in a while, remembered, or the built-in ones.
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Api } from './api-client.ts'
 import { cacheFolder } from './contexts.ts'
 import { Failure } from './failure.ts'
 import { isNoun, type Noun, readNouns } from './nouns.ts'
+import { replaceFile } from './replace-file.ts'
+import type { Env } from './terminal.ts'
 
 export interface Learned {
   readonly nouns: readonly Noun[]
@@ -16,7 +18,7 @@ export interface Learned {
 interface Options {
   readonly url: URL
   open(): Api
-  readonly env: Readonly<Record<string, string | undefined>>
+  readonly env: Env
   /** Folder of the resource files that come with the program. */
   readonly resources: string
   /** Asks the server even when it was asked a moment ago. */
@@ -67,11 +69,8 @@ function readCache(path: string): Cached | undefined {
 
 /** A cache that cannot be written only costs time. */
 function writeCache(path: string, nouns: readonly Noun[]): void {
-  const temporary = `${path}.${process.pid}`
   try {
-    mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 })
-    writeFileSync(temporary, JSON.stringify({ at: Date.now(), nouns }))
-    renameSync(temporary, path)
+    replaceFile(path, JSON.stringify({ at: Date.now(), nouns }))
   } catch {}
 }
 

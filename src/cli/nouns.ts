@@ -1,5 +1,5 @@
 // What the command line knows of a type: its names, its schema, and how it reaches clusters.
-import { isObject } from '../domain/json.ts'
+import { isObject, type JsonObject } from '../domain/json.ts'
 import type { SchemaObject } from '../registry/resource-file.ts'
 
 export interface Noun {
@@ -66,6 +66,17 @@ export function readNouns(openapi: unknown): readonly Noun[] | undefined {
 /** Every name that a noun is understood by, the proper one first. */
 export function namesOf({ name, noun, singular }: Noun): string[] {
   return [...new Set([noun, singular.replaceAll(' ', '-'), name, name.replaceAll('_', '-')])]
+}
+
+/** What a document is called: `namespaces/team-a`. */
+export function nameOf({ type, id }: { readonly type: string; readonly id: string }): string {
+  return `${type}/${id}`
+}
+
+/** The ids of what a cluster is given of a type. */
+export function assignedIds({ delivery }: Noun, cluster: JsonObject): string[] {
+  const references = (cluster[delivery?.assigned_by ?? ''] ?? []) as readonly { readonly id: string }[]
+  return references.map(({ id }) => id)
 }
 
 /** In a sentence, with its article. */

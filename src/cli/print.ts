@@ -27,6 +27,8 @@ export interface Look {
   readonly width: number | undefined
   readonly paint: Paint
   table(headers: readonly string[], rows: readonly (readonly string[])[]): string
+  /** Names and what they are, one on each line. */
+  pairs(rows: readonly (readonly [name: string, value: string])[]): string
 }
 
 /** Checked before anything is done: a change must not be made and then be called wrong use. */
@@ -51,6 +53,7 @@ function lookOf(terminal: Terminal, options: { wide: boolean; headers: boolean }
     width,
     paint: painter(terminal, stdout),
     table: (headers, rows) => renderTable(headers, rows.map(clean), { width, headers: options.headers }),
+    pairs: (rows) => renderTable(['', ''], rows.map(clean), { width, headers: false }),
   }
 }
 

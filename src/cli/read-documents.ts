@@ -3,7 +3,7 @@ import type { JsonObject } from '../domain/json.ts'
 import type { Document } from '../domain/resource-type.ts'
 import type { Answer, Call } from './api-client.ts'
 import { usage } from './failure.ts'
-import { clusterNoun, type Noun } from './nouns.ts'
+import { assignedIds, clusterNoun, type Noun } from './nouns.ts'
 import { startProgress } from './progress.ts'
 import type { Session } from './session.ts'
 
@@ -71,10 +71,7 @@ export async function usedBy(
 ): Promise<Set<string>> {
   const clusters = clusterNoun(session.nouns)
   const { documents } = await listAll(session, clusters, { query: { selector, at } })
-  const list = noun.delivery?.assigned_by ?? ''
-  return new Set(
-    documents.flatMap((cluster) => ((cluster[list] ?? []) as { id: string }[]).map(({ id }) => id)),
-  )
+  return new Set(documents.flatMap((cluster) => assignedIds(noun, cluster)))
 }
 
 export async function getDocument(

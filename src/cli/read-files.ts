@@ -85,7 +85,7 @@ function reading<T>(path: string, read: () => T): T {
   }
 }
 
-async function readStdin({ stdin }: Terminal): Promise<string> {
+export async function readStdin({ stdin }: Terminal): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
   return decode(Buffer.concat(chunks), 'stdin')

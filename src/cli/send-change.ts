@@ -5,7 +5,7 @@ import { type Answer, Refusal } from './api-client.ts'
 import { ask, INTERRUPTED } from './ask.ts'
 import { count, describeImpact, describePreview, type Preview, receivers } from './change-report.ts'
 import { unmet, usage } from './failure.ts'
-import { clusterNoun } from './nouns.ts'
+import { clusterNoun, nameOf } from './nouns.ts'
 import type { Printable } from './print.ts'
 import { changesIn } from './revision-changes.ts'
 import type { Session } from './session.ts'
@@ -62,6 +62,11 @@ export async function sendChange(session: Session, flags: WriteFlags, change: Ch
   } finally {
     process.removeListener('SIGINT', interrupted)
   }
+}
+
+/** Sends operations that are done together or not at all. */
+export function sendBatch(session: Session, flags: WriteFlags, operations: readonly Json[]): Promise<Sent> {
+  return sendChange(session, flags, { method: 'POST', path: '/batch', body: { operations } })
 }
 
 /** What can be wrong with the flags themselves. */
@@ -143,7 +148,7 @@ function unquote([, quoted = '']: RegExpMatchArray): string {
 export function printablePreview(preview: Preview): Printable {
   return {
     value: preview,
-    names: preview.changes.map(({ type, id }) => `${type}/${id}`),
+    names: preview.changes.map(nameOf),
     human: ({ paint }) => describePreview(paint, preview),
   }
 }
@@ -157,7 +162,7 @@ export async function printFleetWrite(session: Session, sent: Sent, what: string
     session.format.kind === 'name' ? await changesIn(session, [body], Number.POSITIVE_INFINITY) : []
   await session.print({
     value: body,
-    names: changed.map(({ type, id }) => `${type}/${id}`),
+    names: changed.map(nameOf),
     human: ({ paint }) =>
       changes === 0
         ? `${what}: nothing to change\n`

@@ -1,6 +1,7 @@
 // Which server to talk to, with which tokens, and how to answer: flags, then the environment, then the context.
 import { type Context, type ContextFile, loadContexts } from './contexts.ts'
 import { usage } from './failure.ts'
+import type { Env } from './terminal.ts'
 
 /** The flags that every command takes. */
 export interface GlobalFlags {
@@ -25,8 +26,6 @@ export interface Settings {
 const DEFAULT_URL = 'http://127.0.0.1:8080'
 const DEFAULT_TIMEOUT_S = 60
 const MAX_TIMEOUT_S = 3600
-
-type Env = Readonly<Record<string, string | undefined>>
 
 export function resolveSettings(flags: GlobalFlags, env: Env): Settings {
   const { name, context, explicit } = chooseContext(flags, env)

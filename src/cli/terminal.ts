@@ -1,7 +1,9 @@
 // The terminal, or what stands in its place: where output goes, how wide it is, and whether anybody is there to answer.
 
+export type Env = Readonly<Record<string, string | undefined>>
+
 export interface Terminal {
-  readonly env: Readonly<Record<string, string | undefined>>
+  readonly env: Env
   readonly stdin: NodeJS.ReadStream
   readonly stdout: NodeJS.WriteStream
   readonly stderr: NodeJS.WriteStream

@@ -3,16 +3,17 @@ import type { Command } from 'commander'
 import type { Impact } from '../../domain/impact.ts'
 import { Refusal } from '../api-client.ts'
 import { readSet } from '../apply-set.ts'
-import { booksOf, nameOf, prepare, type SetFlags, type Step, setName, splitBySize } from '../apply-steps.ts'
+import { booksOf, prepare, type SetFlags, type Step, setName, splitBySize } from '../apply-steps.ts'
 import { ask } from '../ask.ts'
 import { count, describePreview, doneTo, type Preview, receivers } from '../change-report.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { EXIT, Failure, unmet, usage } from '../failure.ts'
 import { collect } from '../field-flags.ts'
+import { nameOf } from '../nouns.ts'
 import type { Printable } from '../print.ts'
 import { startProgress } from '../progress.ts'
 import { changesIn } from '../revision-changes.ts'
-import { addWriteFlags, printablePreview, type Sent, sendChange, type WriteFlags } from '../send-change.ts'
+import { addWriteFlags, printablePreview, type Sent, sendBatch, type WriteFlags } from '../send-change.ts'
 import type { Session } from '../session.ts'
 import { isInteractive } from '../terminal.ts'
 
@@ -64,7 +65,7 @@ export function defineDiff(command: Command, { run }: Tools): void {
     .action(
       run(async (session, flags: Flags) => {
         const work = await prepare(session, flags, await readSet(session.terminal, session.nouns, flags.file))
-        const { preview } = await sendChange(session, { dryRun: true }, batch(work))
+        const { preview } = await send(session, { dryRun: true }, work)
         if (!preview) throw new Error('a dry run answers a preview')
         const shown = withoutBooks(session, work, preview)
         await session.print({
@@ -77,12 +78,9 @@ export function defineDiff(command: Command, { run }: Tools): void {
     )
 }
 
-function batch(steps: readonly Step[]) {
-  return {
-    method: 'POST',
-    path: '/batch',
-    body: { operations: steps.map(({ operation }) => operation) },
-  } as const
+function send(session: Session, flags: WriteFlags, steps: readonly Step[]): Promise<Sent> {
+  const operations = steps.map(({ operation }) => operation)
+  return sendBatch(session, flags, operations)
 }
 
 /** A preview as it concerns people. */
@@ -105,7 +103,8 @@ async function apply(session: Session, flags: Flags): Promise<void> {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       // Somebody was faster with one of the documents: what is to be done has to be seen again.
-      const isLost = error.code === 'precondition_failed' || /exists already|(?:^|: )no /.test(error.message)
+      const isLost =
+        ['precondition_failed', 'not_found'].includes(error.code) || error.message.includes('exists already')
       if (!isLost || flags.plan !== undefined || attempt === TRIES) throw inTheSet(error, steps)
     }
   }
@@ -128,7 +127,7 @@ async function sendAll(session: Session, flags: Flags, steps: readonly Step[]): 
   const progress = startProgress(session, 'Applying')
   progress.show(0, steps.length)
   try {
-    return [await sendChange(session, flags, batch(steps))]
+    return [await send(session, flags, steps)]
   } finally {
     progress.end()
   }
@@ -175,7 +174,7 @@ async function sendPart(
   before: readonly Sent[],
 ): Promise<Sent> {
   try {
-    return await sendChange(session, flags, batch(part))
+    return await send(session, flags, part)
   } catch (error) {
     const revisions = before.flatMap(({ answer }) => answer?.body.revision ?? [])
     if (revisions.length > 0) {

@@ -6,7 +6,7 @@ import { usage } from '../failure.ts'
 import { addFieldFlags, collect, readFieldFlags } from '../field-flags.ts'
 import { parsePair } from '../field-values.ts'
 import type { Noun } from '../nouns.ts'
-import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../send-change.ts'
+import { addWriteFlags, printFleetWrite, sendBatch, type WriteFlags } from '../send-change.ts'
 import type { Session } from '../session.ts'
 import { addTargetFlags, needTargets, type TargetFlags, type Targets } from '../targets.ts'
 
@@ -30,11 +30,7 @@ async function sendOperation(
   operation: JsonObject,
   what: string,
 ): Promise<void> {
-  const sent = await sendChange(session, flags, {
-    method: 'POST',
-    path: '/batch',
-    body: { operations: [operation] },
-  })
+  const sent = await sendBatch(session, flags, [operation])
   await printFleetWrite(session, sent, what)
 }
 
@@ -46,10 +42,7 @@ export function defineAssign(command: Command, { run, program }: Tools, noun: No
     'only clusters that have it already: change how, and leave the others alone',
   )
   command.optionsGroup('What is different there:')
-  const fields = addFieldFlags(command, Object.entries(properties), [
-    ...program.options.map(({ long }) => long as string),
-    ...['--dry-run', '--message', '--plan', '--confirm', '--yes', '--help', '--unset'],
-  ])
+  const fields = addFieldFlags(command, Object.entries(properties), program, ['--unset'])
   command.option('--unset <field>', 'give up an override (repeatable)', collect)
   addWriteFlags(command.optionsGroup('How to do it:'))
     .addHelpText('after', assignExamples(noun))

@@ -4,6 +4,7 @@ import { PROGRAM, type Tools } from '../command-tree.ts'
 import { type ContextFile, configPath, loadContexts, permissionWarning, saveContexts } from '../contexts.ts'
 import { usage } from '../failure.ts'
 import { type Printable, parseFormat, render } from '../print.ts'
+import { readStdin } from '../read-files.ts'
 import { type GlobalFlags, parseToken, parseUrl } from '../settings.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -155,13 +156,10 @@ function needContext({ contexts }: ContextFile, name: string): void {
 }
 
 /** A line of stdin for every token that is to come from there. */
-async function linesFor({ stdin }: Terminal, tokens: readonly (string | undefined)[]): Promise<string[]> {
+async function linesFor(terminal: Terminal, tokens: readonly (string | undefined)[]): Promise<string[]> {
   const wanted = tokens.filter((token) => token === '-').length
   if (wanted === 0) return []
-  const chunks: Buffer[] = []
-  for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
-  const lines = Buffer.concat(chunks)
-    .toString('utf8')
+  const lines = (await readStdin(terminal))
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '')

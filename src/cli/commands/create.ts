@@ -1,14 +1,14 @@
 // `NOUN create`: a new document; with clusters named, one that is there is brought up to date and assigned.
 import type { Command } from 'commander'
 import { isObject, type Json, type JsonObject } from '../../domain/json.ts'
-import { operationFor } from '../apply-set.ts'
+import { isWrapped, operationFor, withoutType } from '../apply-set.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
-import { addFieldFlags, collectIds, readFieldFlags } from '../field-flags.ts'
+import { addFieldFlags, collectIds, givenFor, readFieldFlags } from '../field-flags.ts'
 import { fieldsOf, type Noun } from '../nouns.ts'
 import { findDocument, getDocument } from '../read-documents.ts'
 import { readOne } from '../read-files.ts'
-import { addWriteFlags, type Sent, sendChange, type WriteFlags } from '../send-change.ts'
+import { addWriteFlags, type Sent, sendBatch, sendChange, type WriteFlags } from '../send-change.ts'
 import type { Session } from '../session.ts'
 import { addTargetFlags, readTargets, type TargetFlags, type Targets } from '../targets.ts'
 import { printWritten } from '../written.ts'
@@ -21,16 +21,7 @@ export function defineCreate(command: Command, { run, nouns, program }: Tools, n
     .argument('[id]', `id of the new ${noun.singular}; may come from the file`)
     .optionsGroup('What it is:')
     .option('-f, --file <file>', 'read it from a YAML or JSON file, - for stdin; flags change what it says')
-  const taken = ['--cluster', '--selector', ...program.options.map(({ long }) => long as string)]
-  const fields = addFieldFlags(command, fieldsOf(noun, nouns), [
-    ...taken,
-    '--dry-run',
-    '--message',
-    '--plan',
-    '--confirm',
-    '--yes',
-    '--help',
-  ])
+  const fields = addFieldFlags(command, fieldsOf(noun, nouns), program, ['--cluster', '--selector'])
   for (const { noun: flag, singular } of lists) {
     command.option(`--${flag} <id>`, `give it this ${singular} (repeatable)`, collectIds)
   }
@@ -44,7 +35,7 @@ export function defineCreate(command: Command, { run, nouns, program }: Tools, n
         const document = await readDocument(session, noun, id, flags)
         const assigned = Object.fromEntries(
           lists.flatMap(({ noun: flag, delivery }): [string, Json][] => {
-            const ids = flags[flag.replaceAll(/-(\w)/g, (_all, letter: string) => letter.toUpperCase())]
+            const ids = givenFor(`--${flag}`, flags)
             return ids ? [[delivery?.assigned_by ?? '', (ids as string[]).map((each) => ({ id: each }))]] : []
           }),
         )
@@ -64,21 +55,19 @@ async function readDocument(
 ): Promise<JsonObject> {
   const read = file === undefined ? {} : await readOne(session.terminal, file)
   if (!isObject(read)) throw usage(`${file} must hold an object: the fields of the document`)
-  const document = withoutType(noun, read, file)
+  const document = ofThisType(noun, read, file)
   const own = id ?? document.id
   if (typeof own !== 'string') throw usage('the new document needs an id: give it as an argument')
   return { ...document, id: own }
 }
 
 /** Files that can be applied say the type; it must be this one. */
-function withoutType({ name, schema }: Noun, read: JsonObject, file: string | undefined): JsonObject {
-  const isWrapped = isObject(read.document) && Object.keys(read).length === 2
-  const isOwnField = Object.hasOwn(schema.properties ?? {}, 'type') && !isWrapped
+function ofThisType({ name, schema }: Noun, read: JsonObject, file: string | undefined): JsonObject {
+  const isOwnField = Object.hasOwn(schema.properties ?? {}, 'type') && !isWrapped(read)
   if (read.type === undefined || isOwnField) return read
   if (read.type !== name)
     throw usage(`${file} holds a document of ${JSON.stringify(read.type)}, not of ${name}`)
-  const { type: _type, ...document } = read
-  return isWrapped ? (read.document as JsonObject) : document
+  return withoutType(read)
 }
 
 /** Creates or updates, and assigns: as one revision. */
@@ -95,7 +84,7 @@ export async function ensureAssigned(
   const write = operationFor({ type, id, document, source: '' }, found?.document)
   const assign = { op: 'assign', type, ensure: true, ref: { id }, ...targets }
   const operations = [...(write ? [write] : []), assign]
-  const sent = await sendChange(session, flags, { method: 'POST', path: '/batch', body: { operations } })
+  const sent = await sendBatch(session, flags, operations)
   const written: Sent = sent.preview
     ? sent
     : { answer: { ...sent.answer, body: await reread(session, noun, id) } }

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import type { Noun } from '../nouns.ts'
 import { pathOf } from '../read-documents.ts'
-import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../send-change.ts'
+import { addWriteFlags, printFleetWrite, sendBatch, sendChange, type WriteFlags } from '../send-change.ts'
 import { printWritten } from '../written.ts'
 
 interface Flags extends WriteFlags {
@@ -37,11 +37,7 @@ export function defineDelete(command: Command, { run }: Tools, noun: Noun): void
           return printWritten(session, sent, { noun, id, done: flags.purge ? 'purged' : 'deleted' })
         }
         const operations = ids.map((each) => ({ op: 'delete', type: noun.name, id: each, ...how }))
-        const sent = await sendChange(session, flags, {
-          method: 'POST',
-          path: '/batch',
-          body: { operations },
-        })
+        const sent = await sendBatch(session, flags, operations)
         await printFleetWrite(session, sent, `delete ${ids.length} ${noun.name}`)
       }),
     )

@@ -58,11 +58,7 @@ function defineAddNamespace(command: Command, { run, nouns, program }: Tools, na
     .description('Create a namespace, or update it, and give it to a cluster.')
     .argument('<cluster>', 'id of the cluster')
     .argument('<namespace>', 'name of the namespace')
-  const fields = addFieldFlags(
-    add,
-    fieldsOf(namespace, nouns),
-    program.options.map(({ long }) => long as string),
-  )
+  const fields = addFieldFlags(add, fieldsOf(namespace, nouns), program)
   addWriteFlags(add)
     .addHelpText(
       'after',

@@ -45,12 +45,12 @@ function heading({ paint }: Look, title: string, number: number): string {
   return `${paint('bold', title)}${number === 0 ? ': none' : ''}`
 }
 
-function identity({ table }: Look, noun: Noun, nouns: readonly Noun[], cluster: JsonObject): string {
+function identity({ pairs }: Look, noun: Noun, nouns: readonly Noun[], cluster: JsonObject): string {
   const patches = noun.cluster?.patches
   const rows = fieldsOf(noun, nouns)
     .filter(([name]) => name !== patches && cluster[name] !== undefined)
-    .map(([name]) => [`${name.replaceAll('_', ' ')}:`, cell(cluster[name])])
-  return table(['', ''], [['id:', String(cluster.id)], ...rows]).replace(/^\n/, '')
+    .map(([name]): [string, string] => [`${name.replaceAll('_', ' ')}:`, cell(cluster[name])])
+  return pairs([['id:', String(cluster.id)], ...rows])
 }
 
 /** A row for each input: its values that are not everywhere the default, where they are from, and its patches. */

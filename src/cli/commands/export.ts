@@ -6,7 +6,7 @@ import { withType } from '../apply-set.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
 import { parseAt } from '../moments.ts'
-import { clusterNoun, type Noun } from '../nouns.ts'
+import { assignedIds, clusterNoun, type Noun, nameOf } from '../nouns.ts'
 import { harmless, toYaml } from '../print.ts'
 import { startProgress } from '../progress.ts'
 import { listAll } from '../read-documents.ts'
@@ -41,7 +41,7 @@ async function exportFleet(session: Session, { selector, at }: Flags): Promise<v
   if (format.kind === 'yaml' || format.kind === 'human') return writeYaml(session, typed)
   await session.print({
     value: typed,
-    names: documents.map(([{ name }, { id }]) => `${name}/${id}`),
+    names: documents.map(([{ name }, { id }]) => nameOf({ type: name, id: String(id) })),
     human: () => '',
   })
 }
@@ -61,40 +61,40 @@ async function collect(
   return [
     ...definitions.flatMap((noun) =>
       (lists.get(noun) ?? [])
-        .filter(({ id }) => isUsed(noun.name, String(id)))
+        .filter(({ id }) => isUsed({ type: noun.name, id: String(id) }))
         .map((document): [Noun, JsonObject] => [noun, document]),
     ),
     ...chosen.documents.map((document): [Noun, JsonObject] => [clusters, document]),
   ]
 }
 
+type Named = Parameters<typeof nameOf>[0]
+
 /** Whether clusters are given a document, or something that they are given names it. */
 function usesOf(
   nouns: readonly Noun[],
   lists: ReadonlyMap<Noun, readonly JsonObject[]>,
   clusters: readonly JsonObject[],
-): (type: string, id: string) => boolean {
+): (document: Named) => boolean {
   const used = new Set<string>()
-  const open: [type: string, id: string][] = clusters.flatMap((cluster) =>
-    nouns.flatMap(({ name, delivery }) =>
-      ((cluster[delivery?.assigned_by ?? ''] ?? []) as readonly { id: string }[]).map(
-        ({ id }): [string, string] => [name, id],
-      ),
-    ),
+  const open: Named[] = clusters.flatMap((cluster) =>
+    nouns.flatMap((noun) => assignedIds(noun, cluster).map((id) => ({ type: noun.name, id }))),
   )
   const byKey = new Map(
-    [...lists].flatMap(([noun, all]) => all.map((each) => [`${noun.name}/${each.id}`, { noun, each }])),
+    [...lists].flatMap(([noun, all]) =>
+      all.map((each) => [nameOf({ type: noun.name, id: String(each.id) }), { noun, each }]),
+    ),
   )
   for (let next = open.pop(); next; next = open.pop()) {
-    const key = next.join('/')
+    const key = nameOf(next)
     if (used.has(key)) continue
     used.add(key)
     const { noun, each } = byKey.get(key) ?? {}
     for (const [field, type] of Object.entries(noun?.references ?? {})) {
-      open.push(...idsIn(each?.[field]).map((id): [string, string] => [type, id]))
+      open.push(...idsIn(each?.[field]).map((id) => ({ type, id })))
     }
   }
-  return (type, id) => used.has(`${type}/${id}`)
+  return (document) => used.has(nameOf(document))
 }
 
 async function writeYaml(session: Session, documents: readonly JsonObject[]): Promise<void> {

@@ -147,9 +147,9 @@ export function defineShow(command: Command, { run }: Tools): void {
     )
 }
 
-function describeRevision({ paint, table }: Look, revision: Revision & { impact?: Impact }): string {
+function describeRevision({ paint, pairs }: Look, revision: Revision & { impact?: Impact }): string {
   const { message, operation, actor, time, changes, change_count, impact } = revision
-  const lines = [
+  const head = pairs([
     ['Revision:', String(revision.revision)],
     ['Time:', time],
     ['Actor:', actor],
@@ -158,7 +158,6 @@ function describeRevision({ paint, table }: Look, revision: Revision & { impact?
     ['Operation:', operation],
     ['Request id:', String(revision.request_id ?? '')],
     ['Hash:', String(revision.hash ?? '')],
-  ]
-  const head = table(['', ''], lines).replace(/^\n/, '')
+  ])
   return `${head}\n${describeChanges(paint, changes, change_count)}${impact ? describeImpact(paint, impact) : ''}`
 }

@@ -31,18 +31,18 @@ export function defineStatus(command: Command, { run }: Tools): void {
         }
         await session.print({
           value,
-          human: ({ table }) =>
-            table(
-              ['', ''],
-              [
-                ['Server:', value.context ? `${value.server} (context ${value.context})` : value.server],
-                ['Version:', String(value.version)],
-                ['Status:', String(value.status)],
-                ['Mode:', String(mode ?? '')],
-                ['Revision:', String(revision ?? '')],
-                ...Object.entries(counts).map(([name, number]) => [`${name}:`, number.toLocaleString('en')]),
-              ],
-            ).replace(/^\n/, ''),
+          human: ({ pairs }) =>
+            pairs([
+              ['Server:', value.context ? `${value.server} (context ${value.context})` : value.server],
+              ['Version:', String(value.version)],
+              ['Status:', String(value.status)],
+              ['Mode:', String(mode ?? '')],
+              ['Revision:', String(revision ?? '')],
+              ...Object.entries(counts).map(([name, number]): [string, string] => [
+                `${name}:`,
+                number.toLocaleString('en'),
+              ]),
+            ]),
         })
         if (!isReady) throw unmet('the server is not ready')
       }),

@@ -15,7 +15,14 @@ import {
 } from '../field-values.ts'
 import type { Noun } from '../nouns.ts'
 import { getDocument, pathOf } from '../read-documents.ts'
-import { addWriteFlags, printFleetWrite, type Sent, sendChange, type WriteFlags } from '../send-change.ts'
+import {
+  addWriteFlags,
+  printFleetWrite,
+  type Sent,
+  sendBatch,
+  sendChange,
+  type WriteFlags,
+} from '../send-change.ts'
 import type { Session } from '../session.ts'
 import { printWritten } from '../written.ts'
 
@@ -81,11 +88,7 @@ async function updateMany(
   const patch = mergePatchOf(settings) ?? wholeFields(settings)
   if (!patch) throw usage('a place in a list can be set on one document at a time, not with --selector')
   const operation = { op: 'patch', type: noun.name, selector: flags.selector as string, patch }
-  const sent = await sendChange(session, flags, {
-    method: 'POST',
-    path: '/batch',
-    body: { operations: [operation] },
-  })
+  const sent = await sendBatch(session, flags, [operation])
   await printFleetWrite(session, sent, `${noun.name} (${flags.selector})`)
 }
 
