@@ -3,8 +3,6 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,6 +11,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { CLI, type CliOptions, cli, cliEnv, onTerminal, type Run } from './cli-process.ts'
 import { changesOf, run, start as startAny } from './every-store.ts'
+import { type Hook, standBefore } from './own-server.ts'
 import { AUTHOR, commands, start as startRandom, types } from './random-fleet.ts'
 import {
   builtInTypes,
@@ -112,50 +111,6 @@ async function pollsOf(service: TestService): Promise<Record<string, string>> {
     }
   }
   return found
-}
-
-type Hook = (request: IncomingMessage) => unknown
-
-interface Front {
-  readonly url: string
-  /** Where requests go from now on. */
-  leadTo(service: TestService): void
-}
-
-/** Stands before a service, so that something can happen before a request arrives there or its answer leaves. */
-async function standBefore(
-  t: TestContext,
-  service: TestService,
-  hooks: { readonly before?: Hook; readonly after?: Hook } = {},
-): Promise<Front> {
-  let target = service
-  const server = createServer(async (incoming, outgoing) => {
-    try {
-      const body = Buffer.concat(await incoming.toArray())
-      await hooks.before?.(incoming)
-      const { method = 'GET', url = '/', headers } = incoming
-      const sent = request(new URL(url, target.url), { method, headers, agent: false }).end(body)
-      const [response] = (await once(sent, 'response')) as [IncomingMessage]
-      const answer = Buffer.concat(await response.toArray())
-      await hooks.after?.(incoming)
-      outgoing.writeHead(response.statusCode ?? 500, response.headers).end(answer)
-    } catch {
-      // Whoever asked is gone.
-      outgoing.destroy()
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    leadTo(next) {
-      target = next
-    },
-  }
 }
 
 /** Once only, before the first write that is meant. */

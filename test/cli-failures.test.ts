@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
@@ -12,6 +12,7 @@ import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '../src/domain/json.ts'
 import { buildOpenapi } from '../src/registry/openapi.ts'
 import { CLI, type CliOptions, cli, cliEnv, type Run } from './cli-process.ts'
+import { serve } from './own-server.ts'
 import {
   builtInTypes,
   READ_TOKEN,
@@ -82,19 +83,13 @@ type Handle = (response: ServerResponse, request: Seen, nth: number) => unknown
 /** A server that has our types and else does what it is told; or that is another one altogether. */
 async function fake(t: TestContext, handle: Handle, { isOurs = true } = {}): Promise<Fake> {
   const seen: Seen[] = []
-  const server = createServer(async (request, response) => {
+  const { url } = await serve(t, async (request, response) => {
     const { method = '', url = '', headers } = request
     if (isOurs && url === '/openapi.json') return ours(response, 200, OPENAPI)
     const asked = { method, url, headers, body: Buffer.concat(await request.toArray()).toString() }
     await handle(response, asked, seen.push(asked))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
+  return { url, seen }
 }
 
 /** An answer as the service gives it. */

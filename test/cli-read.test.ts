@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, request } from 'node:http'
 import { type AddressInfo, createServer as createRawServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -20,6 +19,7 @@ import {
   type Run,
   type TerminalOptions,
 } from './cli-process.ts'
+import { standBefore } from './own-server.ts'
 import {
   builtInTypes,
   READ_TOKEN,
@@ -854,45 +854,20 @@ test('an export of some clusters holds all that they use, and what that depends 
   assert.deepEqual([none, noneYaml], ['[]\n', ''])
 })
 
-/** Forwards to one service now, and to another one later. */
-async function startProxy(
-  first: string,
-): Promise<{ url: string; switchTo(url: string): void; stop(): void }> {
-  let target = first
-  const server = createServer((incoming, outgoing) => {
-    const { method, headers } = incoming
-    const sent = request(new URL(incoming.url ?? '/', target), { method, headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
-      answer.pipe(outgoing)
-    })
-    incoming.pipe(sent)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    switchTo(url) {
-      target = url
-    },
-    stop: () => server.close(),
-  }
-}
-
 test('an export leaves nothing out when the server has learned a type since it was last asked', async (t) => {
-  const proxy = await startProxy(large.url)
-  t.after(() => proxy.stop())
+  const proxy = await standBefore(t, large)
   const early = await run(words('status -o json'), { url: proxy.url })
   assert.equal(Object.hasOwn(JSON.parse(early.stdout).documents, 'network_policies'), false)
-  proxy.switchTo(service.url)
+  proxy.leadTo(service)
   const { stdout } = await run(words('export -o name'), { url: proxy.url })
   assert.ok(linesOf(stdout).includes('network_policies/web'), stdout)
 })
 
 test('a noun that the server has learned since it was last asked is found', async (t) => {
-  const proxy = await startProxy(large.url)
-  t.after(() => proxy.stop())
+  const proxy = await standBefore(t, large)
   assert.equal((await run(['verify'], { url: proxy.url })).code, 0)
   assert.equal((await run(words('namespace get n-0000'), { url: proxy.url })).code, 0)
-  proxy.switchTo(service.url)
+  proxy.leadTo(service)
   const { code, stdout } = await run(words('network-policy list -o name'), { url: proxy.url })
   assert.deepEqual({ code, stdout }, { code: 0, stdout: 'network_policies/db\nnetwork_policies/web\n' })
 })

@@ -13,13 +13,14 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { buildOpenapi } from '../src/registry/openapi.ts'
 import { type CliOptions, cli, type Run } from './cli-process.ts'
+import { serve } from './own-server.ts'
 import {
   builtInTypes,
   READ_TOKEN,
@@ -113,7 +114,7 @@ async function fake(
   { handle = agree, prefix = '', openapi = () => OPENAPI }: FakeOptions = {},
 ) {
   const found: Fake = { url: '', asked: [], tokens: [], learned: [] }
-  const server = createServer(async (incoming, response) => {
+  const { url: base, server } = await serve(t, async (incoming, response) => {
     const { method, url = '', headers } = incoming
     const body = Buffer.concat(await incoming.toArray()).toString()
     const path = url.replace(/^http:\/\/[^/]+/, '')
@@ -126,17 +127,7 @@ async function fake(
     found.tokens.push((headers.authorization ?? '-').replace(/^Bearer /, ''))
     await handle(response, `${method} ${url}`, headers, body)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return {
-    ...found,
-    server,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${prefix}`,
-  }
+  return { ...found, server, url: `${base}${prefix}` }
 }
 
 /** A port where nothing listens: one that was free a moment ago. */

@@ -1,12 +1,12 @@
 // Everything of the command line that changes the fleet, except apply: as a process against a real server.
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import type { Json, JsonObject } from '../src/domain/json.ts'
 import { type CliOptions, cli, onTerminal, type Run, type TerminalOptions } from './cli-process.ts'
+import { standBefore } from './own-server.ts'
 import {
   type Answer,
   builtInTypes,
@@ -653,27 +653,11 @@ async function between(
   fleet: Fleet,
   happens: (method: string, path: string, query: URLSearchParams) => Promise<void>,
 ): Promise<string> {
-  const server = createServer(async (request, response) => {
-    const { method = '', url = '', headers } = request
-    const raw = Buffer.concat(await request.toArray())
-    const { authorization = '', 'if-match': ifMatch, 'content-type': contentType } = headers
-    const answer = await fleet.call(method, url, {
-      token: authorization.replace('Bearer ', ''),
-      headers: {
-        ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-        ...(contentType !== undefined && { 'content-type': contentType }),
-      },
-      ...(raw.length > 0 && { raw }),
-    })
+  const after = ({ method = '', url = '' }: IncomingMessage): Promise<void> => {
     const { pathname, searchParams } = new URL(url, fleet.url)
-    await happens(method, pathname, searchParams)
-    const { 'transfer-encoding': _encoding, connection: _connection, ...kept } = answer.headers
-    response.writeHead(answer.status, kept).end(answer.bytes)
-  })
-  server.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  t.after(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return happens(method, pathname, searchParams)
+  }
+  return (await standBefore(t, fleet, { after })).url
 }
 
 /** An editor that does this to `text`, knowing how often it was opened before as `times`; and what it has seen. */
