@@ -85,7 +85,7 @@ describe('clusters that lose inputs', () => {
     const stopped = await batch(service, unassign(11))
     await assertStopped(service, stopped, /takes inputs from 11 of 100 clusters \(11\.0 %, more than 10 %\)/)
     assert.deepEqual(stopped.body.impact.endpoints, {
-      'platform-components': { clusters: 11, added: 0, removed: 11, changed: 0 },
+      'platform-components': { clusters: 11, added: 0, removed: 11, changed: 11 },
     })
     assert.deepEqual(stopped.body.impact.by_environment, { dev: 6, prod: 5 })
     assert.equal(stopped.body.impact.details.length, 11)

@@ -1002,7 +1002,7 @@ describe('assign, unassign and patch', PARALLEL, () => {
       'lines=l1\nl2',
       'unicode=ü 🚀',
       'empty=',
-      ' space =  ',
+      'path/to\\.it=  ',
       'n=3',
     ]
     assertDone(
@@ -1016,7 +1016,7 @@ describe('assign, unassign and patch', PARALLEL, () => {
       lines: 'l1\nl2',
       unicode: 'ü 🚀',
       empty: '',
-      ' space ': '  ',
+      'path/to\\.it': '  ',
       n: '3',
     })
     assertDone(await patch('--unset', 'a.b[0]', '--unset', 'never', '--set', 'n=4'), /1 document changed/)
@@ -1026,7 +1026,7 @@ describe('assign, unassign and patch', PARALLEL, () => {
       'lines',
       'unicode',
       'empty',
-      ' space ',
+      'path/to\\.it',
       'n',
     ])
     assertDone(await patch('--replace', '--set', 'only=1'), /1 document changed/)
@@ -1665,7 +1665,7 @@ describe('results', PARALLEL, () => {
     const created = await fleet.call('POST', '/applied_sets', { body: { id: 'odd', ...documents('a') } })
     assert.equal(created.status, 201)
     await fleet.change('/applied_sets/odd', documents('b'))
-    await fleet.change('/clusters/one', { patches: { a: { '\u001b[2Jkey': '\u001b[2Jvalue' } } })
+    await fleet.change('/clusters/one', { patches: { a: { key: '\u001b[2Jvalue' } } })
     const run = await fleet.run(['rollback', '--to', '2', '--dry-run'])
     assertDone(run, /\\u001b\[2Jkey/)
     assert.ok(!run.stdout.includes('\u001b'), JSON.stringify(run.stdout))

@@ -69,21 +69,30 @@ function assertContract(text: string): void {
   assert.ok(!hasNull(answer), `a null in ${text}`)
 }
 
+function isHelm({ oci_url, delivery }: Document): boolean {
+  return delivery === 'helm' || /^https?:/.test(String(oci_url))
+}
+
 /** The merge in its simplest words, for the type that uses all of it. */
 function assertMerged({ state }: Engine): void {
   const type = types.byEndpoint('platform-components') ?? assert.fail()
   for (const entry of state.all('clusters')) {
     const { document } = entry
     const patches = document.patches as Record<string, JsonObject>
-    const inputs = referencesOf(document, type.delivery).map((reference) => {
+    const references = referencesOf(document, type.delivery)
+    const inputs = references.map((reference) => {
       const catalog = state.get('platform_components', reference.id)?.document ?? assert.fail()
-      const { component_version, cluster_env_enabled, depends_on, oci_url } = catalog
+      const { component_version, cluster_env_enabled, depends_on, oci_url, delivery } = catalog
       return {
         id: reference.id,
         component_path: reference.component_path ?? catalog.component_path,
         component_version,
         cluster_env_enabled,
-        depends_on,
+        depends_on: (depends_on as string[]).filter((needed) => {
+          const other = references.find(({ id }) => id === needed)
+          const its = state.get('platform_components', needed)?.document
+          return other?.enabled && its && isHelm(its) === isHelm(catalog)
+        }),
         enabled: reference.enabled,
         patches: patches[reference.id] ?? {},
         cluster: {
@@ -92,6 +101,7 @@ function assertMerged({ state }: Engine): void {
           environment: document.environment,
         },
         source: { oci_url, oci_tag: reference.oci_tag ?? catalog.oci_tag },
+        ...(delivery !== undefined && { delivery }),
       }
     })
     assert.equal(renderInputs(state, types, type, entry).text, JSON.stringify({ inputs }))

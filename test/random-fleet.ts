@@ -30,7 +30,7 @@ const text = fc.oneof(
   fc.constantFrom('v1', 'v2'),
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }),
 )
-const values = fc.dictionary(fc.constantFrom('replicas', 'ui.color', '0', 'ünï'), text, {
+const values = fc.dictionary(fc.constantFrom('replicas', 'ui.color', '0', 'hosts[0].name'), text, {
   ...PLAIN,
   maxKeys: 3,
 })
@@ -44,7 +44,7 @@ const componentDocument = fc.record(
     id: component,
     component_path: text,
     component_version: text,
-    oci_url: text,
+    oci_url: fc.constantFrom('oci://registry.example.com/a', 'https://charts.example.com'),
     oci_tag: text,
     depends_on: fc.array(component, { maxLength: 2 }),
   },
@@ -170,7 +170,11 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
     .tuple(
       component,
       fc.record(
-        { oci_tag: text, depends_on: fc.array(component, { maxLength: 2 }) },
+        {
+          oci_tag: text,
+          delivery: fc.constantFrom('helm', 'kustomize', null),
+          depends_on: fc.array(component, { maxLength: 2 }),
+        },
         { ...PLAIN, requiredKeys: [] },
       ),
     )

@@ -11,7 +11,7 @@ import type { Entry, View } from './view.ts'
 /** Flux refuses a body that is larger. */
 const MAX_ANSWER_BYTES = 900 * 1024
 /** The highest `spec.filter.limit` of a provider; what is beyond it is cut off, and so deleted. */
-const MAX_INPUTS = 10_000
+export const MAX_INPUTS = 10_000
 
 /** Field names, punctuation and defaults that an input adds to its definition's text. */
 const INPUT_OVERHEAD = 512

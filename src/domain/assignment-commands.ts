@@ -91,6 +91,9 @@ export function patchValues(types: Types, draft: Draft, command: PatchValues): R
       })),
     )
   }
+  const details = types.cluster.checkValues(values)
+  if (details.length > 0)
+    return invalid(details.map((detail) => ({ ...detail, path: `${path}${detail.path}` })))
   if (!equalJson(current, values)) {
     const at = pointer(pointer('', types.cluster.patches), component)
     draft.put(clusters.name, withPatches(types, document, component, values), { path, at })

@@ -1,6 +1,6 @@
 // What makes a write so destructive that it has to be confirmed.
-import { type Comparison, type EndpointDifference, isOn } from './impact.ts'
-import { type Delivery, type Reference, referencesOf } from './resource-type.ts'
+import type { Comparison, EndpointDifference } from './impact.ts'
+import { type Delivery, isOn, type Reference, referencesOf } from './resource-type.ts'
 import type { Steps } from './steps.ts'
 import type { Change, Entry } from './view.ts'
 

@@ -7,6 +7,7 @@ import {
   type Document,
   findReference,
   idsIn,
+  isOn,
   type ResourceType,
   referencesOf,
   type Types,
@@ -169,11 +170,15 @@ function missingDependencies(types: Types, draft: Draft, cluster: Document): str
   return types.delivered.flatMap((type) => {
     const needs = type.references.filter(({ type: target }) => target === type.name)
     if (needs.length === 0) return []
-    return referencesOf(cluster, type.delivery).flatMap(({ id }) =>
+    const on = referencesOf(cluster, type.delivery).filter((reference) => isOn(type.delivery, reference))
+    return on.flatMap(({ id }) =>
       needs
         .flatMap(({ field }) => idsIn(draft.get(type.name, id)?.document[field]))
-        .filter((needed) => !findReference(cluster, type.delivery, needed))
-        .map((needed) => `cluster "${cluster.id}": "${id}" depends on "${needed}", which is not assigned`),
+        .flatMap((needed) => {
+          if (on.some((reference) => reference.id === needed)) return []
+          const how = findReference(cluster, type.delivery, needed) ? 'is switched off' : 'is not assigned'
+          return [`cluster "${cluster.id}": "${id}" depends on "${needed}", which ${how}`]
+        }),
     )
   })
 }

@@ -7,6 +7,8 @@ import {
   type Document,
   findReference,
   type InputField,
+  idsIn,
+  isOn,
   patchesOf,
   type Reference,
 } from './resource-type.ts'
@@ -48,6 +50,15 @@ export function explainInput(
       }
     }
     if (holder !== definition) return unset(path)
+    const named = delivery.waitsFor.includes(source) ? idsIn(own(definition, source)) : []
+    const assignedIn = (document: Document): string[] =>
+      named.filter((other) => {
+        const found = findReference(document, delivery, other)
+        return found && isOn(delivery, found)
+      })
+    // What the cluster lacks is not waited for: it is the cluster that says so.
+    if (assignedIn(clusterDocument).length < named.length)
+      return { path, source: 'cluster', holder: 'cluster', read: assignedIn }
     return { path, source: 'catalog', holder: 'definition', read: (document) => own(document, source) }
   }
 

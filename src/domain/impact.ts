@@ -3,11 +3,11 @@ import { diffFields, type FieldChange } from './diff.ts'
 import { getOrSet } from './get-or-set.ts'
 import { equalJson } from './json.ts'
 import type { Overlay } from './overlay.ts'
-import { resolveInput } from './render-inputs.ts'
+import { absentFor, resolveInput } from './render-inputs.ts'
 import {
   type DeliveredType,
-  type Delivery,
   type Document,
+  idsIn,
   patchesOf,
   type Reference,
   referencesOf,
@@ -92,6 +92,7 @@ export class Comparison {
   readonly after: Overlay
   readonly #clusters: ReadonlyMap<string, unknown>
   readonly #definitions = new Map<string, ReadonlyMap<string, unknown>>()
+  readonly #touched = new Map<string, ReadonlySet<string>>()
   /** Most clusters share the object of a plain reference: what a definition's change means for it is told once. */
   readonly #known = new Map<Reference, readonly FieldChange[]>()
   /** Clusters with something laid over them are asked for by the brake and again for the impact. */
@@ -156,9 +157,10 @@ export class Comparison {
     const definitions = this.#definitions.get(type.name)
     if (!definitions) return undefined
     const found = new Difference(type)
+    const touched = getOrSet(this.#touched, type.name, () => this.#withWaiting(type, definitions))
     for (const reference of referencesOf(cluster.document, type.delivery)) {
       const { id } = reference
-      if (!definitions.has(id)) continue
+      if (!touched.has(id)) continue
       const had = this.before.get(type.name, id) !== undefined
       const has = this.after.get(type.name, id) !== undefined
       if (!had || !has) {
@@ -166,14 +168,26 @@ export class Comparison {
         if (had) found.removed.push(id)
         continue
       }
-      let fields = this.#known.get(reference)
-      if (!fields) {
-        fields = this.#diff(type, id, [cluster.document, reference], [cluster.document, reference])
-        this.#known.set(reference, fields)
-      }
+      const holding: Holding = [cluster.document, reference]
+      const diff = (): readonly FieldChange[] => this.#diff(type, holding, holding)
+      // What is left out for lack of others depends on this cluster alone.
+      const isWhole =
+        this.#absent(this.before, type, holding).length + this.#absent(this.after, type, holding).length === 0
+      const fields = isWhole ? getOrSet(this.#known, reference, diff) : diff()
       if (fields.length > 0) found.changed.push({ id, fields })
     }
     return found.orNothing()
+  }
+
+  /** Definitions that something is laid over, and those that wait for one of them. */
+  #withWaiting({ name, delivery }: DeliveredType, laid: ReadonlyMap<string, unknown>): ReadonlySet<string> {
+    const touched = new Set(laid.keys())
+    if (delivery.waitsFor.length === 0) return touched
+    for (const { id, document } of this.after.all(name)) {
+      const waits = delivery.waitsFor.some((field) => idsIn(document[field]).some((other) => laid.has(other)))
+      if (waits) touched.add(id)
+    }
+    return touched
   }
 
   #compareInputs(
@@ -192,7 +206,7 @@ export class Comparison {
       if (!old) {
         found.added.push(id)
       } else if (before && after && !this.#isSame(type, [before, old], [after, reference])) {
-        const fields = this.#diff(type, id, [before, old], [after, reference])
+        const fields = this.#diff(type, [before, old], [after, reference])
         if (fields.length > 0) found.changed.push({ id, fields })
       }
     }
@@ -213,22 +227,33 @@ export class Comparison {
   }
 
   /** The same for one of them. */
-  #isSame(type: DeliveredType, [before, old]: Holding, [after, reference]: Holding): boolean {
+  #isSame(type: DeliveredType, had: Holding, has: Holding): boolean {
     const { cluster } = this.types
+    const [before, old] = had
+    const [after, reference] = has
     return (
       !this.#definitions.get(type.name)?.has(reference.id) &&
       equalJson(old, reference) &&
+      equalJson(this.#absent(this.before, type, had), this.#absent(this.after, type, has)) &&
       cluster.input.every(([, property]) => before[property] === after[property]) &&
       (!type.delivery.patches ||
         equalJson(patchesOf(cluster, before, reference.id), patchesOf(cluster, after, reference.id)))
     )
   }
 
-  #diff(type: DeliveredType, id: string, old: Holding, now: Holding): FieldChange[] {
+  #diff(type: DeliveredType, old: Holding, now: Holding): FieldChange[] {
     return diffFields(
-      resolveInput(this.types, type, this.before.get(type.name, id)?.document as Document, ...old),
-      resolveInput(this.types, type, this.after.get(type.name, id)?.document as Document, ...now),
+      resolveInput(this.types, this.before, type, this.#definition(this.before, type, old[1]), ...old),
+      resolveInput(this.types, this.after, type, this.#definition(this.after, type, now[1]), ...now),
     )
+  }
+
+  #absent(view: View, type: DeliveredType, [cluster, reference]: Holding): readonly string[] {
+    return absentFor(view, type, this.#definition(view, type, reference), cluster, reference)
+  }
+
+  #definition(view: View, { name }: DeliveredType, { id }: Reference): Document {
+    return view.get(name, id)?.document as Document
   }
 }
 
@@ -248,11 +273,6 @@ function receivedBy(view: View, { name, delivery }: DeliveredType, cluster: Docu
 function at(references: readonly Reference[], i: number, id: string): Reference | undefined {
   const same = references[i]
   return same?.id === id ? same : references.find((reference) => reference.id === id)
-}
-
-/** Whether an input is switched on by its reference. */
-export function isOn({ enabledBy }: Delivery, reference: Reference): boolean {
-  return enabledBy === undefined || reference[enabledBy] !== false
 }
 
 class Difference {

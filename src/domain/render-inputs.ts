@@ -6,7 +6,10 @@ import {
   type DeliveredType,
   type Delivery,
   type Document,
+  findReference,
   type InputField,
+  idsIn,
+  isOn,
   patchesOf,
   type Reference,
   referencesOf,
@@ -36,7 +39,8 @@ export function renderInputs(view: View, types: Types, type: DeliveredType, clus
     const reference = references[i] as Reference
     const definition = view.get(name, reference.id)
     if (definition === undefined) continue
-    const { texts, digest: ofDefinition } = renderDefinition(delivery, definition, reference)
+    const absent = absentFor(view, type, definition.document, cluster.document, reference)
+    const { texts, digest: ofDefinition } = renderDefinition(delivery, definition, reference, absent)
     digest.add(ofDefinition)
     if (inputs !== '') inputs += ','
     inputs += texts[0]
@@ -88,18 +92,58 @@ function piece(text: string): Piece {
   return { text, digest: digestOf(text) }
 }
 
-/** Kept for the plain reference only: that one object is shared by all clusters that override nothing. */
-function renderDefinition(delivery: Delivery, definition: Entry, reference: Reference): Pieces {
+const NOBODY: readonly string[] = []
+
+/**
+ * What an input names to wait for and would wait for in vain: its cluster lacks it or has switched it off, or it is
+ * delivered in a way that cannot be waited for.
+ */
+export function absentFor(
+  view: View,
+  { name, delivery }: DeliveredType,
+  definition: Document,
+  cluster: Document,
+  reference: Reference,
+): readonly string[] {
+  let absent = NOBODY
+  for (const field of delivery.waitsFor) {
+    for (const id of idsIn(resolve(delivery, definition, reference, field))) {
+      const other = findReference(cluster, delivery, id)
+      const its = view.get(name, id)?.document
+      const isAwaited =
+        other && its && isOn(delivery, other) && delivery.sortOf(its) === delivery.sortOf(definition)
+      if (!isAwaited) absent = [...absent, id]
+    }
+  }
+  return absent
+}
+
+/**
+ * Kept for the plain reference only: that one object is shared by all clusters that override nothing, and nearly all
+ * of them have what its input waits for.
+ */
+function renderDefinition(
+  delivery: Delivery,
+  definition: Entry,
+  reference: Reference,
+  absent: readonly string[],
+): Pieces {
   const kept = definition.rendered as RenderedDefinition | undefined
-  if (kept?.reference === reference) return kept.pieces
-  const texts = buildPieces(delivery, definition.document, reference)
+  const isWhole = absent.length === 0
+  if (isWhole && kept?.reference === reference) return kept.pieces
+  const texts = buildPieces(delivery, definition.document, reference, absent)
   const pieces = { texts, digest: digestOf(texts.join('\0')) }
-  if (isPlain(reference, delivery.referenceDefaults)) definition.rendered = { reference, pieces }
+  if (isWhole && isPlain(reference, delivery.referenceDefaults)) definition.rendered = { reference, pieces }
   return pieces
 }
 
 /** An input's text around its holes. */
-function buildPieces(delivery: Delivery, definition: Document, reference: Reference): string[] {
+function buildPieces(
+  delivery: Delivery,
+  definition: Document,
+  reference: Reference,
+  absent: readonly string[],
+): string[] {
   const pieces: string[] = []
   let parts = ['{"id":', JSON.stringify(definition.id)]
   // Joined, not added: V8 keeps a sum of strings as a tree, which would be walked anew by every poll.
@@ -110,7 +154,7 @@ function buildPieces(delivery: Delivery, definition: Document, reference: Refere
   for (const field of delivery.input) {
     const key = `,${JSON.stringify(field.name)}:`
     if (field.kind === 'value' || field.kind === 'group') {
-      const value = fieldValue(delivery, definition, reference, field)
+      const value = fieldValue(delivery, definition, reference, field, absent)
       if (value !== undefined) parts.push(key, JSON.stringify(value))
     } else {
       parts.push(key)
@@ -125,16 +169,19 @@ function buildPieces(delivery: Delivery, definition: Document, reference: Refere
 /** One input as a value. */
 export function resolveInput(
   types: Types,
-  { delivery }: DeliveredType,
+  view: View,
+  type: DeliveredType,
   definition: Document,
   cluster: Document,
   reference: Reference,
 ): JsonObject {
+  const { delivery } = type
   const input: Record<string, Json> = { id: definition.id }
+  const absent = absentFor(view, type, definition, cluster, reference)
   for (const field of delivery.input) {
     const value =
       field.kind === 'value' || field.kind === 'group'
-        ? fieldValue(delivery, definition, reference, field)
+        ? fieldValue(delivery, definition, reference, field, absent)
         : field.kind === 'cluster'
           ? identityOf(types.cluster, cluster)
           : patchesOf(types.cluster, cluster, definition.id)
@@ -155,14 +202,25 @@ function fieldValue(
   definition: Document,
   reference: Reference,
   field: DefinedField,
+  absent: readonly string[],
 ): Json | undefined {
-  if (field.kind === 'value') return resolve(delivery, definition, reference, field.source)
+  const said = (source: string): Json | undefined => {
+    const value = resolve(delivery, definition, reference, source)
+    return absent.length > 0 && delivery.waitsFor.includes(source) ? without(value, absent) : value
+  }
+  if (field.kind === 'value') return said(field.source)
   const group: Record<string, Json> = {}
   for (const source of field.sources) {
-    const value = resolve(delivery, definition, reference, source)
+    const value = said(source)
     if (value !== undefined) group[source] = value
   }
   return group
+}
+
+function without(value: Json | undefined, absent: readonly string[]): Json | undefined {
+  const isThere = (id: Json): boolean => !absent.includes(id as string)
+  if (Array.isArray(value)) return value.filter(isThere)
+  return value === undefined || isThere(value) ? value : undefined
 }
 
 function resolve(

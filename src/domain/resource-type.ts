@@ -35,6 +35,10 @@ export interface Delivery {
   readonly enabledBy: string | undefined
   /** Whether a cluster's patches for the document travel with its input. */
   readonly patches: boolean
+  /** Fields of an input that name others of its own type: what it waits for. */
+  readonly waitsFor: readonly string[]
+  /** Which of two sorts a definition is of: an input can wait only for others of its own sort. */
+  sortOf(definition: Document): boolean
   /** One input after its `id`, in order. */
   readonly input: readonly InputField[]
   /** The holes of an input, in order. */
@@ -62,6 +66,8 @@ export interface ClusterType {
   readonly type: ResourceType
   readonly dns: string
   readonly patches: string
+  /** Everything wrong with the values of one component. */
+  checkValues(values: JsonObject): Detail[]
   readonly deletionProtection: string
   /** Labels to select clusters by. */
   readonly labels: string | undefined
@@ -90,6 +96,11 @@ export function referencesOf(cluster: Document, delivery: Delivery): readonly Re
 
 export function findReference(cluster: Document, delivery: Delivery, id: string): Reference | undefined {
   return referencesOf(cluster, delivery).find((reference) => reference.id === id)
+}
+
+/** Whether an input is switched on by its reference. */
+export function isOn({ enabledBy }: Delivery, reference: Reference): boolean {
+  return enabledBy === undefined || reference[enabledBy] !== false
 }
 
 /** A cluster's values for one of its components. */

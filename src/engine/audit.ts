@@ -43,13 +43,15 @@ export async function explain(
   for (const reference of referencesOf(cluster, type.delivery)) {
     const definition = view.get(type.name, reference.id)?.document
     if (!definition) continue
-    const input = resolveInput(types, type, definition, cluster, reference)
+    const input = resolveInput(types, view, type, definition, cluster, reference)
     const ofDefinition = new Setters(`${type.name}/${reference.id}`)
     const origins = explainInput(types.cluster, type, [cluster, definition, reference])
-    const fields = origins.map((origin) => {
+    const fields = origins.flatMap((origin) => {
+      const value = valueAt(input, origin.path)
+      if (value === undefined) return []
       const setters = { cluster: ofCluster, definition: ofDefinition, type: undefined }[origin.holder]
       setters?.lookFor(origin)
-      return () => explained(origin, valueAt(input, origin.path) ?? null, setters)
+      return () => explained(origin, value, setters)
     })
     await ofDefinition.find(past.historyOf(type.name, reference.id, revision + 1))
     inputs.push({ id: reference.id, fields: () => fields.map((field) => field()) })

@@ -4,6 +4,7 @@ import type {
   ClusterType,
   DeliveredType,
   Delivery,
+  Document,
   InputField,
   ResourceType,
   Types,
@@ -24,8 +25,12 @@ export interface RegisteredType extends ResourceType {
   readonly noun: string
 }
 
+/** One that clusters can be given. */
+export type RegisteredDelivery = RegisteredType & DeliveredType
+
 export interface RegisteredTypes extends Types {
   readonly all: readonly RegisteredType[]
+  readonly delivered: readonly RegisteredDelivery[]
   get(name: string): RegisteredType | undefined
 }
 
@@ -51,7 +56,7 @@ export function buildTypes(files: readonly ResourceFile[]): Built {
     return { ok: false, problems: [`a schema cannot be used: ${(error as Error).message}`] }
   }
   const byName = new Map(all.map((type) => [type.name, type]))
-  const delivered = all.filter((type): type is RegisteredType & DeliveredType => type.delivery !== undefined)
+  const delivered = all.filter((type): type is RegisteredDelivery => type.delivery !== undefined)
   const byEndpoint = new Map(delivered.map((type) => [type.delivery.endpoint, type]))
   const types: RegisteredTypes = {
     all,
@@ -104,6 +109,10 @@ function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
     overrides: flux.overrides ?? [],
     enabledBy: flux.enabled_by,
     patches: flux.patches ?? false,
+    waitsFor: Object.entries(flux.references ?? {}).flatMap(([field, kind]) =>
+      kind === file.kind ? [field] : [],
+    ),
+    sortOf: buildSort(flux.waits_among ?? {}),
     input,
     holes: input.flatMap(({ kind }) => (kind === 'cluster' || kind === 'patches' ? [kind] : [])),
     referenceDefaults: defaultsOf(own.map((name) => [name, flux.reference?.[name] as SchemaObject])),
@@ -111,6 +120,16 @@ function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
     normaliseReference: buildNormaliser(schema) as (reference: JsonObject) => JsonObject,
     checkReference: buildChecker(schema),
   }
+}
+
+/** Of the sort are documents that match one of the patterns. */
+function buildSort(patterns: Readonly<Record<string, string>>): (document: Document) => boolean {
+  const tests = Object.entries(patterns).map(([field, pattern]) => [field, new RegExp(pattern, 'u')] as const)
+  return (document) =>
+    tests.some(([field, pattern]) => {
+      const value = document[field]
+      return typeof value === 'string' && pattern.test(value)
+    })
 }
 
 /** `cluster` is always a part of an input. */
@@ -128,10 +147,12 @@ function inputFields(flux: FluxSection): InputField[] {
 function buildClusterType(type: RegisteredType): ClusterType {
   const { dns, patches, deletion_protection, labels, environment, input, list } = fluxOf(type.file)
     .cluster as NonNullable<FluxSection['cluster']>
+  const values = type.schema.properties?.[patches]?.additionalProperties
   return {
     type,
     dns,
     patches,
+    checkValues: typeof values === 'object' ? buildChecker(values) : () => [],
     deletionProtection: deletion_protection,
     labels,
     environment,
@@ -142,15 +163,17 @@ function buildClusterType(type: RegisteredType): ClusterType {
 
 function documentSchema(file: ResourceFile, assignable: readonly ResourceFile[]): SchemaObject {
   const { key, items } = file.schema
-  const { id: _key, ...properties } = items.properties
+  const { properties: own, required = [], additionalProperties: _open, ...rest } = items
+  const { id: _key, ...properties } = own
   const lists = assignable.flatMap((other): [string, SchemaObject][] => {
     const list = fluxOf(other).assigned_by
     const description = `What the cluster is given of ${other.kind}, in order.`
     return list ? [[list, { description, type: 'array', items: referenceSchema(other), default: [] }]] : []
   })
   return close({
+    ...rest,
     type: 'object',
-    required: ['id', ...(items.required ?? []).filter((name) => name !== 'id')],
+    required: ['id', ...required.filter((name) => name !== 'id')],
     properties: { id: keySchema(key), ...properties, ...Object.fromEntries(lists) },
   })
 }
@@ -225,6 +248,7 @@ function checkFile(file: ResourceFile): string[] {
       ? need(new Set(Object.keys(flux.reference ?? {})), flux.enabled_by, 'x-flux.enabled_by')
       : []),
     ...Object.keys(flux.references ?? {}).flatMap((name) => need(properties, name, 'x-flux.references')),
+    ...Object.keys(flux.waits_among ?? {}).flatMap((name) => need(properties, name, 'x-flux.waits_among')),
     ...inputs.filter((name) => name !== 'id').flatMap((name) => need(sources, name, 'x-flux.input')),
     ...(file.schema.query_params ?? []).flatMap(({ name }) => need(properties, name, 'query_params')),
     ...(cluster

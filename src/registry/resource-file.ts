@@ -34,6 +34,7 @@ export interface FluxSection {
   readonly enabled_by?: string
   readonly overrides?: readonly string[]
   readonly references?: { readonly [field: string]: string }
+  readonly waits_among?: { readonly [field: string]: string }
   readonly patches?: boolean
   readonly input?: readonly (string | { readonly [group: string]: readonly string[] })[]
   readonly cluster?: {
@@ -80,6 +81,7 @@ const fluxSchema = {
     enabled_by: { type: 'string' },
     overrides: names,
     references: { type: 'object', additionalProperties: { type: 'string' } },
+    waits_among: { type: 'object', additionalProperties: { type: 'string', minLength: 1 } },
     patches: { type: 'boolean' },
     input: {
       type: 'array',

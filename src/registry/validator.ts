@@ -7,6 +7,8 @@ import type { SchemaObject } from './resource-file.ts'
 const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
 const HOST_LABEL = '[a-zA-Z0-9](?:[-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?'
 const QUALIFIED = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
+/** What Flux takes of a Helm path between two dots: a backslash keeps what follows it from having a meaning. */
+const VALUE_KEY = '(?:[A-Za-z0-9_/-]|\\\\[A-Za-z0-9_./\\\\-])+(?:\\[[0-9]{1,5}\\])*'
 
 /** String formats that resource files may use, with what to tell someone who missed one. */
 const FORMATS: Record<string, { pattern: RegExp; hint: string }> = {
@@ -30,11 +32,19 @@ const FORMATS: Record<string, { pattern: RegExp; hint: string }> = {
     pattern: new RegExp(`^(?:${QUALIFIED})?$`),
     hint: 'a Kubernetes label value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
   },
+  'value-path': {
+    pattern: new RegExp(`^(?=.{1,250}$)${VALUE_KEY}(?:\\.${VALUE_KEY})*$`),
+    hint: 'a variable or a Helm path of at most 250 characters, such as replicaCount, hosts[0].name or annotations.example\\.com/team',
+  },
   uri: { pattern: /^[a-z][a-z0-9+.-]*:\S+$/i, hint: 'a URI, such as https://example.com/path' },
   'date-time': {
     pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i,
     hint: 'an RFC 3339 time, such as 2026-01-31T12:00:00Z',
   },
+}
+
+export function matchesFormat(format: string, text: string): boolean {
+  return FORMATS[format]?.pattern.test(text) ?? false
 }
 
 const ajv = new Ajv2020({
@@ -86,6 +96,8 @@ function describe(error: ErrorObject): Detail[] {
         { path: at, message: `must be ${FORMATS[params.format]?.hint}, not ${describeValue(error.data)}` },
       ]
     }
+    case 'pattern':
+      return [{ path, message: `must match ${params.pattern}, not ${describeValue(error.data)}` }]
     case 'minLength':
       return [{ path, message: params.limit === 1 ? 'must not be empty' : String(error.message) }]
     case 'minItems':
@@ -102,6 +114,7 @@ function describe(error: ErrorObject): Detail[] {
         { path: pointer(path, Math.max(params.i, params.j)), message: 'is a duplicate: name each once' },
       ]
     case 'propertyNames':
+    case 'if':
       return [] // its own error comes beside it
     default:
       return [{ path, message: error.message ?? 'is not valid' }]
