@@ -1,5 +1,6 @@
 // The environment, read once: a Config, or every problem with it at once.
 import { isAbsolute } from 'node:path'
+import { parseBaseUrl } from './domain/base-url.ts'
 
 export interface Config {
   readonly mode: 'read-only' | 'crud'
@@ -10,6 +11,9 @@ export interface Config {
   readonly writeToken: string
   readonly seedFile: string | undefined
   readonly resourceFolders: readonly string[]
+  readonly templateFolders: readonly string[]
+  /** Where clusters reach the service. */
+  readonly externalUrl: string | undefined
   readonly listen: { readonly host: string; readonly port: number }
   readonly logLevel: string
   /** The share of clusters that may lose inputs in one write without confirmation. */
@@ -38,7 +42,9 @@ export function parseConfig(env: Environment): ParsedConfig {
     readToken,
     writeToken: env.CRUD_AUTH_TOKEN ? parseToken(env, 'CRUD_AUTH_TOKEN', problems) : readToken,
     seedFile: env.SEED_FILE || undefined,
-    resourceFolders: (env.RESOURCES_DIR ?? '').split(':').filter((folder) => folder !== ''),
+    resourceFolders: parseFolders(env.RESOURCES_DIR),
+    templateFolders: parseFolders(env.TEMPLATES_DIR),
+    externalUrl: parseExternalUrl(env, problems),
     listen: parseListenAddress(env.LISTEN_ADDR || '0.0.0.0:8080', problems),
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info', problems),
     brakePercent: parsePercent(env, 'BRAKE_PERCENT', 10, problems),
@@ -48,6 +54,19 @@ export function parseConfig(env: Environment): ParsedConfig {
     problems.push('API_MODE crud needs to write, but DATABASE_URL says mode=ro')
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config }
+}
+
+/** What a command on the resource types needs of the environment. */
+export function parseFolders(text: string | undefined): string[] {
+  return (text ?? '').split(':').filter((folder) => folder !== '')
+}
+
+function parseExternalUrl(env: Environment, problems: string[]): string | undefined {
+  if (!env.EXTERNAL_URL) return undefined
+  const url = parseBaseUrl(env.EXTERNAL_URL)
+  if (url === undefined)
+    problems.push(`EXTERNAL_URL must be like https://fleet.example.com, not "${redact(env.EXTERNAL_URL)}"`)
+  return url
 }
 
 function oneOf<T extends string>(

@@ -4,20 +4,23 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pino, { type Logger } from 'pino'
-import { type Config, parseConfig } from './config.ts'
+import { type Config, parseConfig, parseFolders } from './config.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
 import { seed } from './engine/seed.ts'
 import { buildApp } from './http/app.ts'
 import { createTokens } from './http/auth.ts'
 import { createMetrics, type Metrics } from './http/metrics.ts'
 import type { RegisteredTypes } from './registry/build-types.ts'
+import { loadTemplates, type Template } from './registry/load-templates.ts'
 import { loadTypes } from './registry/load-types.ts'
+import { scaffoldTemplate } from './registry/scaffold-template.ts'
 import { openMemoryStore } from './store/memory.ts'
 import { openSqliteStore } from './store/sqlite.ts'
 import { type Store, StoreError } from './store/store.ts'
 import { HELP, runStoreCommand, UsageProblem } from './store-commands.ts'
 
 const BUILT_IN_RESOURCES = fileURLToPath(new URL('../resources', import.meta.url))
+const BUILT_IN_TEMPLATES = fileURLToPath(new URL('../deploy/templates', import.meta.url))
 const STOP_TIMEOUT_MS = 25_000
 
 /** What is wrong with the way the service was started: told on stderr, exit 2. */
@@ -33,7 +36,8 @@ async function main(): Promise<void> {
   const config = readConfig()
   const version = readVersion()
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
-  const types = readTypes(config)
+  const types = readTypes(config.resourceFolders)
+  const templates = readTemplates(config, types)
   let metrics: Metrics | undefined
   const start = (store: Store): Promise<Engine> =>
     startEngine({
@@ -51,7 +55,17 @@ async function main(): Promise<void> {
   metrics = createMetrics(types, version, () => engine.state)
   warnOfUnknownTypes(engine, types, log)
   const tokens = createTokens(config.readToken, config.writeToken)
-  const app = await buildApp({ mode: config.mode, version, engine, types, tokens, metrics, log })
+  const app = await buildApp({
+    mode: config.mode,
+    version,
+    engine,
+    types,
+    templates,
+    externalUrl: config.externalUrl,
+    tokens,
+    metrics,
+    log,
+  })
   await app.listen(config.listen)
   log.info(
     {
@@ -90,10 +104,16 @@ function readConfig(): Config {
   return parsed.config
 }
 
-function readTypes({ resourceFolders }: Config): RegisteredTypes {
-  const loaded = loadTypes([BUILT_IN_RESOURCES, ...resourceFolders])
+function readTypes(folders: readonly string[]): RegisteredTypes {
+  const loaded = loadTypes([BUILT_IN_RESOURCES, ...folders])
   if (!loaded.ok) throw new StartProblems(loaded.problems)
   return loaded.types
+}
+
+function readTemplates({ templateFolders }: Config, types: RegisteredTypes): readonly Template[] {
+  const loaded = loadTemplates([BUILT_IN_TEMPLATES, ...templateFolders], types)
+  if (!loaded.ok) throw new StartProblems(loaded.problems)
+  return loaded.templates
 }
 
 function openStore({ store }: Config, write: boolean): Store {
@@ -144,11 +164,23 @@ function warnOfUnknownTypes({ state }: Engine, types: RegisteredTypes, log: Logg
   }
 }
 
+/** A type may be called as in routes, in poll URLs or on the command line. */
+function printTemplate([given, ...more]: readonly string[]): void {
+  const types = readTypes(parseFolders(process.env.RESOURCES_DIR)).delivered
+  const known = types.map(({ name }) => name).join(', ')
+  if (given === undefined || more.length > 0)
+    throw new UsageProblem(`scaffold-template needs one type: known are ${known}`)
+  const type = types.find(({ name, noun, delivery }) => [name, noun, delivery.endpoint].includes(given))
+  if (!type) throw new UsageProblem(`there is no type "${given}" that reaches clusters: known are ${known}`)
+  process.stdout.write(scaffoldTemplate(type))
+}
+
 /** Without a command the service starts. */
 async function run([command, ...args]: readonly string[]): Promise<void> {
   if (command === undefined) return main()
   if (command === '--help' || command === '-h' || command === 'help') return console.log(HELP)
   if (command === '--version') return console.log(readVersion())
+  if (command === 'scaffold-template') return printTemplate(args)
   const code = await runStoreCommand(command, args, process.env, (line) => console.log(line))
   if (code === undefined) throw new UsageProblem(`there is no command "${command}": see --help`)
   process.exitCode = code

@@ -19,14 +19,16 @@ Usage:
   flux-resourceset verify [-o json]                check that the history is whole and the documents are what it says
   flux-resourceset prune-history --before <time> [--dry-run] [-o json]
                                                    give up revisions from before a time; the rest stays verifiable
+  flux-resourceset scaffold-template <type>        print a ResourceSet template of a type to start from
   flux-resourceset --help | --version
 
-Settings come from the environment; the commands on the history need only DATABASE_URL. They may run beside the
-service. verify exits with 1 when something is not as it should be; bad use and bad settings exit with 2.
+Settings come from the environment; the commands on the history need only DATABASE_URL, and scaffold-template only
+RESOURCES_DIR. They may run beside the service. verify exits with 1 when something is not as it should be; bad use and bad settings exit with 2.
 
 Examples:
   DATABASE_URL=sqlite:///var/lib/flux-resourceset/fleet.db flux-resourceset verify
   flux-resourceset prune-history --before 2026-01-01 --dry-run
+  RESOURCES_DIR=types flux-resourceset scaffold-template network_policies > templates/network-policies.yaml
 `
 
 /** Runs a command and answers its exit code; undefined when there is no such command. */

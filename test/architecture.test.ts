@@ -14,7 +14,7 @@ const ARROWS: Record<string, readonly string[]> = {
   http: ['domain', 'registry', 'engine'],
   cli: ['domain', 'registry'],
   'cli.ts': ['cli'],
-  'config.ts': [],
+  'config.ts': ['domain/base-url.ts'],
   'store-commands.ts': ['config.ts', 'domain', 'store'],
   'main.ts': ['config.ts', 'store-commands.ts', 'domain', 'registry', 'store', 'engine', 'http'],
 }

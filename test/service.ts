@@ -16,6 +16,7 @@ import { buildApp } from '../src/http/app.ts'
 import { createTokens } from '../src/http/auth.ts'
 import { createMetrics } from '../src/http/metrics.ts'
 import type { RegisteredTypes } from '../src/registry/build-types.ts'
+import { loadTemplates, type Template } from '../src/registry/load-templates.ts'
 import { loadTypes } from '../src/registry/load-types.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import type { Store } from '../src/store/store.ts'
@@ -28,6 +29,12 @@ export function builtInTypes(...moreFolders: string[]): RegisteredTypes {
   const loaded = loadTypes([RESOURCES, ...moreFolders])
   if (!loaded.ok) throw new Error(loaded.problems.join('\n'))
   return loaded.types
+}
+
+export function builtInTemplates(types: RegisteredTypes, ...moreFolders: string[]): readonly Template[] {
+  const loaded = loadTemplates([join(import.meta.dirname, '../deploy/templates'), ...moreFolders], types)
+  if (!loaded.ok) throw new Error(loaded.problems.join('\n'))
+  return loaded.templates
 }
 
 /** A small fleet: two clusters, three components in a chain, two namespaces, one role binding. */
@@ -91,6 +98,8 @@ export interface ServiceOptions {
   readonly fleet?: unknown
   readonly store?: Store
   readonly types?: RegisteredTypes
+  readonly templates?: readonly Template[]
+  readonly externalUrl?: string
   readonly now?: () => Date
 }
 
@@ -102,7 +111,9 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const metrics = createMetrics(types, 'test', () => engine.state)
   const tokens = createTokens(READ_TOKEN, WRITE_TOKEN)
   const log = pino({ level: 'silent' })
-  const app = await buildApp({ mode, version: 'test', engine, types, tokens, metrics, log })
+  const { templates = builtInTemplates(types), externalUrl } = options
+  const service = { mode, version: 'test', engine, types, templates, externalUrl, tokens, metrics, log }
+  const app = await buildApp(service)
   await app.listen({ host: '127.0.0.1', port: 0 })
   app.server.unref()
   const { port } = app.server.address() as AddressInfo

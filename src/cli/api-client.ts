@@ -218,8 +218,10 @@ function understand(url: URL, raw: Raw, expected: readonly number[], hide: (text
   const { status, headers, text } = raw
   const isOk = status >= 200 && status < 300
   let body: unknown
+  // Manifests are handed on as they are.
+  const isYaml = isOk && headers['content-type']?.startsWith('application/yaml')
   try {
-    body = JSON.parse(text)
+    body = isYaml ? text : JSON.parse(text)
   } catch {
     throw strange(url, raw, hide)
   }

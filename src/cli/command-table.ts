@@ -110,6 +110,13 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     define: async () => (await import('./commands/status.ts')).defineVerify,
   },
   {
+    name: 'bootstrap',
+    group: SETUP,
+    types: true,
+    summary: 'what clusters apply once to phone home',
+    define: async () => (await import('./commands/bootstrap.ts')).defineBootstrap,
+  },
+  {
     name: 'config',
     group: SETUP,
     summary: 'keep servers and their tokens under names',

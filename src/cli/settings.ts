@@ -19,6 +19,8 @@ export interface Settings {
   readonly url: URL
   readonly readToken: string | undefined
   readonly writeToken: string | undefined
+  /** The token for reading as it was given, fit to be handed on to a cluster. */
+  readonly pollToken: string | undefined
   readonly context: string | undefined
   readonly timeoutMs: number
 }
@@ -46,6 +48,7 @@ export function resolveSettings(flags: GlobalFlags, env: Env): Settings {
     url,
     readToken: readToken ?? writeToken,
     writeToken: writeToken ?? readToken,
+    pollToken: readToken,
     context: own && name,
     timeoutMs: parseTimeout(flags.timeout),
   }

@@ -10,6 +10,7 @@ import { checkQuery } from './query.ts'
 import { requestId } from './request-id.ts'
 import { assignmentRoutes } from './routes/assignments.ts'
 import { batchRoutes } from './routes/batch.ts'
+import { bundleRoutes } from './routes/bundles.ts'
 import { documentRoutes } from './routes/documents.ts'
 import { operationRoutes } from './routes/operations.ts'
 import { revisionRoutes } from './routes/revisions.ts'
@@ -81,6 +82,7 @@ export async function buildApp(service: Service): Promise<FastifyInstance> {
       countAndLog(scope, service)
       documentRoutes(scope, service)
       assignmentRoutes(scope, service)
+      bundleRoutes(scope, service)
       revisionRoutes(scope, service)
       batchRoutes(scope, service)
     })

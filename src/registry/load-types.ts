@@ -28,7 +28,8 @@ export function loadTypes(folders: readonly string[]): LoadedTypes {
   return buildTypes([...files.values()])
 }
 
-function listFiles(folder: string, problems: string[]): string[] {
+/** The YAML files of a folder, by name. */
+export function listFiles(folder: string, problems: string[]): string[] {
   try {
     const names = readdirSync(folder).filter((name) => /\.ya?ml$/.test(name) && !name.startsWith('.'))
     return names.sort().map((name) => join(folder, name))

@@ -184,6 +184,29 @@ export function clusterPaths(types: RegisteredTypes): Node {
         answers: { 200: ok('The cluster.', document) },
       }),
     },
+    [`/${name}/{cluster}/bootstrap`]: {
+      get: operation({
+        tag: name,
+        id: `bootstrap_${name}`,
+        summary: 'What the cluster applies once to phone home: manifests, as a stream of YAML.',
+        parameters: [
+          cluster,
+          inQuery('flavor', 'With the URLs of this cluster, or the same for every cluster.', {
+            type: 'string',
+            enum: ['concrete', 'identity'],
+            default: 'concrete',
+          }),
+          inQuery('interval', 'How often each provider polls.', { type: 'string', default: '5m' }),
+          inQuery('api_url', 'Where clusters reach the service; EXTERNAL_URL when nothing is said.'),
+          inQuery('token_secret', 'A Secret that is there already and holds the token.'),
+          inQuery('cert_secret', 'A Secret with a certificate for the connection.'),
+          inQuery('flux_instance', 'Whether Flux itself is installed.', { type: 'boolean', default: true }),
+        ],
+        answers: {
+          200: { description: 'The manifests.', content: json({ type: 'string' }, 'application/yaml') },
+        },
+      }),
+    },
     [`/${name}/{cluster}/inputs/{endpoint}`]: {
       get: operation({
         tag: name,

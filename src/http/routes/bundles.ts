@@ -1,0 +1,80 @@
+// What a new cluster applies once to phone home.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { parseBaseUrl } from '../../domain/base-url.ts'
+import { type Detail, invalid, type Result, succeed } from '../../domain/problem.ts'
+import { type BundleOptions, renderBundle } from '../../registry/bootstrap-bundle.ts'
+import { matchesFormat } from '../../registry/validator.ts'
+import { sendProblem } from '../problem-response.ts'
+import type { RawQuery } from '../query.ts'
+import { readEntry } from '../read-at.ts'
+import type { Service } from '../service.ts'
+
+const FLAVORS = ['concrete', 'identity'] as const
+const DEFAULT_INTERVAL = '5m'
+const DURATION = /^(?:\d{1,6}(?:\.\d{1,3})?(?:ms|s|m|h))+$/
+
+const BOOTSTRAP = {
+  config: {
+    access: 'read',
+    parameters: ['flavor', 'interval', 'api_url', 'token_secret', 'cert_secret'],
+    flags: ['flux_instance'],
+  },
+} as const
+
+export function bundleRoutes(app: FastifyInstance, service: Service): void {
+  const { types, templates } = service
+  const clusters = types.cluster.type
+  app.get<{ Params: { id: string }; Querystring: RawQuery }>(
+    `/${clusters.name}/:id/bootstrap`,
+    BOOTSTRAP,
+    async (request, reply) => {
+      const options = parseOptions(request, service)
+      if (!options.ok) return sendProblem(reply, options.problem)
+      const cluster = await readEntry(service, request, reply, clusters, request.params.id)
+      if (!cluster.ok) return sendProblem(reply, cluster.problem)
+      const bundle = renderBundle(types, templates, cluster.value.document, options.value)
+      return reply.type('application/yaml').send(bundle)
+    },
+  )
+}
+
+function parseOptions(request: FastifyRequest, { externalUrl }: Service): Result<BundleOptions> {
+  const query = request.query as Readonly<Record<string, string | undefined>>
+  const { flavor = 'concrete', interval = DEFAULT_INTERVAL, token_secret, cert_secret } = query
+  const details: Detail[] = []
+  const refuse = (name: string, must: string): void => {
+    details.push({ path: `?${name}`, message: `must be ${must}, not "${query[name]}"` })
+  }
+  if (!FLAVORS.some((known) => known === flavor)) refuse('flavor', `one of ${FLAVORS.join(', ')}`)
+  if (!DURATION.test(interval) || !/[1-9]/.test(interval))
+    refuse('interval', 'a duration such as 30s, 5m or 1h')
+  for (const name of ['token_secret', 'cert_secret']) {
+    if (query[name] !== undefined && !matchesFormat('dns-subdomain', query[name]))
+      refuse(name, 'the name of a Secret')
+  }
+  const apiUrl = query.api_url === undefined ? (externalUrl ?? ownUrl(request)) : parseBaseUrl(query.api_url)
+  if (apiUrl === undefined)
+    details.push({
+      path: '?api_url',
+      message:
+        'must be where clusters reach the service, an http:// or https:// URL such as https://fleet.example.com',
+    })
+  if (details.length > 0 || apiUrl === undefined) return invalid(details)
+  return succeed({
+    flavor: flavor as BundleOptions['flavor'],
+    apiUrl,
+    interval,
+    tokenSecret: token_secret,
+    certSecret: cert_secret,
+    fluxInstance: query.flux_instance !== 'false',
+  })
+}
+
+/** As the request came here. A proxy may say so: at worst, who asks gets the URL that they asked for. */
+function ownUrl({ headers, protocol, host }: FastifyRequest): string | undefined {
+  const first = (name: string): string | undefined =>
+    String(headers[name] ?? '')
+      .split(',')[0]
+      ?.trim() || undefined
+  return parseBaseUrl(`${first('x-forwarded-proto') ?? protocol}://${first('x-forwarded-host') ?? host}`)
+}

@@ -1,0 +1,177 @@
+// What a cluster applies once to phone home for ever: manifests, as a stream of YAML.
+import { Document as Manifest, stringify } from 'yaml'
+import { MAX_INPUTS } from '../domain/answer-limits.ts'
+import type { JsonObject } from '../domain/json.ts'
+import type { ClusterType, Document, Types } from '../domain/resource-type.ts'
+import type { Template } from './load-templates.ts'
+
+export interface BundleOptions {
+  /** Concrete has the cluster's own URLs; identity is the same for every cluster, and is told in one place who it is. */
+  readonly flavor: 'concrete' | 'identity'
+  /** Where clusters reach the service. */
+  readonly apiUrl: string
+  /** How often each provider polls, as Flux writes durations. */
+  readonly interval: string
+  /** The Secret that is there already and holds the token; without it the bundle has one of its own, still empty. */
+  readonly tokenSecret: string | undefined
+  /** The Secret with a client's certificate, or with the authority that signed the server's. */
+  readonly certSecret: string | undefined
+  /** False where Flux is installed already. */
+  readonly fluxInstance: boolean
+}
+
+const NAMESPACE = 'flux-system'
+const IDENTITY = 'cluster-identity'
+const TOKEN_SECRET = 'internal-api-token'
+const FLUX_API = 'fluxcd.controlplane.io/v1'
+const POLLS = '/api/v2/flux/clusters'
+const API_URL = 'INTERNAL_API_URL'
+const DNS = 'CLUSTER_DNS'
+
+/** Equal input gives equal text, so that bundles can be kept in Git. */
+export function renderBundle(
+  types: Types,
+  templates: readonly Template[],
+  cluster: Document,
+  options: BundleOptions,
+): string {
+  const isConcrete = options.flavor === 'concrete'
+  const carried = templates.filter(({ kind }) => options.fluxInstance || kind !== 'FluxInstance')
+  const endpoints = types.delivered.map(({ delivery }) => delivery.endpoint)
+  const polled = `${options.apiUrl}${POLLS}/${cluster[types.cluster.dns]}`
+  const manifests = [
+    new Manifest({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }),
+    ...(isConcrete ? [identityMap(types.cluster, cluster, options)] : []),
+    ...(options.tokenSecret === undefined ? [emptySecret(options)] : []),
+    ...carried.filter((template) => template.endpoints.length === 0).map(({ yaml }) => yaml),
+    ...(isConcrete
+      ? endpoints.map((name) => new Manifest(provider(name, `${polled}/${name}`, options)))
+      : [identityProvider(), phoneHome(endpoints, options)]),
+    ...carried.filter((template) => template.endpoints.length > 0).map(({ yaml }) => yaml),
+  ]
+  const texts = manifests.map((manifest) => toText(isConcrete ? manifest : keptBySource(manifest)))
+  const silent = endpoints.filter((name) => !carried.some((template) => template.endpoints.includes(name)))
+  return [heading(cluster, options, silent), ...texts].join('---\n')
+}
+
+function toText(manifest: Manifest): string {
+  return manifest.toString({ lineWidth: 0 })
+}
+
+function heading(cluster: Document, options: BundleOptions, silent: readonly string[]): string {
+  const lines =
+    options.flavor === 'concrete'
+      ? [
+          `Bootstrap of cluster ${cluster.id}: apply it once, when the Flux Operator is there.`,
+          `The cluster then polls ${options.apiUrl} every ${options.interval}.`,
+        ]
+      : [
+          'Bootstrap of any cluster, told who it is by the values of one object: the provider cluster-identity.',
+          `Its \${${DNS}} and \${${API_URL}} are filled in by a Flux Kustomization that substitutes from the ConfigMap`,
+          'cluster-identity, or before applying: by envsubst, cloud-init or Terraform, with the Flux Operator alone.',
+        ]
+  const missing = silent.map((name) => `Nothing is made of ${name} yet: there is no template that reads it.`)
+  return [...lines, ...missing].map((line) => `# ${line}\n`).join('')
+}
+
+/** What the provisioning layer gives to a cluster, and all it gives. */
+function identityMap(type: ClusterType, cluster: Document, { apiUrl }: BundleOptions): Manifest {
+  const data = Object.fromEntries(
+    type.input.map(([name, property]) => [variableOf(name), String(cluster[property] ?? '')]),
+  )
+  return new Manifest({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: IDENTITY, namespace: NAMESPACE },
+    data: { ...data, [DNS]: String(cluster[type.dns]), [API_URL]: apiUrl },
+  })
+}
+
+function variableOf(name: string): string {
+  return name === 'name' || name === 'dns' ? `CLUSTER_${name.toUpperCase()}` : name.toUpperCase()
+}
+
+/** Without data: applied again, it leaves the token alone that someone has put there. */
+function emptySecret({ flavor }: BundleOptions): Manifest {
+  const annotations = flavor === 'identity' && {
+    annotations: { 'kustomize.toolkit.fluxcd.io/ssa': 'IfNotPresent' },
+  }
+  const secret = new Manifest({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: TOKEN_SECRET, namespace: NAMESPACE, ...annotations },
+    type: 'Opaque',
+  })
+  secret.commentBefore = [
+    ' The token to poll with belongs here, under the key `token`:',
+    ` kubectl -n ${NAMESPACE} patch secret ${TOKEN_SECRET} -p '{"stringData":{"token":"…"}}'`,
+  ].join('\n')
+  return secret
+}
+
+function provider(name: string, url: string, options: BundleOptions): JsonObject {
+  const { interval, tokenSecret = TOKEN_SECRET, certSecret } = options
+  return {
+    apiVersion: FLUX_API,
+    kind: 'ResourceSetInputProvider',
+    metadata: {
+      name,
+      namespace: NAMESPACE,
+      annotations: { 'fluxcd.controlplane.io/reconcileEvery': interval },
+    },
+    spec: {
+      type: 'ExternalService',
+      url,
+      ...(url.startsWith('http://') && { insecure: true }),
+      secretRef: { name: tokenSecret },
+      ...(certSecret !== undefined && { certSecretRef: { name: certSecret } }),
+      // Flux would cut the list off after 100, and delete the rest.
+      filter: { limit: MAX_INPUTS },
+    },
+  }
+}
+
+/** The one place that says which cluster this is. */
+function identityProvider(): Manifest {
+  return new Manifest({
+    apiVersion: FLUX_API,
+    kind: 'ResourceSetInputProvider',
+    metadata: { name: IDENTITY, namespace: NAMESPACE },
+    spec: { type: 'Static', defaultValues: { [DNS]: `\${${DNS}}`, [API_URL]: `\${${API_URL}}` } },
+  })
+}
+
+/** Makes the providers from the identity. */
+function phoneHome(endpoints: readonly string[], options: BundleOptions): Manifest {
+  const url = `<< printf "%s${POLLS}/%s/%s" inputs.${API_URL} inputs.${DNS} . | quote >>`
+  const each = stringify(provider('<< . | quote >>', url, options), { lineWidth: 0 })
+  const insecure = `  <<- if hasPrefix "http://" inputs.${API_URL} >>\n  insecure: true\n  <<- end >>\n`
+  const source = { apiVersion: FLUX_API, kind: 'ResourceSetInputProvider', name: IDENTITY }
+  return new Manifest({
+    apiVersion: FLUX_API,
+    kind: 'ResourceSet',
+    metadata: { name: 'phone-home', namespace: NAMESPACE },
+    spec: {
+      inputsFrom: [source],
+      dependsOn: [{ ...source, namespace: NAMESPACE, ready: true }],
+      resourcesTemplate: [
+        `<<- range list ${endpoints.map((name) => `"${name}"`).join(' ')} >>\n---\n`,
+        each.replace('  secretRef:', `${insecure}  secretRef:`),
+        '<<- end >>\n',
+      ].join(''),
+    },
+  })
+}
+
+/**
+ * From a Git repository or an artifact: what is taken out there stays on the clusters, or one wrong commit would empty
+ * them all; and only the identity is substituted, whatever a template holds.
+ */
+function keptBySource(manifest: Manifest): Manifest {
+  const copy = manifest.clone()
+  const annotate = (name: string): void =>
+    copy.setIn(['metadata', 'annotations', `kustomize.toolkit.fluxcd.io/${name}`], 'disabled')
+  annotate('prune')
+  if (copy.getIn(['metadata', 'name']) !== IDENTITY) annotate('substitute')
+  return copy
+}

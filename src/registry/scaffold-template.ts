@@ -1,0 +1,72 @@
+// A ResourceSet template for a type to start from: it works as it is, and shows how each field is written safely.
+
+import type { InputField } from '../domain/resource-type.ts'
+import type { RegisteredDelivery, RegisteredType } from './build-types.ts'
+import type { SchemaObject } from './resource-file.ts'
+
+export function scaffoldTemplate(type: RegisteredDelivery): string {
+  const { endpoint, enabledBy, input } = type.delivery
+  const lines = [
+    '---',
+    'apiVersion: v1',
+    'kind: ConfigMap',
+    'metadata:',
+    `  name: << printf "${endpoint}-%s" inputs.id | quote >>`,
+    '  namespace: flux-system',
+    'data:',
+    ...input.flatMap((field) => dataLines(type, field)),
+  ]
+  const rendered = enabledBy ? [`<<- if inputs.${enabledBy} >>`, ...lines, '<<- end >>'] : lines
+  return `# Makes of each ${type.singular} that the cluster is given: a ConfigMap with all its fields, to be replaced by what you need.
+# Values come from the API and may hold anything: pass each through \`quote\`, or \`toJson\` where it is a list or an object.
+apiVersion: fluxcd.controlplane.io/v1
+kind: ResourceSet
+metadata:
+  name: ${endpoint}
+  namespace: flux-system
+spec:
+  inputsFrom:
+    # By name: objects are kept when the provider goes. By label they would be deleted.
+    - apiVersion: fluxcd.controlplane.io/v1
+      kind: ResourceSetInputProvider
+      name: ${endpoint}
+  dependsOn:
+    # A provider that was just made has no inputs yet: without this everything would be deleted until it has.
+    - apiVersion: fluxcd.controlplane.io/v1
+      kind: ResourceSetInputProvider
+      name: ${endpoint}
+      namespace: flux-system
+      ready: true
+  resourcesTemplate: |
+${rendered.map((line) => `    ${line}\n`).join('')}`
+}
+
+/** One line of the ConfigMap's data, or a guarded one where an input may lack the field. */
+function dataLines(type: RegisteredDelivery, field: InputField): string[] {
+  const line = `  ${field.name}: << ${written(type, field)} >>`
+  const isThere = field.kind !== 'value' || isAlwaysThere(type, field.source)
+  return isThere ? [line] : [`  <<- if hasKey inputs "${field.name}" >>`, line, '  <<- end >>']
+}
+
+function written(type: RegisteredDelivery, { kind, name, ...field }: InputField): string {
+  const value = /^\w+$/.test(name) ? `inputs.${name}` : `get inputs "${name}"`
+  const schema = kind === 'value' && 'source' in field ? schemaOf(type, field.source) : undefined
+  // A number arrives as a float, which is written with an exponent from a million on.
+  if (schema?.type === 'integer') return `${value} | int64 | quote`
+  return schema?.type === 'string' || schema?.type === 'boolean'
+    ? `${value} | quote`
+    : `${value} | toJson | quote`
+}
+
+function schemaOf(type: RegisteredType, source: string): SchemaObject | undefined {
+  return type.schema.properties?.[source] ?? type.referenceSchema?.properties?.[source]
+}
+
+/** Fields that are required, or have a default. */
+function isAlwaysThere(type: RegisteredDelivery, source: string): boolean {
+  const { referenceDefaults, definitionDefaults } = type.delivery
+  const isDefault = [referenceDefaults, definitionDefaults].some((defaults) =>
+    Object.hasOwn(defaults, source),
+  )
+  return isDefault || Boolean(type.schema.required?.includes(source))
+}
