@@ -1,5 +1,5 @@
 # Two commands do all the set-up: `make run` and `make test`.
-.PHONY: run test check bench cli cli-demo
+.PHONY: run test test-flux check bench cli cli-demo demo demo-delete
 
 # Where the demo listens; any other setting of the service can be given the same way.
 export LISTEN_ADDR ?= 127.0.0.1:8080
@@ -32,6 +32,10 @@ run: node_modules/.package-lock.json ## Start the service with the demo fleet on
 test: node_modules/.package-lock.json ## Run all tests
 	@npm test --silent
 
+test-flux: node_modules/.package-lock.json ## Run the tests with the real tools of Flux and Kubernetes; needs Go
+	@bash tools/flux/install.sh
+	@npm run --silent test:flux
+
 check: node_modules/.package-lock.json ## Types, lint, format, dead code
 	@npm run check --silent
 
@@ -42,5 +46,11 @@ cli: node_modules/.package-lock.json ## Run the command line on the demo fleet: 
 	@FLUX_API_URL=$${FLUX_API_URL:-http://$(LISTEN_ADDR)} FLUX_API_TOKEN=$${FLUX_API_TOKEN:-demo-read-token} \
 	  FLUX_API_WRITE_TOKEN=$${FLUX_API_WRITE_TOKEN:-demo-write-token} npm run --silent cli -- $(ARGS)
 
-cli-demo: node_modules/.package-lock.json ## A tour of the command line, on a service of its own
+cli-demo: node_modules/.package-lock.json ## A tour of the command line, on a service of its own or on the demo's
 	@npm run --silent cli-demo
+
+demo: node_modules/.package-lock.json ## A cluster in Docker (kind) that phones home to the service, with podinfo on it
+	@bash examples/kind-demo/up.sh
+
+demo-delete: ## Remove that cluster
+	@bash examples/kind-demo/down.sh

@@ -33,6 +33,9 @@ class StartProblems extends Error {
 }
 
 async function main(): Promise<void> {
+  // The first process of a container gets no signal that it has not asked for.
+  let stop = (_signal: string): void => process.exit(0)
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => stop(signal))
   const config = readConfig()
   const version = readVersion()
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
@@ -79,7 +82,7 @@ async function main(): Promise<void> {
   )
 
   let stopping = false
-  const stop = async (signal: string): Promise<void> => {
+  const stopCleanly = async (signal: string): Promise<void> => {
     if (stopping) return
     stopping = true
     log.info({ signal }, 'stopping')
@@ -90,8 +93,7 @@ async function main(): Promise<void> {
     await engine.stop()
     log.info('stopped')
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  stop = stopCleanly
 }
 
 function readVersion(): string {

@@ -82,7 +82,11 @@ for (const page of pages) {
   test(`the commands of ${page} print what is written there`, { skip, timeout: 120_000 }, async (t) => {
     const folder = temporaryFolder(t)
     const database = join(folder, 'demo.db')
-    const service = await startDemo(database, { RESOURCES_DIR: join(ROOT, 'examples/network-policies') })
+    const example = join(ROOT, 'examples/network-policies')
+    const service = await startDemo(database, {
+      RESOURCES_DIR: example,
+      TEMPLATES_DIR: join(example, 'templates'),
+    })
     t.after(() => service.stop())
     const text = readFileSync(join(ROOT, page), 'utf8')
     const blocks = [...text.matchAll(/```console\n([\s\S]*?)\n```/g)].map(([, block]) =>
