@@ -73,11 +73,7 @@ function parseContexts(path: string, text: string): ContextFile {
 export function saveContexts(env: Env, content: ContextFile): void {
   const path = configPath(env)
   if (path === undefined) throw usage('there is no folder for the configuration: set HOME or XDG_CONFIG_HOME')
-  try {
-    replaceFile(path, `${JSON.stringify(content, null, 2)}\n`)
-  } catch (error) {
-    throw usage(`${path} cannot be written: ${(error as Error).message}`)
-  }
+  replaceFile(path, `${JSON.stringify(content, null, 2)}\n`)
 }
 
 /** What to say when others on this machine can read the tokens. */

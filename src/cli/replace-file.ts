@@ -1,17 +1,19 @@
 // Writes files of the user's own: all of a file or nothing of it, readable by nobody else.
-import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { usage } from './failure.ts'
 
 /** A run that is stopped, or a disk that is full, leaves the file as it was. */
 export function replaceFile(path: string, text: string): void {
   const temporary = `${path}.${process.pid}`
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     writeFileSync(temporary, text, { mode: 0o600 })
     chmodSync(temporary, 0o600)
     renameSync(temporary, path)
   } catch (error) {
-    rmSync(temporary, { force: true })
-    throw error
+    // Where a folder is missing there is nothing to remove either.
+    if (existsSync(temporary)) rmSync(temporary)
+    throw usage(`${path} cannot be written: ${(error as Error).message}`)
   }
 }

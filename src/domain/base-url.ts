@@ -4,6 +4,6 @@
 export function parseBaseUrl(text: string): string | undefined {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) return undefined
-  if (url.search || url.hash || /[\s${}<>"'`\\]/.test(text)) return undefined
+  if (/[\s?#${}<>"'`\\]/.test(text)) return undefined
   return url.href.replace(/\/+$/, '')
 }

@@ -171,11 +171,12 @@ function missingDependencies(types: Types, draft: Draft, cluster: Document): str
     const needs = type.references.filter(({ type: target }) => target === type.name)
     if (needs.length === 0) return []
     const on = referencesOf(cluster, type.delivery).filter((reference) => isOn(type.delivery, reference))
+    const ids = new Set(on.map(({ id }) => id))
     return on.flatMap(({ id }) =>
       needs
         .flatMap(({ field }) => idsIn(draft.get(type.name, id)?.document[field]))
         .flatMap((needed) => {
-          if (on.some((reference) => reference.id === needed)) return []
+          if (ids.has(needed)) return []
           const how = findReference(cluster, type.delivery, needed) ? 'is switched off' : 'is not assigned'
           return [`cluster "${cluster.id}": "${id}" depends on "${needed}", which ${how}`]
         }),

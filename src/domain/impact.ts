@@ -3,7 +3,7 @@ import { diffFields, type FieldChange } from './diff.ts'
 import { getOrSet } from './get-or-set.ts'
 import { equalJson } from './json.ts'
 import type { Overlay } from './overlay.ts'
-import { absentFor, resolveInput } from './render-inputs.ts'
+import { absentFor, type Holding, resolveInput, switchedOn } from './render-inputs.ts'
 import {
   type DeliveredType,
   type Document,
@@ -157,6 +157,7 @@ export class Comparison {
     const definitions = this.#definitions.get(type.name)
     if (!definitions) return undefined
     const found = new Difference(type)
+    const on = switchedOn(cluster.document, type.delivery)
     const touched = getOrSet(this.#touched, type.name, () => this.#withWaiting(type, definitions))
     for (const reference of referencesOf(cluster.document, type.delivery)) {
       const { id } = reference
@@ -168,7 +169,7 @@ export class Comparison {
         if (had) found.removed.push(id)
         continue
       }
-      const holding: Holding = [cluster.document, reference]
+      const holding: Holding = [cluster.document, reference, on]
       const diff = (): readonly FieldChange[] => this.#diff(type, holding, holding)
       // What is left out for lack of others depends on this cluster alone.
       const isWhole =
@@ -200,15 +201,19 @@ export class Comparison {
     const has = after ? receivedBy(this.after, type, after) : NONE
     const found = new Difference(type)
     for (const [i, { id }] of had.entries()) if (!at(has, i, id)) found.removed.push(id)
+    const onBefore = before && switchedOn(before, type.delivery)
+    const onAfter = after && switchedOn(after, type.delivery)
     for (const [i, reference] of has.entries()) {
       const { id } = reference
       const old = at(had, i, id)
-      if (!old) {
+      if (!old || !onBefore || !onAfter) {
         found.added.push(id)
-      } else if (before && after && !this.#isSame(type, [before, old], [after, reference])) {
-        const fields = this.#diff(type, [before, old], [after, reference])
-        if (fields.length > 0) found.changed.push({ id, fields })
+        continue
       }
+      const was: Holding = [before, old, onBefore]
+      const is: Holding = [after, reference, onAfter]
+      const fields = this.#isSame(type, was, is) ? [] : this.#diff(type, was, is)
+      if (fields.length > 0) found.changed.push({ id, fields })
     }
     return found.orNothing()
   }
@@ -243,22 +248,19 @@ export class Comparison {
 
   #diff(type: DeliveredType, old: Holding, now: Holding): FieldChange[] {
     return diffFields(
-      resolveInput(this.types, this.before, type, this.#definition(this.before, type, old[1]), ...old),
-      resolveInput(this.types, this.after, type, this.#definition(this.after, type, now[1]), ...now),
+      resolveInput(this.types, this.before, type, this.#definition(this.before, type, old[1]), old),
+      resolveInput(this.types, this.after, type, this.#definition(this.after, type, now[1]), now),
     )
   }
 
-  #absent(view: View, type: DeliveredType, [cluster, reference]: Holding): readonly string[] {
-    return absentFor(view, type, this.#definition(view, type, reference), cluster, reference)
+  #absent(view: View, type: DeliveredType, [, reference, on]: Holding): readonly string[] {
+    return absentFor(view, type, this.#definition(view, type, reference), reference, on)
   }
 
   #definition(view: View, { name }: DeliveredType, { id }: Reference): Document {
     return view.get(name, id)?.document as Document
   }
 }
-
-/** A cluster and one of its references. */
-type Holding = readonly [cluster: Document, reference: Reference]
 
 const NONE: readonly Reference[] = []
 

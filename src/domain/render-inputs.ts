@@ -6,7 +6,6 @@ import {
   type DeliveredType,
   type Delivery,
   type Document,
-  findReference,
   type InputField,
   idsIn,
   isOn,
@@ -34,13 +33,13 @@ export function renderInputs(view: View, types: Types, type: DeliveredType, clus
   const references = referencesOf(cluster.document, delivery)
   const { identity, patches } = renderCluster(types, cluster)
   const digest = new Digester().add(identity.digest)
+  const on = switchedOn(cluster.document, delivery)
   let inputs = ''
   for (let i = 0; i < references.length; i++) {
     const reference = references[i] as Reference
     const definition = view.get(name, reference.id)
     if (definition === undefined) continue
-    const absent = absentFor(view, type, definition.document, cluster.document, reference)
-    const { texts, digest: ofDefinition } = renderDefinition(delivery, definition, reference, absent)
+    const { texts, digest: ofDefinition } = renderDefinition(view, type, definition, reference, on)
     digest.add(ofDefinition)
     if (inputs !== '') inputs += ','
     inputs += texts[0]
@@ -94,6 +93,21 @@ function piece(text: string): Piece {
 
 const NOBODY: readonly string[] = []
 
+/** The references of a cluster that are switched on, by id; looked through once, and only when someone asks. */
+export type Lookup = (id: string) => Reference | undefined
+
+export function switchedOn(cluster: Document, delivery: Delivery): Lookup {
+  let byId: Map<string, Reference> | undefined
+  return (id) => {
+    byId ??= new Map(
+      referencesOf(cluster, delivery)
+        .filter((reference) => isOn(delivery, reference))
+        .map((reference) => [reference.id, reference]),
+    )
+    return byId.get(id)
+  }
+}
+
 /**
  * What an input names to wait for and would wait for in vain: its cluster lacks it or has switched it off, or it is
  * delivered in a way that cannot be waited for.
@@ -102,17 +116,17 @@ export function absentFor(
   view: View,
   { name, delivery }: DeliveredType,
   definition: Document,
-  cluster: Document,
   reference: Reference,
+  on: Lookup,
 ): readonly string[] {
   let absent = NOBODY
+  const sortOf = (document: Document, own: Reference): boolean =>
+    delivery.sortOf((field) => resolve(delivery, document, own, field))
   for (const field of delivery.waitsFor) {
     for (const id of idsIn(resolve(delivery, definition, reference, field))) {
-      const other = findReference(cluster, delivery, id)
-      const its = view.get(name, id)?.document
-      const isAwaited =
-        other && its && isOn(delivery, other) && delivery.sortOf(its) === delivery.sortOf(definition)
-      if (!isAwaited) absent = [...absent, id]
+      const other = on(id)
+      const its = other && view.get(name, id)?.document
+      if (!its || sortOf(its, other) !== sortOf(definition, reference)) absent = [...absent, id]
     }
   }
   return absent
@@ -123,17 +137,25 @@ export function absentFor(
  * of them have what its input waits for.
  */
 function renderDefinition(
-  delivery: Delivery,
+  view: View,
+  type: DeliveredType,
   definition: Entry,
   reference: Reference,
-  absent: readonly string[],
+  on: Lookup,
 ): Pieces {
-  const kept = definition.rendered as RenderedDefinition | undefined
-  const isWhole = absent.length === 0
-  if (isWhole && kept?.reference === reference) return kept.pieces
-  const texts = buildPieces(delivery, definition.document, reference, absent)
+  const { delivery } = type
+  const { document, rendered } = definition
+  const kept = rendered as RenderedDefinition | undefined
+  const isKept = kept?.reference === reference
+  if (isKept && !kept.waits) return kept.pieces
+  const absent = absentFor(view, type, document, reference, on)
+  if (isKept && absent.length === 0) return kept.pieces
+  const texts = buildPieces(delivery, document, reference, absent)
   const pieces = { texts, digest: digestOf(texts.join('\0')) }
-  if (isWhole && isPlain(reference, delivery.referenceDefaults)) definition.rendered = { reference, pieces }
+  if (absent.length === 0 && isPlain(reference, delivery.referenceDefaults)) {
+    const waits = delivery.waitsFor.some((field) => idsIn(document[field]).length > 0)
+    definition.rendered = { reference, pieces, waits }
+  }
   return pieces
 }
 
@@ -166,18 +188,20 @@ function buildPieces(
   return pieces
 }
 
+/** A cluster, one of its references, and what it has switched on. */
+export type Holding = readonly [cluster: Document, reference: Reference, on: Lookup]
+
 /** One input as a value. */
 export function resolveInput(
   types: Types,
   view: View,
   type: DeliveredType,
   definition: Document,
-  cluster: Document,
-  reference: Reference,
+  [cluster, reference, on]: Holding,
 ): JsonObject {
   const { delivery } = type
   const input: Record<string, Json> = { id: definition.id }
-  const absent = absentFor(view, type, definition, cluster, reference)
+  const absent = absentFor(view, type, definition, reference, on)
   for (const field of delivery.input) {
     const value =
       field.kind === 'value' || field.kind === 'group'

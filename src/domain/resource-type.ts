@@ -37,8 +37,8 @@ export interface Delivery {
   readonly patches: boolean
   /** Fields of an input that name others of its own type: what it waits for. */
   readonly waitsFor: readonly string[]
-  /** Which of two sorts a definition is of: an input can wait only for others of its own sort. */
-  sortOf(definition: Document): boolean
+  /** Which of two sorts an input is of, by the values of its fields: it can wait only for others of its own sort. */
+  sortOf(read: (field: string) => Json | undefined): boolean
   /** One input after its `id`, in order. */
   readonly input: readonly InputField[]
   /** The holes of an input, in order. */

@@ -26,6 +26,8 @@ export interface Piece {
 export interface RenderedDefinition {
   readonly reference: Reference
   readonly pieces: Pieces
+  /** Whether it names others to wait for. */
+  readonly waits: boolean
 }
 export interface Pieces {
   readonly texts: readonly string[]

@@ -2,7 +2,7 @@
 import { explainInput, type FieldOrigin, valueAt } from '../domain/explain-input.ts'
 import { equalJson, type Json } from '../domain/json.ts'
 import { notFound, type Result, succeed } from '../domain/problem.ts'
-import { resolveInput } from '../domain/render-inputs.ts'
+import { resolveInput, switchedOn } from '../domain/render-inputs.ts'
 import { type DeliveredType, type Document, referencesOf, type Types } from '../domain/resource-type.ts'
 import type { View } from '../domain/view.ts'
 import type { DocumentSpan } from '../store/store.ts'
@@ -40,10 +40,11 @@ export async function explain(
   if (!cluster) return notFound(singular, id)
   const ofCluster = new Setters(`${name}/${id}`)
   const inputs: { id: string; fields: () => ExplainedField[] }[] = []
+  const on = switchedOn(cluster, type.delivery)
   for (const reference of referencesOf(cluster, type.delivery)) {
     const definition = view.get(type.name, reference.id)?.document
     if (!definition) continue
-    const input = resolveInput(types, view, type, definition, cluster, reference)
+    const input = resolveInput(types, view, type, definition, [cluster, reference, on])
     const ofDefinition = new Setters(`${type.name}/${reference.id}`)
     const origins = explainInput(types.cluster, type, [cluster, definition, reference])
     const fields = origins.flatMap((origin) => {

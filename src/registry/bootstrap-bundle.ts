@@ -1,5 +1,5 @@
 // What a cluster applies once to phone home for ever: manifests, as a stream of YAML.
-import { Document as Manifest, stringify } from 'yaml'
+import { isMap, Document as Manifest, Scalar, stringify } from 'yaml'
 import { MAX_INPUTS } from '../domain/answer-limits.ts'
 import type { JsonObject } from '../domain/json.ts'
 import type { ClusterType, Document, Types } from '../domain/resource-type.ts'
@@ -40,22 +40,29 @@ export function renderBundle(
   const endpoints = types.delivered.map(({ delivery }) => delivery.endpoint)
   const polled = `${options.apiUrl}${POLLS}/${cluster[types.cluster.dns]}`
   const manifests = [
-    new Manifest({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }),
+    manifest({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }),
     ...(isConcrete ? [identityMap(types.cluster, cluster, options)] : []),
     ...(options.tokenSecret === undefined ? [emptySecret(options)] : []),
     ...carried.filter((template) => template.endpoints.length === 0).map(({ yaml }) => yaml),
     ...(isConcrete
-      ? endpoints.map((name) => new Manifest(provider(name, `${polled}/${name}`, options)))
+      ? endpoints.map((name) => manifest(provider(name, `${polled}/${name}`, options)))
       : [identityProvider(), phoneHome(endpoints, options)]),
     ...carried.filter((template) => template.endpoints.length > 0).map(({ yaml }) => yaml),
   ]
-  const texts = manifests.map((manifest) => toText(isConcrete ? manifest : keptBySource(manifest)))
+  const texts = manifests.map((each) => toText(isConcrete ? each : keptBySource(each)))
   const silent = endpoints.filter((name) => !carried.some((template) => template.endpoints.includes(name)))
   return [heading(cluster, options, silent), ...texts].join('---\n')
 }
 
-function toText(manifest: Manifest): string {
-  return manifest.toString({ lineWidth: 0 })
+/** For Kubernetes, which reads YAML 1.1: `no` and `1_000` are texts only in quotes. */
+const YAML = { version: '1.1' } as const
+
+function manifest(content: object): Manifest {
+  return new Manifest(content, YAML)
+}
+
+function toText(of: Manifest): string {
+  return of.toString({ lineWidth: 0 })
 }
 
 function heading(cluster: Document, options: BundleOptions, silent: readonly string[]): string {
@@ -67,8 +74,8 @@ function heading(cluster: Document, options: BundleOptions, silent: readonly str
         ]
       : [
           'Bootstrap of any cluster, told who it is by the values of one object: the provider cluster-identity.',
-          `Its \${${DNS}} and \${${API_URL}} are filled in by a Flux Kustomization that substitutes from the ConfigMap`,
-          'cluster-identity, or before applying: by envsubst, cloud-init or Terraform, with the Flux Operator alone.',
+          'A Flux Kustomization fills it in by substituting from the ConfigMap cluster-identity; with the Flux Operator',
+          `alone, fill in these two before applying: envsubst '\${${DNS}} \${${API_URL}}' < bootstrap.yaml`,
         ]
   const missing = silent.map((name) => `Nothing is made of ${name} yet: there is no template that reads it.`)
   return [...lines, ...missing].map((line) => `# ${line}\n`).join('')
@@ -79,7 +86,7 @@ function identityMap(type: ClusterType, cluster: Document, { apiUrl }: BundleOpt
   const data = Object.fromEntries(
     type.input.map(([name, property]) => [variableOf(name), String(cluster[property] ?? '')]),
   )
-  return new Manifest({
+  return manifest({
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: IDENTITY, namespace: NAMESPACE },
@@ -96,7 +103,7 @@ function emptySecret({ flavor }: BundleOptions): Manifest {
   const annotations = flavor === 'identity' && {
     annotations: { 'kustomize.toolkit.fluxcd.io/ssa': 'IfNotPresent' },
   }
-  const secret = new Manifest({
+  const secret = manifest({
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: TOKEN_SECRET, namespace: NAMESPACE, ...annotations },
@@ -133,21 +140,28 @@ function provider(name: string, url: string, options: BundleOptions): JsonObject
 
 /** The one place that says which cluster this is. */
 function identityProvider(): Manifest {
-  return new Manifest({
+  return manifest({
     apiVersion: FLUX_API,
     kind: 'ResourceSetInputProvider',
     metadata: { name: IDENTITY, namespace: NAMESPACE },
-    spec: { type: 'Static', defaultValues: { [DNS]: `\${${DNS}}`, [API_URL]: `\${${API_URL}}` } },
+    spec: { type: 'Static', defaultValues: { [DNS]: variable(DNS), [API_URL]: variable(API_URL) } },
   })
+}
+
+/** In quotes, so that it is a text whatever comes in its place. */
+function variable(name: string): Scalar {
+  const scalar = new Scalar(`\${${name}}`)
+  scalar.type = 'QUOTE_DOUBLE'
+  return scalar
 }
 
 /** Makes the providers from the identity. */
 function phoneHome(endpoints: readonly string[], options: BundleOptions): Manifest {
   const url = `<< printf "%s${POLLS}/%s/%s" inputs.${API_URL} inputs.${DNS} . | quote >>`
-  const each = stringify(provider('<< . | quote >>', url, options), { lineWidth: 0 })
+  const each = stringify(provider('<< . | quote >>', url, options), { ...YAML, lineWidth: 0 })
   const insecure = `  <<- if hasPrefix "http://" inputs.${API_URL} >>\n  insecure: true\n  <<- end >>\n`
   const source = { apiVersion: FLUX_API, kind: 'ResourceSetInputProvider', name: IDENTITY }
-  return new Manifest({
+  return manifest({
     apiVersion: FLUX_API,
     kind: 'ResourceSet',
     metadata: { name: 'phone-home', namespace: NAMESPACE },
@@ -167,10 +181,16 @@ function phoneHome(endpoints: readonly string[], options: BundleOptions): Manife
  * From a Git repository or an artifact: what is taken out there stays on the clusters, or one wrong commit would empty
  * them all; and only the identity is substituted, whatever a template holds.
  */
-function keptBySource(manifest: Manifest): Manifest {
-  const copy = manifest.clone()
+function keptBySource(original: Manifest): Manifest {
+  const copy = original.clone()
+  const place = ['metadata', 'annotations']
+  // Missing, left empty, or an alias.
+  if (!isMap(copy.getIn(place, true))) {
+    const { annotations } = original.toJS().metadata
+    copy.setIn(place, copy.createNode(annotations || {}))
+  }
   const annotate = (name: string): void =>
-    copy.setIn(['metadata', 'annotations', `kustomize.toolkit.fluxcd.io/${name}`], 'disabled')
+    copy.setIn([...place, `kustomize.toolkit.fluxcd.io/${name}`], 'disabled')
   annotate('prune')
   if (copy.getIn(['metadata', 'name']) !== IDENTITY) annotate('substitute')
   return copy

@@ -4,7 +4,6 @@ import type {
   ClusterType,
   DeliveredType,
   Delivery,
-  Document,
   InputField,
   ResourceType,
   Types,
@@ -123,11 +122,11 @@ function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
 }
 
 /** Of the sort are documents that match one of the patterns. */
-function buildSort(patterns: Readonly<Record<string, string>>): (document: Document) => boolean {
+function buildSort(patterns: Readonly<Record<string, string>>): Delivery['sortOf'] {
   const tests = Object.entries(patterns).map(([field, pattern]) => [field, new RegExp(pattern, 'u')] as const)
-  return (document) =>
+  return (read) =>
     tests.some(([field, pattern]) => {
-      const value = document[field]
+      const value = read(field)
       return typeof value === 'string' && pattern.test(value)
     })
 }

@@ -6,7 +6,7 @@ import { isObject, type Json } from '../domain/json.ts'
 import type { Types } from '../domain/resource-type.ts'
 import { listFiles } from './load-types.ts'
 
-/** One manifest, with its comments as its file has them. */
+/** One manifest, with its comments and its scalars as its file has them. */
 export interface Template {
   readonly kind: string
   /** The endpoints that it takes inputs from. */
@@ -29,32 +29,46 @@ export function loadTemplates(folders: readonly string[], types: Types): LoadedT
     for (const path of listFiles(folder, problems)) files.set(basename(path), { path, isOurs: i === 0 })
   })
   const templates: Template[] = []
+  const taken = bundled(types)
   for (const name of [...files.keys()].sort()) {
     const { path, isOurs } = files.get(name) as { path: string; isOurs: boolean }
-    for (const yaml of readManifests(path, problems)) {
-      const manifest = yaml.toJS() as Json
-      const found = checkManifest(manifest).map((problem) => `${path}: ${problem}`)
+    for (const { yaml, manifest } of readManifests(path, problems)) {
       const endpoints = providersOf(manifest)
       const foreign = endpoints.filter((endpoint) => !types.byEndpoint(endpoint))
       if (foreign.length > 0 && isOurs) continue
-      found.push(...foreign.map((endpoint) => `${path}: ${noSuchProvider(types, endpoint)}`))
-      problems.push(...found)
-      if (found.length === 0) templates.push({ kind: at(manifest, 'kind') as string, endpoints, yaml })
+      const found = checkManifest(manifest)
+      const who = nameOf(manifest)
+      const holder = taken.get(who)
+      if (found.length === 0 && holder) found.push(`${who} is in ${holder} already`)
+      taken.set(who, path)
+      found.push(...foreign.map((endpoint) => noSuchProvider(types, endpoint)))
+      problems.push(...found.map((problem) => `${path}: ${problem}`))
+      templates.push({ kind: String(at(manifest, 'kind')), endpoints, yaml })
     }
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, templates }
 }
 
-function readManifests(path: string, problems: string[]): Document[] {
+interface Read {
+  readonly yaml: Document
+  readonly manifest: Json
+}
+
+function readManifests(path: string, problems: string[]): Read[] {
   try {
-    const documents = parseAllDocuments(readFileSync(path, 'utf8'))
-    if (!Array.isArray(documents)) return []
-    for (const document of documents) {
+    const text = readFileSync(path, 'utf8')
+    const manifests = parseAllDocuments(text, { version: '1.1' }).map((document) => {
       if (document.errors[0]) throw document.errors[0]
-      // The bundle puts the separators.
-      if (document.directives) document.directives.docStart = null
-    }
-    return documents.filter(({ contents }) => contents !== null)
+      return document.toJS() as Json
+    })
+    // Read once more with every scalar as text: it is written as it was, 0444 and large numbers too.
+    return parseAllDocuments(text, { schema: 'failsafe' }).flatMap((yaml, i) => {
+      const manifest = manifests[i] ?? null
+      // The bundle has separators of its own, and no directives.
+      yaml.directives.docStart = null
+      yaml.directives.yaml.explicit = false
+      return manifest === null ? [] : [{ yaml, manifest }]
+    })
   } catch (error) {
     problems.push(`${path}: ${(error as Error).message}`)
     return []
@@ -65,15 +79,28 @@ function at(value: Json | undefined, ...keys: readonly string[]): Json | undefin
   return keys.reduce<Json | undefined>((found, key) => (isObject(found) ? found[key] : undefined), value)
 }
 
-function listAt(value: Json, ...keys: readonly string[]): readonly Json[] {
-  const found = at(value, ...keys)
-  return Array.isArray(found) ? found : []
+function nameOf(manifest: Json): string {
+  const namespace = at(manifest, 'metadata', 'namespace')
+  return `${at(manifest, 'kind')} ${namespace ? `${namespace}/` : ''}${at(manifest, 'metadata', 'name')}`
+}
+
+/** What every bundle has of its own. */
+function bundled(types: Types): Map<string, string> {
+  const providers = ['cluster-identity', ...types.delivered.map(({ delivery }) => delivery.endpoint)]
+  const names = [
+    'Namespace flux-system',
+    'ConfigMap flux-system/cluster-identity',
+    'Secret flux-system/internal-api-token',
+    'ResourceSet flux-system/phone-home',
+    ...providers.map((name) => `ResourceSetInputProvider flux-system/${name}`),
+  ]
+  return new Map(names.map((name) => [name, 'every bundle']))
 }
 
 /** The providers that feed a ResourceSet, by name. */
 function providersOf(manifest: Json): string[] {
-  if (at(manifest, 'kind') !== 'ResourceSet') return []
-  const names = listAt(manifest, 'spec', 'inputsFrom').map((source) => at(source, 'name'))
+  const sources = at(manifest, 'kind') === 'ResourceSet' ? at(manifest, 'spec', 'inputsFrom') : undefined
+  const names = Array.isArray(sources) ? sources.map((source) => at(source, 'name')) : []
   return names.filter((name) => typeof name === 'string')
 }
 
@@ -84,34 +111,40 @@ function noSuchProvider(types: Types, endpoint: string): string {
 
 /** What would leave a cluster without its objects, or the bundle without effect. */
 function checkManifest(manifest: Json): string[] {
-  const missing = [['apiVersion'], ['kind'], ['metadata', 'name']].filter(
-    (keys) => typeof at(manifest, ...keys) !== 'string',
-  )
+  const missing = [['apiVersion'], ['kind'], ['metadata', 'name']].filter((keys) => {
+    const value = at(manifest, ...keys)
+    return typeof value !== 'string' || value === ''
+  })
   if (missing.length > 0) return missing.map((keys) => `${keys.join('.')} is required`)
   if (at(manifest, 'kind') !== 'ResourceSet') return []
   const who = `ResourceSet "${at(manifest, 'metadata', 'name')}"`
   if (at(manifest, 'metadata', 'namespace') !== 'flux-system')
     return [`${who}: metadata.namespace must be flux-system, where its provider is`]
-  const byLabel = listAt(manifest, 'spec', 'inputsFrom').some((source) => at(source, 'name') === undefined)
-  const selected = byLabel
-    ? [
-        `${who}: spec.inputsFrom must name its provider: one chosen by label takes everything along when it goes`,
-      ]
-    : []
-  const unguarded = providersOf(manifest).filter(
-    (name) =>
-      !listAt(manifest, 'spec', 'dependsOn').some(
-        (other) =>
-          at(other, 'kind') === 'ResourceSetInputProvider' &&
-          at(other, 'name') === name &&
-          at(other, 'ready') === true,
-      ),
-  )
-  return [
-    ...selected,
-    ...unguarded.map(
+  const sources = at(manifest, 'spec', 'inputsFrom') ?? []
+  if (!Array.isArray(sources)) return [`${who}: spec.inputsFrom must be a list`]
+  const isNamed = (source: Json): boolean =>
+    typeof at(source, 'name') === 'string' && at(source, 'selector') === undefined
+  if (!sources.every(isNamed))
+    return [
+      `${who}: spec.inputsFrom must name its provider: one chosen by label takes everything along when it goes`,
+    ]
+  const guards = at(manifest, 'spec', 'dependsOn')
+  const isGuarded = (name: string): boolean =>
+    Array.isArray(guards) && guards.some((guard) => guardsProvider(guard, name))
+  return providersOf(manifest)
+    .filter((name) => !isGuarded(name))
+    .map(
       (name) =>
         `${who}: spec.dependsOn must name the provider "${name}" with ready: true, or one that is made anew deletes everything`,
-    ),
-  ]
+    )
+}
+
+function guardsProvider(guard: Json, name: string): boolean {
+  const namespace = at(guard, 'namespace')
+  return (
+    at(guard, 'kind') === 'ResourceSetInputProvider' &&
+    at(guard, 'name') === name &&
+    (namespace === undefined || namespace === 'flux-system') &&
+    at(guard, 'ready') === true
+  )
 }

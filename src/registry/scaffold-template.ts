@@ -16,7 +16,8 @@ export function scaffoldTemplate(type: RegisteredDelivery): string {
     'data:',
     ...input.flatMap((field) => dataLines(type, field)),
   ]
-  const rendered = enabledBy ? [`<<- if inputs.${enabledBy} >>`, ...lines, '<<- end >>'] : lines
+  const isSwitched = input.some(({ name }) => name === enabledBy)
+  const rendered = isSwitched ? [`<<- if inputs.${enabledBy} >>`, ...lines, '<<- end >>'] : lines
   return `# Makes of each ${type.singular} that the cluster is given: a ConfigMap with all its fields, to be replaced by what you need.
 # Values come from the API and may hold anything: pass each through \`quote\`, or \`toJson\` where it is a list or an object.
 apiVersion: fluxcd.controlplane.io/v1
@@ -43,13 +44,13 @@ ${rendered.map((line) => `    ${line}\n`).join('')}`
 
 /** One line of the ConfigMap's data, or a guarded one where an input may lack the field. */
 function dataLines(type: RegisteredDelivery, field: InputField): string[] {
-  const line = `  ${field.name}: << ${written(type, field)} >>`
+  const line = `  ${keyOf(field.name)}: << ${written(type, field)} >>`
   const isThere = field.kind !== 'value' || isAlwaysThere(type, field.source)
   return isThere ? [line] : [`  <<- if hasKey inputs "${field.name}" >>`, line, '  <<- end >>']
 }
 
 function written(type: RegisteredDelivery, { kind, name, ...field }: InputField): string {
-  const value = /^\w+$/.test(name) ? `inputs.${name}` : `get inputs "${name}"`
+  const value = /^[A-Za-z_]\w*$/.test(name) ? `inputs.${name}` : `get inputs "${name}"`
   const schema = kind === 'value' && 'source' in field ? schemaOf(type, field.source) : undefined
   // A number arrives as a float, which is written with an exponent from a million on.
   if (schema?.type === 'integer') return `${value} | int64 | quote`
@@ -62,9 +63,15 @@ function schemaOf(type: RegisteredType, source: string): SchemaObject | undefine
   return type.schema.properties?.[source] ?? type.referenceSchema?.properties?.[source]
 }
 
-/** Fields that are required, or have a default. */
+/** YAML takes some words for something else. */
+function keyOf(name: string): string {
+  return /^(?:y|n|yes|no|on|off|true|false|null|~|[\d.+-].*)$/i.test(name) ? JSON.stringify(name) : name
+}
+
+/** Fields that are required, or have a default; but not one other document to wait for, which may be left out. */
 function isAlwaysThere(type: RegisteredDelivery, source: string): boolean {
-  const { referenceDefaults, definitionDefaults } = type.delivery
+  const { referenceDefaults, definitionDefaults, waitsFor } = type.delivery
+  if (waitsFor.includes(source) && schemaOf(type, source)?.type !== 'array') return false
   const isDefault = [referenceDefaults, definitionDefaults].some((defaults) =>
     Object.hasOwn(defaults, source),
   )

@@ -8,7 +8,7 @@ const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
 const HOST_LABEL = '[a-zA-Z0-9](?:[-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?'
 const QUALIFIED = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
 /** What Flux takes of a Helm path between two dots: a backslash keeps what follows it from having a meaning. */
-const VALUE_KEY = '(?:[A-Za-z0-9_/-]|\\\\[A-Za-z0-9_./\\\\-])+(?:\\[[0-9]{1,5}\\])*'
+const VALUE_KEY = '(?:[A-Za-z0-9_/-]|\\\\[A-Za-z0-9_./\\\\-])+(?:\\[[0-9]{1,4}\\])*'
 
 /** String formats that resource files may use, with what to tell someone who missed one. */
 const FORMATS: Record<string, { pattern: RegExp; hint: string }> = {
@@ -31,6 +31,10 @@ const FORMATS: Record<string, { pattern: RegExp; hint: string }> = {
   'label-value': {
     pattern: new RegExp(`^(?:${QUALIFIED})?$`),
     hint: 'a Kubernetes label value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
+  },
+  'one-line': {
+    pattern: /^[^\p{Cc}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]*$/u,
+    hint: 'text on one line, without control characters',
   },
   'value-path': {
     pattern: new RegExp(`^(?=.{1,250}$)${VALUE_KEY}(?:\\.${VALUE_KEY})*$`),

@@ -25,8 +25,9 @@ interface Flags {
 
 /** Bundles to ask for at once. */
 const AT_ONCE = 8
+const SEPARATOR = /(?<=\n)---\n/
 /** The last line of the Secret that a bundle leaves empty. */
-const EMPTY_SECRET = /^type: Opaque\n/m
+const EMPTY_SECRET = /(?<=\n)type: Opaque\n/
 
 export function defineBootstrap(command: Command, { run, program }: Tools): void {
   command
@@ -74,6 +75,7 @@ async function bootstrap(session: Session, cluster: string | undefined, flags: F
     throw usage('which cluster? Give its id, or --selector SELECTOR with --output-dir FOLDER')
   if (selector !== undefined && outputDir === undefined)
     throw usage('--selector needs --output-dir FOLDER: one file is written for each cluster')
+  if (outputDir === '') throw usage('--output-dir must name a folder')
   if (withToken && tokenSecret !== undefined)
     throw usage('--token-secret names a Secret that is there already: there is none to put the token into')
   if (withToken && session.settings.pollToken === undefined)
@@ -99,7 +101,10 @@ async function bootstrap(session: Session, cluster: string | undefined, flags: F
 async function idsOf(session: Session, noun: Noun, selector: string | undefined): Promise<string[]> {
   const { documents } = await listAll(session, noun, { query: { selector } })
   if (documents.length === 0) throw usage(`no cluster matches "${selector}"`)
-  return documents.map(({ id }) => id)
+  const ids = documents.map(({ id }) => id)
+  const odd = ids.find((id) => !/^[a-z0-9][a-z0-9.-]*$/.test(id))
+  if (odd !== undefined) throw usage(`"${odd}" is no id that a file can be named after`)
+  return ids
 }
 
 function fillIn(bundle: string, token: string | undefined): string {
@@ -110,7 +115,7 @@ function fillIn(bundle: string, token: string | undefined): string {
 
 async function print(session: Session, bundle: string): Promise<void> {
   const { format, terminal } = session
-  warnOfPlainHttp(session, bundle)
+  if (pollsInPlain(bundle)) warnOfPlainHttp(session)
   if (format.kind === 'human' || format.kind === 'yaml') {
     terminal.stdout.write(harmless(terminal, bundle))
     return
@@ -133,27 +138,29 @@ async function writeFiles(
   read: (id: string, flavor?: string) => Promise<string>,
 ): Promise<void> {
   const written: string[] = []
-  const write = (name: string, text: string): void => {
-    const path = join(outputDir, `${name}.yaml`)
+  const write = (path: string, text: string): void => {
     replaceFile(path, text)
     written.push(path)
   }
   const isShared = flavor === 'identity'
-  const first = await read(ids[0] as string)
-  warnOfPlainHttp(session, first)
-  if (isShared) write('bootstrap', first)
+  const folder = isShared ? join(outputDir, 'clusters') : outputDir
+  if (isShared) write(join(outputDir, 'bootstrap.yaml'), await read(ids[0] as string))
+  let isPlain = false
   const progress = startProgress(session, 'Writing')
   try {
     for (let at = 0; at < ids.length; at += AT_ONCE) {
       const some = ids.slice(at, at + AT_ONCE)
       const bundles = await Promise.all(some.map((id) => read(id, isShared ? 'concrete' : flavor)))
-      for (const [i, id] of some.entries())
-        write(id, isShared ? identityIn(bundles[i] as string) : (bundles[i] as string))
+      for (const [i, bundle] of bundles.entries()) {
+        isPlain ||= pollsInPlain(bundle)
+        write(join(folder, `${some[i]}.yaml`), isShared ? identityIn(bundle) : bundle)
+      }
       progress.show(at + some.length, ids.length)
     }
   } finally {
     progress.end()
   }
+  if (isPlain) warnOfPlainHttp(session)
   await session.print({
     value: { files: written },
     names: written,
@@ -161,15 +168,15 @@ async function writeFiles(
   })
 }
 
-/** The part of a bundle that is the cluster's own, with the namespace it lives in. */
+/** The part of a bundle that is the cluster's own: its first two manifests, the namespace and the identity. */
 function identityIn(bundle: string): string {
-  const documents = bundle.split(/^---\n/m)
-  return documents.filter((text) => /^kind: (?:Namespace|ConfigMap)$/m.test(text)).join('---\n')
+  return bundle.split(SEPARATOR).slice(1, 3).join('---\n')
 }
 
-function warnOfPlainHttp({ warn }: Session, bundle: string): void {
-  if (/^ {2}insecure: true$/m.test(bundle))
-    warn(
-      'the cluster would poll over plain http, token and all: give --external-url https://… for a real one',
-    )
+function pollsInPlain(bundle: string): boolean {
+  return /(?<=\n) {2}type: ExternalService\n {2}url: http:/.test(bundle)
+}
+
+function warnOfPlainHttp({ warn }: Session): void {
+  warn('clusters would poll over plain http, token and all: give --external-url https://… for real ones')
 }

@@ -11,7 +11,7 @@ import type { Service } from '../service.ts'
 
 const FLAVORS = ['concrete', 'identity'] as const
 const DEFAULT_INTERVAL = '5m'
-const DURATION = /^(?:\d{1,6}(?:\.\d{1,3})?(?:ms|s|m|h))+$/
+const SECONDS: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1 }
 
 const BOOTSTRAP = {
   config: {
@@ -46,8 +46,7 @@ function parseOptions(request: FastifyRequest, { externalUrl }: Service): Result
     details.push({ path: `?${name}`, message: `must be ${must}, not "${query[name]}"` })
   }
   if (!FLAVORS.some((known) => known === flavor)) refuse('flavor', `one of ${FLAVORS.join(', ')}`)
-  if (!DURATION.test(interval) || !/[1-9]/.test(interval))
-    refuse('interval', 'a duration such as 30s, 5m or 1h')
+  if (!isInterval(interval)) refuse('interval', 'a duration from 1s to 24h, such as 30s, 5m or 1h')
   for (const name of ['token_secret', 'cert_secret']) {
     if (query[name] !== undefined && !matchesFormat('dns-subdomain', query[name]))
       refuse(name, 'the name of a Secret')
@@ -77,4 +76,11 @@ function ownUrl({ headers, protocol, host }: FastifyRequest): string | undefined
       .split(',')[0]
       ?.trim() || undefined
   return parseBaseUrl(`${first('x-forwarded-proto') ?? protocol}://${first('x-forwarded-host') ?? host}`)
+}
+
+function isInterval(text: string): boolean {
+  if (!/^(?:\d{1,5}[hms])+$/.test(text)) return false
+  const parts = text.matchAll(/(\d+)([hms])/g)
+  const seconds = parts.reduce((sum, [, count, unit = 's']) => sum + Number(count) * (SECONDS[unit] ?? 0), 0)
+  return seconds >= 1 && seconds <= 24 * 3600
 }
