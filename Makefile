@@ -46,10 +46,11 @@ cli: node_modules/.package-lock.json ## Run the command line on the demo fleet: 
 	@FLUX_API_URL=$${FLUX_API_URL:-http://$(LISTEN_ADDR)} FLUX_API_TOKEN=$${FLUX_API_TOKEN:-demo-read-token} \
 	  FLUX_API_WRITE_TOKEN=$${FLUX_API_WRITE_TOKEN:-demo-write-token} npm run --silent cli -- $(ARGS)
 
-cli-demo: node_modules/.package-lock.json ## A tour of the command line, on a service of its own or on the demo's
-	@npm run --silent cli-demo
+cli-demo: node_modules/.package-lock.json ## A tour of the command line, on a service of its own or on that of FLUX_API_URL
+	@FLUX_API_TOKEN=$${FLUX_API_TOKEN:-demo-read-token} FLUX_API_WRITE_TOKEN=$${FLUX_API_WRITE_TOKEN:-demo-write-token} \
+	  npm run --silent cli-demo
 
-demo: node_modules/.package-lock.json ## A cluster in Docker (kind) that phones home to the service, with podinfo on it
+demo: ## A cluster in Docker (kind) that phones home to the service, with podinfo on it
 	@bash examples/kind-demo/up.sh
 
 demo-delete: ## Remove that cluster
