@@ -115,7 +115,7 @@ function parseStore(env: Environment, problems: string[]): Config['store'] {
 
 /** A URL may carry a password. */
 function redact(url: string): string {
-  return url.replace(/^([a-z+]*:\/{0,2}).*@/i, '$1***@').replace(/\?.*/, '?…')
+  return url.replace(/^(\s*(?:[a-z][\w+.-]*:)?\/{0,2}).*@/is, '$1***@').replace(/\?.*/, '?…')
 }
 
 function parseListenAddress(text: string, problems: string[]): Config['listen'] {

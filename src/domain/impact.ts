@@ -161,7 +161,9 @@ export class Comparison {
     const touched = getOrSet(this.#touched, type.name, () => this.#withWaiting(type, definitions))
     for (const reference of referencesOf(cluster.document, type.delivery)) {
       const { id } = reference
-      if (!touched.has(id)) continue
+      const waitsByOverride = (field: string): boolean =>
+        idsIn(reference[field]).some((other) => definitions.has(other))
+      if (!touched.has(id) && !type.delivery.waitsFor.some(waitsByOverride)) continue
       const had = this.before.get(type.name, id) !== undefined
       const has = this.after.get(type.name, id) !== undefined
       if (!had || !has) {

@@ -91,8 +91,6 @@ function piece(text: string): Piece {
   return { text, digest: digestOf(text) }
 }
 
-const NOBODY: readonly string[] = []
-
 /** The references of a cluster that are switched on, by id; looked through once, and only when someone asks. */
 export type Lookup = (id: string) => Reference | undefined
 
@@ -119,14 +117,14 @@ export function absentFor(
   reference: Reference,
   on: Lookup,
 ): readonly string[] {
-  let absent = NOBODY
+  const absent: string[] = []
   const sortOf = (document: Document, own: Reference): boolean =>
     delivery.sortOf((field) => resolve(delivery, document, own, field))
   for (const field of delivery.waitsFor) {
     for (const id of idsIn(resolve(delivery, definition, reference, field))) {
       const other = on(id)
       const its = other && view.get(name, id)?.document
-      if (!its || sortOf(its, other) !== sortOf(definition, reference)) absent = [...absent, id]
+      if (!its || sortOf(its, other) !== sortOf(definition, reference)) absent.push(id)
     }
   }
   return absent

@@ -54,11 +54,20 @@ export function renderBundle(
   return [heading(cluster, options, silent), ...texts].join('---\n')
 }
 
-/** For Kubernetes, which reads YAML 1.1: `no` and `1_000` are texts only in quotes. */
+/** For Kubernetes, which reads YAML 1.1: `no` is a text only in quotes. */
 const YAML = { version: '1.1' } as const
 
 function manifest(content: object): Manifest {
-  return new Manifest(content, YAML)
+  // Go takes more for a number than YAML says.
+  const quoteNumbers = (_key: unknown, value: unknown): unknown =>
+    typeof value === 'string' && /^[\d.+-]/.test(value) ? quoted(value) : value
+  return new Manifest(content, quoteNumbers, YAML)
+}
+
+function quoted(text: string): Scalar {
+  const scalar = new Scalar(text)
+  scalar.type = 'QUOTE_DOUBLE'
+  return scalar
 }
 
 function toText(of: Manifest): string {
@@ -138,21 +147,17 @@ function provider(name: string, url: string, options: BundleOptions): JsonObject
   }
 }
 
-/** The one place that says which cluster this is. */
+/** The one place that says which cluster this is, in quotes, so that it is a text whatever comes in its place. */
 function identityProvider(): Manifest {
   return manifest({
     apiVersion: FLUX_API,
     kind: 'ResourceSetInputProvider',
     metadata: { name: IDENTITY, namespace: NAMESPACE },
-    spec: { type: 'Static', defaultValues: { [DNS]: variable(DNS), [API_URL]: variable(API_URL) } },
+    spec: {
+      type: 'Static',
+      defaultValues: { [DNS]: quoted(`\${${DNS}}`), [API_URL]: quoted(`\${${API_URL}}`) },
+    },
   })
-}
-
-/** In quotes, so that it is a text whatever comes in its place. */
-function variable(name: string): Scalar {
-  const scalar = new Scalar(`\${${name}}`)
-  scalar.type = 'QUOTE_DOUBLE'
-  return scalar
 }
 
 /** Makes the providers from the identity. */
@@ -184,10 +189,10 @@ function phoneHome(endpoints: readonly string[], options: BundleOptions): Manife
 function keptBySource(original: Manifest): Manifest {
   const copy = original.clone()
   const place = ['metadata', 'annotations']
-  // Missing, left empty, or an alias.
+  // Missing, or an alias.
   if (!isMap(copy.getIn(place, true))) {
     const { annotations } = original.toJS().metadata
-    copy.setIn(place, copy.createNode(annotations || {}))
+    copy.setIn(place, copy.createNode(annotations ?? {}))
   }
   const annotate = (name: string): void =>
     copy.setIn([...place, `kustomize.toolkit.fluxcd.io/${name}`], 'disabled')

@@ -1,7 +1,7 @@
 // Reads the manifests that bootstrap bundles carry, or says everything that is wrong with them.
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { type Document, parseAllDocuments } from 'yaml'
+import { type Document, isMap, parseAllDocuments } from 'yaml'
 import { isObject, type Json } from '../domain/json.ts'
 import type { Types } from '../domain/resource-type.ts'
 import { listFiles } from './load-types.ts'
@@ -36,10 +36,10 @@ export function loadTemplates(folders: readonly string[], types: Types): LoadedT
       const endpoints = providersOf(manifest)
       const foreign = endpoints.filter((endpoint) => !types.byEndpoint(endpoint))
       if (foreign.length > 0 && isOurs) continue
-      const found = checkManifest(manifest)
-      const who = nameOf(manifest)
+      const found = checkManifest(manifest, yaml)
+      const who = keyOf(manifest)
       const holder = taken.get(who)
-      if (found.length === 0 && holder) found.push(`${who} is in ${holder} already`)
+      if (found.length === 0 && holder) found.push(`${who.replace(/\..*? /, ' ')} is in ${holder} already`)
       taken.set(who, path)
       found.push(...foreign.map((endpoint) => noSuchProvider(types, endpoint)))
       problems.push(...found.map((problem) => `${path}: ${problem}`))
@@ -57,6 +57,8 @@ interface Read {
 function readManifests(path: string, problems: string[]): Read[] {
   try {
     const text = readFileSync(path, 'utf8')
+    if (/^%TAG\b/m.test(text))
+      throw new Error('a bundle carries no directives: write tags out instead of by %TAG')
     const manifests = parseAllDocuments(text, { version: '1.1' }).map((document) => {
       if (document.errors[0]) throw document.errors[0]
       return document.toJS() as Json
@@ -67,6 +69,7 @@ function readManifests(path: string, problems: string[]): Read[] {
       // The bundle has separators of its own, and no directives.
       yaml.directives.docStart = null
       yaml.directives.yaml.explicit = false
+      if (at(manifest, 'metadata', 'annotations') === null) yaml.deleteIn(['metadata', 'annotations'])
       return manifest === null ? [] : [{ yaml, manifest }]
     })
   } catch (error) {
@@ -79,9 +82,12 @@ function at(value: Json | undefined, ...keys: readonly string[]): Json | undefin
   return keys.reduce<Json | undefined>((found, key) => (isObject(found) ? found[key] : undefined), value)
 }
 
-function nameOf(manifest: Json): string {
+/** One object has one group, kind, namespace and name; its version is a way to look at it. */
+function keyOf(manifest: Json): string {
+  const [, group = ''] = /^(.*)\//.exec(String(at(manifest, 'apiVersion'))) ?? []
   const namespace = at(manifest, 'metadata', 'namespace')
-  return `${at(manifest, 'kind')} ${namespace ? `${namespace}/` : ''}${at(manifest, 'metadata', 'name')}`
+  const kind = [at(manifest, 'kind'), group].filter(Boolean).join('.')
+  return `${kind} ${namespace ? `${namespace}/` : ''}${at(manifest, 'metadata', 'name')}`
 }
 
 /** What every bundle has of its own. */
@@ -91,8 +97,8 @@ function bundled(types: Types): Map<string, string> {
     'Namespace flux-system',
     'ConfigMap flux-system/cluster-identity',
     'Secret flux-system/internal-api-token',
-    'ResourceSet flux-system/phone-home',
-    ...providers.map((name) => `ResourceSetInputProvider flux-system/${name}`),
+    'ResourceSet.fluxcd.controlplane.io flux-system/phone-home',
+    ...providers.map((name) => `ResourceSetInputProvider.fluxcd.controlplane.io flux-system/${name}`),
   ]
   return new Map(names.map((name) => [name, 'every bundle']))
 }
@@ -110,12 +116,16 @@ function noSuchProvider(types: Types, endpoint: string): string {
 }
 
 /** What would leave a cluster without its objects, or the bundle without effect. */
-function checkManifest(manifest: Json): string[] {
+function checkManifest(manifest: Json, yaml: Document): string[] {
   const missing = [['apiVersion'], ['kind'], ['metadata', 'name']].filter((keys) => {
     const value = at(manifest, ...keys)
     return typeof value !== 'string' || value === ''
   })
   if (missing.length > 0) return missing.map((keys) => `${keys.join('.')} is required`)
+  // The bundle adds annotations.
+  if (!isMap(yaml.get('metadata', true))) return ['metadata must be written out']
+  const annotations = at(manifest, 'metadata', 'annotations') ?? {}
+  if (!isObject(annotations)) return ['metadata.annotations must be a map']
   if (at(manifest, 'kind') !== 'ResourceSet') return []
   const who = `ResourceSet "${at(manifest, 'metadata', 'name')}"`
   if (at(manifest, 'metadata', 'namespace') !== 'flux-system')

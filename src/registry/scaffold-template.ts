@@ -16,30 +16,39 @@ export function scaffoldTemplate(type: RegisteredDelivery): string {
     'data:',
     ...input.flatMap((field) => dataLines(type, field)),
   ]
-  const isSwitched = input.some(({ name }) => name === enabledBy)
-  const rendered = isSwitched ? [`<<- if inputs.${enabledBy} >>`, ...lines, '<<- end >>'] : lines
+  const isSwitched = enabledBy !== undefined && input.some(({ name }) => name === enabledBy)
+  const rendered = isSwitched ? [`<<- if ${isOn(type, enabledBy)} >>`, ...lines, '<<- end >>'] : lines
   return `# Makes of each ${type.singular} that the cluster is given: a ConfigMap with all its fields, to be replaced by what you need.
 # Values come from the API and may hold anything: pass each through \`quote\`, or \`toJson\` where it is a list or an object.
 apiVersion: fluxcd.controlplane.io/v1
 kind: ResourceSet
 metadata:
-  name: ${endpoint}
+  name: ${keyOf(endpoint)}
   namespace: flux-system
 spec:
   inputsFrom:
     # By name: objects are kept when the provider goes. By label they would be deleted.
     - apiVersion: fluxcd.controlplane.io/v1
       kind: ResourceSetInputProvider
-      name: ${endpoint}
+      name: ${keyOf(endpoint)}
   dependsOn:
     # A provider that was just made has no inputs yet: without this everything would be deleted until it has.
     - apiVersion: fluxcd.controlplane.io/v1
       kind: ResourceSetInputProvider
-      name: ${endpoint}
+      name: ${keyOf(endpoint)}
       namespace: flux-system
       ready: true
   resourcesTemplate: |
 ${rendered.map((line) => `    ${line}\n`).join('')}`
+}
+
+function read(name: string): string {
+  return /^[A-Za-z_]\w*$/.test(name) ? `inputs.${name}` : `get inputs "${name}"`
+}
+
+/** What is switched off says so; anything else is on. */
+function isOn(type: RegisteredDelivery, name: string): string {
+  return isAlwaysThere(type, name) ? read(name) : `ne (get inputs "${name}" | toString) "false"`
 }
 
 /** One line of the ConfigMap's data, or a guarded one where an input may lack the field. */
@@ -50,7 +59,7 @@ function dataLines(type: RegisteredDelivery, field: InputField): string[] {
 }
 
 function written(type: RegisteredDelivery, { kind, name, ...field }: InputField): string {
-  const value = /^[A-Za-z_]\w*$/.test(name) ? `inputs.${name}` : `get inputs "${name}"`
+  const value = read(name)
   const schema = kind === 'value' && 'source' in field ? schemaOf(type, field.source) : undefined
   // A number arrives as a float, which is written with an exponent from a million on.
   if (schema?.type === 'integer') return `${value} | int64 | quote`

@@ -1,7 +1,7 @@
 // `bootstrap`: what clusters apply once to phone home, on stdout or as files.
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { isObject, type Json } from '../../domain/json.ts'
+import { isObject, type Json, type JsonObject } from '../../domain/json.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
 import { clusterNoun, type Noun } from '../nouns.ts'
@@ -33,7 +33,10 @@ export function defineBootstrap(command: Command, { run, program }: Tools): void
   command
     .argument('[cluster]', 'id of the cluster')
     .option('-l, --selector <selector>', 'all clusters that match, one file each; needs --output-dir')
-    .option('--output-dir <folder>', 'write <cluster>.yaml there instead of to stdout')
+    .option(
+      '--output-dir <folder>',
+      'write <cluster>.yaml there; of the identity flavor bootstrap.yaml, and clusters/<cluster>.yaml',
+    )
     .option(
       '--flavor <flavor>',
       'concrete: with the URLs of the cluster; identity: the same for every cluster',
@@ -120,14 +123,23 @@ async function print(session: Session, bundle: string): Promise<void> {
     terminal.stdout.write(harmless(terminal, bundle))
     return
   }
-  const { parseAllDocuments } = await import('yaml')
-  const documents = parseAllDocuments(bundle) as readonly { toJS(): Json }[]
-  const items = documents.map((document) => document.toJS()).filter(isObject)
+  const items = await parseManifests(bundle)
   await session.print({
     value: { apiVersion: 'v1', kind: 'List', items },
     names: items.map(({ kind, metadata }) => `${kind}/${isObject(metadata) ? metadata.name : ''}`),
     human: () => bundle,
   })
+}
+
+/** As Kubernetes reads them: YAML 1.1, with times as texts. */
+async function parseManifests(bundle: string): Promise<JsonObject[]> {
+  const { parseAllDocuments } = await import('yaml')
+  const documents = parseAllDocuments(bundle, {
+    version: '1.1',
+    customTags: (tags) =>
+      tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
+  })
+  return documents.map((document) => document.toJS() as Json).filter(isObject)
 }
 
 /** Of the identity flavor there is one bundle for all, and a file for each cluster that says who it is. */
@@ -174,7 +186,7 @@ function identityIn(bundle: string): string {
 }
 
 function pollsInPlain(bundle: string): boolean {
-  return /(?<=\n) {2}type: ExternalService\n {2}url: http:/.test(bundle)
+  return /(?<=\n) {2}url: http:[^\n]*\/api\/v2\/flux\/clusters\//.test(bundle)
 }
 
 function warnOfPlainHttp({ warn }: Session): void {
