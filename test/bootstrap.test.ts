@@ -213,7 +213,7 @@ describe('what a bundle holds', () => {
     const { manifests } = await bundleOf(service, { flavor: 'identity' })
     const { endpoints, provider, insecure } = providerInTemplate(manifests)
     assert.deepEqual(endpoints, ENDPOINTS)
-    const url = `<< printf "%s${POLLS}/%s/%s" inputs.INTERNAL_API_URL inputs.CLUSTER_DNS . | quote >>`
+    const url = `<< printf "%v${POLLS}/%v/%s" inputs.INTERNAL_API_URL inputs.CLUSTER_DNS . | quote >>`
     assert.deepEqual(provider, providerOf('<< . | quote >>', url))
     assert.equal(insecure, 'hasPrefix "http://" inputs.INTERNAL_API_URL')
   })

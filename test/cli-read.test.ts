@@ -100,7 +100,7 @@ before(async () => {
     op: 'patch',
     type: 'namespaces',
     id: 'team-b',
-    patch: { annotations: { note: NASTY } },
+    patch: { annotations: { note: NASTY.replace('\u009b', '') } },
   }
   await change(5 * DAY, 'POST', '/applied_sets', { id: 'base', documents }, 'INC-4711 first set')
   await change(3 * HOUR, 'PATCH', '/namespaces/team-a', { labels: { team: 'alpha' } }, 'rename the team')

@@ -162,7 +162,7 @@ function identityProvider(): Manifest {
 
 /** Makes the providers from the identity. */
 function phoneHome(endpoints: readonly string[], options: BundleOptions): Manifest {
-  const url = `<< printf "%s${POLLS}/%s/%s" inputs.${API_URL} inputs.${DNS} . | quote >>`
+  const url = `<< printf "%v${POLLS}/%v/%s" inputs.${API_URL} inputs.${DNS} . | quote >>`
   const each = stringify(provider('<< . | quote >>', url, options), { ...YAML, lineWidth: 0 })
   const insecure = `  <<- if hasPrefix "http://" inputs.${API_URL} >>\n  insecure: true\n  <<- end >>\n`
   const source = { apiVersion: FLUX_API, kind: 'ResourceSetInputProvider', name: IDENTITY }

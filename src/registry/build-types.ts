@@ -10,7 +10,7 @@ import type {
 } from '../domain/resource-type.ts'
 import { buildNormaliser } from './normalise.ts'
 import type { FluxSection, QueryParam, ResourceFile, SchemaObject } from './resource-file.ts'
-import { buildChecker } from './validator.ts'
+import { buildDocumentChecker } from './validator.ts'
 
 /** A type with what the faces need of its file. */
 export interface RegisteredType extends ResourceType {
@@ -84,7 +84,7 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
     references: Object.entries(flux.references ?? {}).map(([field, type]) => ({ field, type })),
     filters: (file.schema.query_params ?? []).filter(({ methods }) => methods?.includes('get') ?? true),
     normalise: buildNormaliser(schema) as (document: JsonObject) => JsonObject,
-    check: buildChecker(schema),
+    check: buildDocumentChecker(schema),
   }
   if (!flux.endpoint || !flux.assigned_by) return type
   return { ...type, referenceSchema: referenceSchema(file), delivery: buildDelivery(file, flux) }
@@ -117,7 +117,7 @@ function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
     referenceDefaults: defaultsOf(own.map((name) => [name, flux.reference?.[name] as SchemaObject])),
     definitionDefaults: defaultsOf(Object.entries(file.schema.items.properties)),
     normaliseReference: buildNormaliser(schema) as (reference: JsonObject) => JsonObject,
-    checkReference: buildChecker(schema),
+    checkReference: buildDocumentChecker(schema),
   }
 }
 
@@ -151,7 +151,7 @@ function buildClusterType(type: RegisteredType): ClusterType {
     type,
     dns,
     patches,
-    checkValues: typeof values === 'object' ? buildChecker(values) : () => [],
+    checkValues: typeof values === 'object' ? buildDocumentChecker(values) : () => [],
     deletionProtection: deletion_protection,
     labels,
     environment,

@@ -7,8 +7,8 @@ import type { SchemaObject } from './resource-file.ts'
 const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
 const HOST_LABEL = '[a-zA-Z0-9](?:[-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?'
 const QUALIFIED = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
-/** What Flux takes of a Helm path between two dots: a backslash keeps what follows it from having a meaning. */
-const VALUE_KEY = '(?:[A-Za-z0-9_/-]|\\\\[A-Za-z0-9_./\\\\-])+(?:\\[[0-9]{1,4}\\])*'
+/** What Flux takes of a Helm path between two dots; one after a backslash is a part of the key. */
+const VALUE_KEY = '(?:[A-Za-z0-9_/-]|\\\\\\.)+(?:\\[[0-9]{1,4}\\])*'
 
 /** String formats that resource files may use, with what to tell someone who missed one. */
 const FORMATS: Record<string, { pattern: RegExp; hint: string }> = {
@@ -31,6 +31,10 @@ const FORMATS: Record<string, { pattern: RegExp; hint: string }> = {
   'label-value': {
     pattern: new RegExp(`^(?:${QUALIFIED})?$`),
     hint: 'a Kubernetes label value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
+  },
+  'role-name': {
+    pattern: /^(?!\.{1,2}$)[^/%\p{Cc}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]+$/u,
+    hint: 'the name of a role on one line, without "/" and "%"',
   },
   'one-line': {
     pattern: /^[^\p{Cc}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]*$/u,
@@ -69,6 +73,29 @@ export function buildChecker(schema: SchemaObject): (value: Json) => Detail[] {
     const details = validate(value) ? [] : (validate.errors ?? []).flatMap(describe)
     return details.length > 0 || !room ? details : nulls(value, '')
   }
+}
+
+/** DEL, the control characters after it, and what Unicode calls no characters. */
+const UNWRITABLE = /[\u007f-\u0084\u0086-\u009f\ufffe\uffff]/
+
+/** The same for what reaches clusters: with a character that YAML cannot carry, Flux would stop at all of their inputs. */
+export function buildDocumentChecker(schema: SchemaObject): (value: Json) => Detail[] {
+  const check = buildChecker(schema)
+  return (value) => {
+    const details = check(value)
+    return details.length > 0 || !UNWRITABLE.test(JSON.stringify(value)) ? details : unwritable(value, '')
+  }
+}
+
+function unwritable(value: Json, path: string): Detail[] {
+  const message = 'holds a control character that YAML cannot carry: remove it'
+  if (typeof value === 'string') return UNWRITABLE.test(value) ? [{ path, message }] : []
+  if (Array.isArray(value)) return value.flatMap((item, i) => unwritable(item, pointer(path, i)))
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([key, item]) => {
+    const at = pointer(path, key)
+    return UNWRITABLE.test(key) ? [{ path: at, message }] : unwritable(item, at)
+  })
 }
 
 function describe(error: ErrorObject): Detail[] {

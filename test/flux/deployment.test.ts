@@ -362,7 +362,7 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
       assert.equal(matches(labels, policy.spec.podSelector), service)
     }
     assert.deepEqual(policy.spec.policyTypes, ['Ingress', 'Egress'])
-    const ports = policy.spec.egress.flatMap(({ ports }: Any) => ports.map(({ port }: Any) => port))
+    const ports = (policy.spec.egress ?? []).flatMap(({ ports }: Any) => ports.map(({ port }: Any) => port))
     assert.deepEqual(ports, rendered.secrets.includes(DATABASE) ? [53, 53, 5432] : [])
   },
 
