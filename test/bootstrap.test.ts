@@ -169,7 +169,7 @@ describe('what a bundle holds', () => {
     ])
     assert.deepEqual(find(manifests, 'ResourceSetInputProvider', 'cluster-identity').spec, {
       type: 'Static',
-      defaultValues: { CLUSTER_DNS: variable('CLUSTER_DNS'), INTERNAL_API_URL: variable('INTERNAL_API_URL') },
+      defaultValues: { POLL_URL: `${variable('INTERNAL_API_URL')}${POLLS}/${variable('CLUSTER_DNS')}` },
     })
   })
 
@@ -213,9 +213,9 @@ describe('what a bundle holds', () => {
     const { manifests } = await bundleOf(service, { flavor: 'identity' })
     const { endpoints, provider, insecure } = providerInTemplate(manifests)
     assert.deepEqual(endpoints, ENDPOINTS)
-    const url = `<< printf "%v${POLLS}/%v/%s" inputs.INTERNAL_API_URL inputs.CLUSTER_DNS . | quote >>`
+    const url = '<< printf "%s/%s" inputs.POLL_URL . | quote >>'
     assert.deepEqual(provider, providerOf('<< . | quote >>', url))
-    assert.equal(insecure, 'hasPrefix "http://" inputs.INTERNAL_API_URL')
+    assert.equal(insecure, 'hasPrefix "http://" inputs.POLL_URL')
   })
 
   for (const flavor of FLAVORS) {
@@ -604,7 +604,7 @@ describe('names that YAML could take for something else', () => {
         'ResourceSetInputProvider',
         'cluster-identity',
       )
-      assert.deepEqual(spec.defaultValues, { CLUSTER_DNS: dns, INTERNAL_API_URL: HERE })
+      assert.deepEqual(spec.defaultValues, { POLL_URL: `${HERE}${POLLS}/${dns}` })
     }
   })
 })
@@ -683,9 +683,10 @@ describe('bytes', () => {
     const { text, manifests } = await bundleOf(service, { flavor: 'identity' })
     assert.equal(listIn(text), `${DNS} ${API_URL}`)
     const filled = parseObjects(filledByHand(text)) as Manifest[]
+    const POLL_URL = `${HERE}${POLLS}/one.k8s.example.com`
     const expected = manifests.map((manifest) =>
       manifest.metadata.name === 'cluster-identity'
-        ? { ...manifest, spec: { type: 'Static', defaultValues: identity } }
+        ? { ...manifest, spec: { type: 'Static', defaultValues: { POLL_URL } } }
         : manifest,
     )
     assert.deepEqual(filled, expected)

@@ -27,6 +27,7 @@ const FLUX_API = 'fluxcd.controlplane.io/v1'
 const POLLS = '/api/v2/flux/clusters'
 const API_URL = 'INTERNAL_API_URL'
 const DNS = 'CLUSTER_DNS'
+const POLL_URL = 'POLL_URL'
 
 /** Equal input gives equal text, so that bundles can be kept in Git. */
 export function renderBundle(
@@ -147,7 +148,7 @@ function provider(name: string, url: string, options: BundleOptions): JsonObject
   }
 }
 
-/** The one place that says which cluster this is, in quotes, so that it is a text whatever comes in its place. */
+/** The one place that says which cluster this is: a URL, which is a text whatever the name of the cluster looks like. */
 function identityProvider(): Manifest {
   return manifest({
     apiVersion: FLUX_API,
@@ -155,16 +156,16 @@ function identityProvider(): Manifest {
     metadata: { name: IDENTITY, namespace: NAMESPACE },
     spec: {
       type: 'Static',
-      defaultValues: { [DNS]: quoted(`\${${DNS}}`), [API_URL]: quoted(`\${${API_URL}}`) },
+      defaultValues: { [POLL_URL]: quoted(`\${${API_URL}}${POLLS}/\${${DNS}}`) },
     },
   })
 }
 
 /** Makes the providers from the identity. */
 function phoneHome(endpoints: readonly string[], options: BundleOptions): Manifest {
-  const url = `<< printf "%v${POLLS}/%v/%s" inputs.${API_URL} inputs.${DNS} . | quote >>`
+  const url = `<< printf "%s/%s" inputs.${POLL_URL} . | quote >>`
   const each = stringify(provider('<< . | quote >>', url, options), { ...YAML, lineWidth: 0 })
-  const insecure = `  <<- if hasPrefix "http://" inputs.${API_URL} >>\n  insecure: true\n  <<- end >>\n`
+  const insecure = `  <<- if hasPrefix "http://" inputs.${POLL_URL} >>\n  insecure: true\n  <<- end >>\n`
   const source = { apiVersion: FLUX_API, kind: 'ResourceSetInputProvider', name: IDENTITY }
   return manifest({
     apiVersion: FLUX_API,

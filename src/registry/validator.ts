@@ -41,7 +41,7 @@ const FORMATS: Record<string, { pattern: RegExp; hint: string }> = {
     hint: 'text on one line, without control characters',
   },
   'value-path': {
-    pattern: new RegExp(`^(?=.{1,250}$)${VALUE_KEY}(?:\\.${VALUE_KEY})*$`),
+    pattern: new RegExp(`^(?=.{1,250}$)${VALUE_KEY}(?:\\.${VALUE_KEY}){0,24}$`),
     hint: 'a variable or a Helm path of at most 250 characters, such as replicaCount, hosts[0].name or annotations.example\\.com/team',
   },
   uri: { pattern: /^[a-z][a-z0-9+.-]*:\S+$/i, hint: 'a URI, such as https://example.com/path' },
