@@ -51,7 +51,7 @@ function component(n: number): Document {
     cluster_env_enabled: n % 3 === 0,
     oci_url: 'oci://registry.example.com/platform-components',
     oci_tag: 'v1.0.0',
-    depends_on: [],
+    depends_on: n % 4 === 3 ? [`component-${n - 1}`] : [],
   }
 }
 

@@ -91,20 +91,21 @@ function piece(text: string): Piece {
   return { text, digest: digestOf(text) }
 }
 
-/** The references of a cluster that are switched on, by id; looked through once, and only when someone asks. */
+/** A reference of a cluster that is switched on, by its id. */
 export type Lookup = (id: string) => Reference | undefined
 
+/** A short list is looked through, a long one made a map, once someone asks. */
 export function switchedOn(cluster: Document, delivery: Delivery): Lookup {
+  const references = referencesOf(cluster, delivery)
   let byId: Map<string, Reference> | undefined
   return (id) => {
-    byId ??= new Map(
-      referencesOf(cluster, delivery)
-        .filter((reference) => isOn(delivery, reference))
-        .map((reference) => [reference.id, reference]),
-    )
-    return byId.get(id)
+    if (references.length > SHORT) byId ??= new Map(references.map((each) => [each.id, each]))
+    const found = byId ? byId.get(id) : references.find((each) => each.id === id)
+    return found && isOn(delivery, found) ? found : undefined
   }
 }
+
+const SHORT = 50
 
 /**
  * What an input names to wait for and would wait for in vain: its cluster lacks it or has switched it off, or it is
@@ -117,23 +118,24 @@ export function absentFor(
   reference: Reference,
   on: Lookup,
 ): readonly string[] {
-  const absent: string[] = []
-  const sortOf = (document: Document, own: Reference): boolean =>
-    delivery.sortOf((field) => resolve(delivery, document, own, field))
-  for (const field of delivery.waitsFor) {
-    for (const id of idsIn(resolve(delivery, definition, reference, field))) {
+  const { overrides, waitsFor, sortOf } = delivery
+  let absent = NOBODY
+  const read = (document: Document, own: Reference, field: string): Json | undefined =>
+    overrides.includes(field) ? resolve(delivery, document, own, field) : document[field]
+  for (const field of waitsFor) {
+    for (const id of idsIn(read(definition, reference, field))) {
       const other = on(id)
       const its = other && view.get(name, id)?.document
-      if (!its || sortOf(its, other) !== sortOf(definition, reference)) absent.push(id)
+      const isAlike =
+        its &&
+        sortOf((name) => read(its, other, name)) === sortOf((name) => read(definition, reference, name))
+      if (!isAlike) absent = [...absent, id]
     }
   }
   return absent
 }
 
-/**
- * Kept for the plain reference only: that one object is shared by all clusters that override nothing, and nearly all
- * of them have what its input waits for.
- */
+/** Kept for the plain reference only: that one object is shared by all clusters that override nothing. */
 function renderDefinition(
   view: View,
   type: DeliveredType,
@@ -142,20 +144,26 @@ function renderDefinition(
   on: Lookup,
 ): Pieces {
   const { delivery } = type
-  const { document, rendered } = definition
-  const kept = rendered as RenderedDefinition | undefined
-  const isKept = kept?.reference === reference
-  if (isKept && !kept.waits) return kept.pieces
-  const absent = absentFor(view, type, document, reference, on)
-  if (isKept && absent.length === 0) return kept.pieces
-  const texts = buildPieces(delivery, document, reference, absent)
-  const pieces = { texts, digest: digestOf(texts.join('\0')) }
-  if (absent.length === 0 && isPlain(reference, delivery.referenceDefaults)) {
+  const { document } = definition
+  let kept = definition.rendered as RenderedDefinition | undefined
+  if (kept?.reference !== reference) {
+    if (!isPlain(reference, delivery.referenceDefaults)) {
+      return buildPieces(delivery, document, reference, absentFor(view, type, document, reference, on))
+    }
     const waits = delivery.waitsFor.some((field) => idsIn(document[field]).length > 0)
-    definition.rendered = { reference, pieces, waits }
+    kept = { reference, waits, pieces: new Map() }
+    definition.rendered = kept
   }
+  const absent = kept.waits ? absentFor(view, type, document, reference, on) : NOBODY
+  const key = absent.length === 0 ? '' : absent.join(',')
+  const pieces = kept.pieces.get(key) ?? buildPieces(delivery, document, reference, absent)
+  if (kept.pieces.size < MAX_VARIANTS) kept.pieces.set(key, pieces)
   return pieces
 }
+
+const NOBODY: readonly string[] = []
+/** Of one that waits for many there could be any number. */
+const MAX_VARIANTS = 32
 
 /** An input's text around its holes. */
 function buildPieces(
@@ -163,12 +171,12 @@ function buildPieces(
   definition: Document,
   reference: Reference,
   absent: readonly string[],
-): string[] {
-  const pieces: string[] = []
+): Pieces {
+  const texts: string[] = []
   let parts = ['{"id":', JSON.stringify(definition.id)]
   // Joined, not added: V8 keeps a sum of strings as a tree, which would be walked anew by every poll.
   const end = (): void => {
-    pieces.push(parts.join(''))
+    texts.push(parts.join(''))
     parts = []
   }
   for (const field of delivery.input) {
@@ -183,7 +191,7 @@ function buildPieces(
   }
   parts.push('}')
   end()
-  return pieces
+  return { texts, digest: digestOf(texts.join('\0')) }
 }
 
 /** A cluster, one of its references, and what it has switched on. */

@@ -25,9 +25,10 @@ export interface Piece {
 /** A definition's text around the places of a cluster's own data, for the reference that most clusters share. */
 export interface RenderedDefinition {
   readonly reference: Reference
-  readonly pieces: Pieces
   /** Whether it names others to wait for. */
   readonly waits: boolean
+  /** By what it cannot wait for, joined by commas; mostly nothing. */
+  readonly pieces: Map<string, Pieces>
 }
 export interface Pieces {
   readonly texts: readonly string[]
