@@ -1,6 +1,6 @@
 // Bootstrap bundles in the hands of the real tools: a cluster would take them, and both flavors make the same providers.
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
@@ -16,7 +16,7 @@ import {
   temporaryFolder,
 } from '../service.ts'
 import { validateObjects } from './schemas.ts'
-import { parseObjects, run } from './tools.ts'
+import { parseObjects, renderResourceSet, run } from './tools.ts'
 
 const EXAMPLE = join(import.meta.dirname, '../../examples/network-policies')
 const HTTPS = 'https://fleet.example.com/api'
@@ -305,6 +305,26 @@ describe('the bundle of any cluster', () => {
 
   test('takes a DNS name that looks like a number for a text, filled in by Flux, too', (t) =>
     checkNames(t, substituteByFlux))
+})
+
+test('the identity that the example for Cluster API gives a cluster makes the providers of its own bundle', async (t) => {
+  const example = readFileSync(join(import.meta.dirname, '../../examples/cluster-api/fleet.yaml'), 'utf8')
+  const [fleet, identities] = parseObjects(example) as Any[]
+  const { body } = await service.call('GET', '/api/v2/flux/clusters', { token: READ_TOKEN })
+  const inputs = body.inputs.map((input: object) => ({ ...input, ...fleet.spec.defaultValues }))
+  const rendered = (await renderResourceSet(stringify(identities), inputs)) as Any[]
+  const own = parseObjects(find(rendered, 'ConfigMap', 'identity-one').data['identity.yaml']) as Any[]
+  assert.deepEqual(validateObjects(own), [])
+  const shared = parseObjects(await bundleOf(service, { flavor: 'identity' })) as Any[]
+  const made = await phoneHome(t, [...own, find(shared, 'ResourceSet', 'phone-home')])
+  const concrete = parseObjects(
+    await bundleOf(service, { api_url: fleet.spec.defaultValues.api_url }),
+  ) as Any[]
+  assert.deepEqual(made, providersIn(concrete))
+  assert.deepEqual(
+    find(own, 'ConfigMap', 'cluster-identity'),
+    find(concrete, 'ConfigMap', 'cluster-identity'),
+  )
 })
 
 test('the providers of a bundle poll what its templates render', async (t) => {
