@@ -3,11 +3,12 @@ import { type Draft, type Origin, pointerTo } from './draft.ts'
 import { getOrSet } from './get-or-set.ts'
 import { isObject, pointer } from './json.ts'
 import { type Detail, fail, invalid, type Result, succeed } from './problem.ts'
+import { switchedOn } from './render-inputs.ts'
 import {
+  type Delivery,
   type Document,
   findReference,
   idsIn,
-  isOn,
   type ResourceType,
   referencesOf,
   type Types,
@@ -21,6 +22,7 @@ const MAX_NAMED_USERS = 20
 export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>> {
   const details: Detail[] = []
   const warnings: string[] = []
+  let count = 0
   const removed = new Map<string, Set<string>>()
   for (const { type: name, id, after, origins } of draft.touched()) {
     yield
@@ -34,7 +36,10 @@ export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>>
     const isCluster = type === types.cluster.type
     const holder = isCluster ? draft.dnsHolder(String(document[types.cluster.dns]), id) : undefined
     if (holder) return dnsTaken(types, document, holder.id, origins)
-    if (isCluster) warnings.push(...missingDependencies(types, draft, document))
+    if (isCluster) {
+      for (const missing of missingDependencies(types, draft, document))
+        if (count++ < MAX_WARNINGS) warnings.push(describeMissing(document, missing))
+    }
     const found = isCluster
       ? checkAssignments(types, draft, document)
       : checkReferences(types, draft, type, document)
@@ -45,7 +50,7 @@ export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>>
     const inUse = yield* checkUnused(types, draft, types.get(name) as ResourceType, ids)
     if (!inUse.ok) return inUse
   }
-  return succeed(shorten(warnings))
+  return succeed(count > MAX_WARNINGS ? [...warnings, `and ${count - MAX_WARNINGS} more`] : warnings)
 }
 
 function dnsTaken(
@@ -166,25 +171,26 @@ function* checkUnused(
   return fail({ code: 'conflict', message, details: users })
 }
 
-function missingDependencies(types: Types, draft: Draft, cluster: Document): string[] {
-  return types.delivered.flatMap((type) => {
-    const needs = type.references.filter(({ type: target }) => target === type.name)
-    if (needs.length === 0) return []
-    const on = referencesOf(cluster, type.delivery).filter((reference) => isOn(type.delivery, reference))
-    const ids = new Set(on.map(({ id }) => id))
-    return on.flatMap(({ id }) =>
-      needs
-        .flatMap(({ field }) => idsIn(draft.get(type.name, id)?.document[field]))
-        .flatMap((needed) => {
-          if (ids.has(needed)) return []
-          const how = findReference(cluster, type.delivery, needed) ? 'is switched off' : 'is not assigned'
-          return [`cluster "${cluster.id}": "${id}" depends on "${needed}", which ${how}`]
-        }),
-    )
-  })
+interface Missing {
+  readonly id: string
+  readonly needed: string
+  readonly delivery: Delivery
 }
 
-function shorten(warnings: readonly string[]): string[] {
-  if (warnings.length <= MAX_WARNINGS) return [...warnings]
-  return [...warnings.slice(0, MAX_WARNINGS), `and ${warnings.length - MAX_WARNINGS} more`]
+function* missingDependencies(types: Types, draft: Draft, cluster: Document): Generator<Missing> {
+  for (const { name, delivery } of types.delivered) {
+    if (delivery.waitsFor.length === 0) continue
+    const on = switchedOn(cluster, delivery)
+    for (const { id } of referencesOf(cluster, delivery)) {
+      if (!on(id)) continue
+      const document = draft.get(name, id)?.document
+      for (const field of delivery.waitsFor)
+        for (const needed of idsIn(document?.[field])) if (!on(needed)) yield { id, needed, delivery }
+    }
+  }
+}
+
+function describeMissing(cluster: Document, { id, needed, delivery }: Missing): string {
+  const how = findReference(cluster, delivery, needed) ? 'is switched off' : 'is not assigned'
+  return `cluster "${cluster.id}": "${id}" depends on "${needed}", which ${how}`
 }

@@ -93,8 +93,11 @@ export class Comparison {
   readonly #clusters: ReadonlyMap<string, unknown>
   readonly #definitions = new Map<string, ReadonlyMap<string, unknown>>()
   readonly #touched = new Map<string, ReadonlySet<string>>()
-  /** Most clusters share the object of a plain reference: what a definition's change means for it is told once. */
-  readonly #known = new Map<Reference, readonly FieldChange[]>()
+  /**
+   * Most clusters share the object of a plain reference: what a definition's change means for it is told once, for each
+   * set of others that its input cannot wait for before and after.
+   */
+  readonly #known = new Map<Reference, Map<string, readonly FieldChange[]>>()
   /** Clusters with something laid over them are asked for by the brake and again for the impact. */
   readonly #compared = new Map<string, readonly EndpointDifference[]>()
 
@@ -159,11 +162,11 @@ export class Comparison {
     const found = new Difference(type)
     const on = switchedOn(cluster.document, type.delivery)
     const touched = getOrSet(this.#touched, type.name, () => this.#withWaiting(type, definitions))
+    const { waitsFor, overrides } = type.delivery
+    const byOverride = waitsFor.filter((field) => overrides.includes(field))
     for (const reference of referencesOf(cluster.document, type.delivery)) {
       const { id } = reference
-      const waitsByOverride = (field: string): boolean =>
-        idsIn(reference[field]).some((other) => definitions.has(other))
-      if (!touched.has(id) && !type.delivery.waitsFor.some(waitsByOverride)) continue
+      if (!touched.has(id) && !isNamedBy(reference, byOverride, definitions)) continue
       const had = this.before.get(type.name, id) !== undefined
       const has = this.after.get(type.name, id) !== undefined
       if (!had || !has) {
@@ -172,11 +175,13 @@ export class Comparison {
         continue
       }
       const holding: Holding = [cluster.document, reference, on]
-      const diff = (): readonly FieldChange[] => this.#diff(type, holding, holding)
-      // What is left out for lack of others depends on this cluster alone.
-      const isWhole =
-        this.#absent(this.before, type, holding).length + this.#absent(this.after, type, holding).length === 0
-      const fields = isWhole ? getOrSet(this.#known, reference, diff) : diff()
+      const left = this.#absent(this.before, type, holding)
+      const leaves = this.#absent(this.after, type, holding)
+      const fields = getOrSet(
+        getOrSet(this.#known, reference, () => new Map<string, readonly FieldChange[]>()),
+        left.length + leaves.length === 0 ? '' : `${left} ${leaves}`,
+        () => this.#diff(type, holding, holding),
+      )
       if (fields.length > 0) found.changed.push({ id, fields })
     }
     return found.orNothing()
@@ -262,6 +267,15 @@ export class Comparison {
   #definition(view: View, { name }: DeliveredType, { id }: Reference): Document {
     return view.get(name, id)?.document as Document
   }
+}
+
+/** Whether fields of a reference name one of these. */
+function isNamedBy(
+  reference: Reference,
+  fields: readonly string[],
+  named: ReadonlyMap<string, unknown>,
+): boolean {
+  return fields.length > 0 && fields.some((field) => idsIn(reference[field]).some((id) => named.has(id)))
 }
 
 const NONE: readonly Reference[] = []

@@ -16,7 +16,7 @@ import {
   temporaryFolder,
 } from '../service.ts'
 import { validateObjects } from './schemas.ts'
-import { parseObjects, renderResourceSet, run } from './tools.ts'
+import { parseObjects, readByKubernetes, renderResourceSet, run } from './tools.ts'
 
 const EXAMPLE = join(import.meta.dirname, '../../examples/network-policies')
 const HTTPS = 'https://fleet.example.com/api'
@@ -57,17 +57,6 @@ const QUERIES: readonly Query[] = [{}, { token_secret: 'my-token' }].flatMap((to
     [{}, { flux_instance: 'false', interval: '1h30m' }].map((more) => ({ ...token, ...cert, ...more })),
   ),
 )
-
-/** The objects of a stream as Kubernetes reads them. */
-async function readByKubernetes(yaml: string): Promise<Any[]> {
-  const args = ['patch', '--local', '--type', 'merge', '--patch', '{}', '--filename', '-', '--output', 'json']
-  const { code, stdout, stderr } = await run('kubectl', args, { input: yaml })
-  assert.equal(code, 0, stderr)
-  return stdout
-    .split(/^(?=\{$)/m)
-    .filter((text) => text !== '')
-    .map((text) => JSON.parse(text))
-}
 
 /** As a Flux Kustomization that substitutes from the ConfigMap does it, in strict mode. */
 async function substituteByFlux(yaml: string, identity: Identity): Promise<Any[]> {

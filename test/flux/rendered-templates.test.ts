@@ -14,7 +14,7 @@ import { start, run as write } from '../every-store.ts'
 import { AUTHOR, commands } from '../random-fleet.ts'
 import { builtInTypes, READ_TOKEN, startService, type TestService, temporaryFolder } from '../service.ts'
 import { validateObjects } from './schemas.ts'
-import { parseObjects, run } from './tools.ts'
+import { parseObjects, readByKubernetes, run } from './tools.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const EXAMPLE = join(ROOT, 'examples/network-policies')
@@ -69,18 +69,6 @@ function jsonForYaml(value: unknown): string {
     /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
-}
-
-/** The objects of a stream as Kubernetes reads them. */
-async function readByKubernetes(yaml: string): Promise<Any[]> {
-  if (yaml === '') return []
-  const args = ['patch', '--local', '--type', 'merge', '--patch', '{}', '--filename', '-', '--output', 'json']
-  const { code, stdout, stderr } = await run('kubectl', args, { input: yaml })
-  assert.equal(code, 0, stderr)
-  return stdout
-    .split(/^(?=\{$)/m)
-    .filter((text) => text !== '')
-    .map((text) => JSON.parse(text))
 }
 
 async function render(template: string, inputs: readonly Any[]): Promise<Any[]> {

@@ -95,6 +95,19 @@ export function parseObjects(yaml: string): object[] {
   })
 }
 
+/** The objects of a stream as Kubernetes itself reads them, by kubectl. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into objects freely
+export async function readByKubernetes(yaml: string): Promise<any[]> {
+  if (yaml === '') return []
+  const args = ['patch', '--local', '--type', 'merge', '--patch', '{}', '--filename', '-', '--output', 'json']
+  const { code, stdout, stderr } = await run('kubectl', args, { input: yaml })
+  if (code !== 0) throw new Error(`kubectl cannot read the objects: ${stderr}`)
+  return stdout
+    .split(/^(?=\{$)/m)
+    .filter((text) => text !== '')
+    .map((text) => JSON.parse(text))
+}
+
 function isTime({ tag, format }: { readonly tag: string; readonly format?: string }): boolean {
   return format === 'TIME' || tag === 'tag:yaml.org,2002:timestamp'
 }
