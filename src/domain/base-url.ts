@@ -1,4 +1,7 @@
-// The URL that a service is reached under: a host, and perhaps a path that its routes are below.
+// The URL that a service is reached under, a host and perhaps a path that its routes are below; and where clusters poll.
+
+/** Below the base: the list of clusters, and `/{dns}/{endpoint}` for what one of them gets. */
+export const POLL_BASE = '/api/v2/flux/clusters'
 
 /** Without a slash at its end; nothing when it is no such URL. */
 export function parseBaseUrl(text: string): string | undefined {

@@ -1,6 +1,6 @@
 // Where each field of an input comes from.
 import { isObject, type Json, own, pointer } from './json.ts'
-import { holderOf } from './render-inputs.ts'
+import { holderOf, switchedOn } from './render-inputs.ts'
 import {
   type ClusterType,
   type DeliveredType,
@@ -8,7 +8,6 @@ import {
   findReference,
   type InputField,
   idsIn,
-  isOn,
   patchesOf,
   type Reference,
 } from './resource-type.ts'
@@ -51,11 +50,7 @@ export function explainInput(
     }
     if (holder !== definition) return unset(path)
     const named = delivery.waitsFor.includes(source) ? idsIn(own(definition, source)) : []
-    const assignedIn = (document: Document): string[] =>
-      named.filter((other) => {
-        const found = findReference(document, delivery, other)
-        return found && isOn(delivery, found)
-      })
+    const assignedIn = (document: Document): string[] => named.filter(switchedOn(document, delivery))
     // What the cluster lacks is not waited for: it is the cluster that says so.
     if (assignedIn(clusterDocument).length < named.length)
       return { path, source: 'cluster', holder: 'cluster', read: assignedIn }

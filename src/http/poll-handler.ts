@@ -1,6 +1,7 @@
 // What clusters ask for, every few minutes, for ever: answered from memory, straight on node:http.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as breathe } from 'node:timers/promises'
+import { POLL_BASE } from '../domain/base-url.ts'
 import { fail, notFound, type Problem, type Result, succeed } from '../domain/problem.ts'
 import {
   type RenderedAnswer,
@@ -17,7 +18,6 @@ import { internalError, writeProblem } from './problem-response.ts'
 import { requestId } from './request-id.ts'
 import type { Service } from './service.ts'
 
-export const POLL_BASE = '/api/v2/flux/clusters'
 const LINES_PER_SLICE = 1000
 
 /** Answers a poll and says true, or leaves any other request alone and says false. */

@@ -1,6 +1,7 @@
 // What a cluster applies once to phone home for ever: manifests, as a stream of YAML.
 import { isMap, Document as Manifest, Scalar, stringify } from 'yaml'
 import { MAX_INPUTS } from '../domain/answer-limits.ts'
+import { POLL_BASE } from '../domain/base-url.ts'
 import type { JsonObject } from '../domain/json.ts'
 import type { ClusterType, Document, Types } from '../domain/resource-type.ts'
 import type { Template } from './load-templates.ts'
@@ -20,11 +21,12 @@ export interface BundleOptions {
   readonly fluxInstance: boolean
 }
 
-const NAMESPACE = 'flux-system'
-const IDENTITY = 'cluster-identity'
-const TOKEN_SECRET = 'internal-api-token'
+/** The names of what every bundle has of its own. */
+export const NAMESPACE = 'flux-system'
+export const IDENTITY = 'cluster-identity'
+export const TOKEN_SECRET = 'internal-api-token'
+export const PHONE_HOME = 'phone-home'
 const FLUX_API = 'fluxcd.controlplane.io/v1'
-const POLLS = '/api/v2/flux/clusters'
 const API_URL = 'INTERNAL_API_URL'
 const DNS = 'CLUSTER_DNS'
 const POLL_URL = 'POLL_URL'
@@ -39,7 +41,7 @@ export function renderBundle(
   const isConcrete = options.flavor === 'concrete'
   const carried = templates.filter(({ kind }) => options.fluxInstance || kind !== 'FluxInstance')
   const endpoints = types.delivered.map(({ delivery }) => delivery.endpoint)
-  const polled = `${options.apiUrl}${POLLS}/${cluster[types.cluster.dns]}`
+  const polled = `${options.apiUrl}${POLL_BASE}/${cluster[types.cluster.dns]}`
   const manifests = [
     manifest({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }),
     ...(isConcrete ? [identityMap(types.cluster, cluster, options)] : []),
@@ -156,7 +158,7 @@ function identityProvider(): Manifest {
     metadata: { name: IDENTITY, namespace: NAMESPACE },
     spec: {
       type: 'Static',
-      defaultValues: { [POLL_URL]: quoted(`\${${API_URL}}${POLLS}/\${${DNS}}`) },
+      defaultValues: { [POLL_URL]: quoted(`\${${API_URL}}${POLL_BASE}/\${${DNS}}`) },
     },
   })
 }
@@ -170,7 +172,7 @@ function phoneHome(endpoints: readonly string[], options: BundleOptions): Manife
   return manifest({
     apiVersion: FLUX_API,
     kind: 'ResourceSet',
-    metadata: { name: 'phone-home', namespace: NAMESPACE },
+    metadata: { name: PHONE_HOME, namespace: NAMESPACE },
     spec: {
       inputsFrom: [source],
       dependsOn: [{ ...source, namespace: NAMESPACE, ready: true }],

@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import { type Document, isMap, parseAllDocuments } from 'yaml'
 import { isObject, type Json } from '../domain/json.ts'
 import type { Types } from '../domain/resource-type.ts'
+import { IDENTITY, NAMESPACE, PHONE_HOME, TOKEN_SECRET } from './bootstrap-bundle.ts'
 import { listFiles } from './load-types.ts'
 
 /** One manifest, with its comments and its scalars as its file has them. */
@@ -92,13 +93,13 @@ function keyOf(manifest: Json): string {
 
 /** What every bundle has of its own. */
 function bundled(types: Types): Map<string, string> {
-  const providers = ['cluster-identity', ...types.delivered.map(({ delivery }) => delivery.endpoint)]
+  const providers = [IDENTITY, ...types.delivered.map(({ delivery }) => delivery.endpoint)]
   const names = [
-    'Namespace flux-system',
-    'ConfigMap flux-system/cluster-identity',
-    'Secret flux-system/internal-api-token',
-    'ResourceSet.fluxcd.controlplane.io flux-system/phone-home',
-    ...providers.map((name) => `ResourceSetInputProvider.fluxcd.controlplane.io flux-system/${name}`),
+    `Namespace ${NAMESPACE}`,
+    `ConfigMap ${NAMESPACE}/${IDENTITY}`,
+    `Secret ${NAMESPACE}/${TOKEN_SECRET}`,
+    `ResourceSet.fluxcd.controlplane.io ${NAMESPACE}/${PHONE_HOME}`,
+    ...providers.map((name) => `ResourceSetInputProvider.fluxcd.controlplane.io ${NAMESPACE}/${name}`),
   ]
   return new Map(names.map((name) => [name, 'every bundle']))
 }
@@ -128,8 +129,8 @@ function checkManifest(manifest: Json, yaml: Document): string[] {
   if (!isObject(annotations)) return ['metadata.annotations must be a map']
   if (at(manifest, 'kind') !== 'ResourceSet') return []
   const who = `ResourceSet "${at(manifest, 'metadata', 'name')}"`
-  if (at(manifest, 'metadata', 'namespace') !== 'flux-system')
-    return [`${who}: metadata.namespace must be flux-system, where its provider is`]
+  if (at(manifest, 'metadata', 'namespace') !== NAMESPACE)
+    return [`${who}: metadata.namespace must be ${NAMESPACE}, where its provider is`]
   const sources = at(manifest, 'spec', 'inputsFrom') ?? []
   if (!Array.isArray(sources)) return [`${who}: spec.inputsFrom must be a list`]
   const isNamed = (source: Json): boolean =>
@@ -154,7 +155,7 @@ function guardsProvider(guard: Json, name: string): boolean {
   return (
     at(guard, 'kind') === 'ResourceSetInputProvider' &&
     at(guard, 'name') === name &&
-    (namespace === undefined || namespace === 'flux-system') &&
+    (namespace === undefined || namespace === NAMESPACE) &&
     at(guard, 'ready') === true
   )
 }

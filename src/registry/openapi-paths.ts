@@ -1,4 +1,5 @@
 // The paths of the API, in OpenAPI's words.
+import { POLL_BASE } from '../domain/base-url.ts'
 import type { RegisteredType, RegisteredTypes } from './build-types.ts'
 import {
   AT,
@@ -51,7 +52,7 @@ export function pollPaths(types: RegisteredTypes): Node {
   const cluster = types.get(types.cluster.type.name) as RegisteredType
   const delivered = types.all.filter((type) => type.delivery)
   return {
-    '/api/v2/flux/clusters': {
+    [POLL_BASE]: {
       get: operation({
         tag: 'polls',
         id: 'poll_clusters',
@@ -62,7 +63,7 @@ export function pollPaths(types: RegisteredTypes): Node {
     },
     ...Object.fromEntries(
       delivered.map((type) => [
-        `/api/v2/flux/clusters/{dns}/${type.delivery?.endpoint}`,
+        `${POLL_BASE}/{dns}/${type.delivery?.endpoint}`,
         {
           get: operation({
             tag: 'polls',

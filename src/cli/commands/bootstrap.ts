@@ -1,6 +1,7 @@
 // `bootstrap`: what clusters apply once to phone home, on stdout or as files.
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import { POLL_BASE } from '../../domain/base-url.ts'
 import { isObject, type Json, type JsonObject } from '../../domain/json.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
@@ -26,6 +27,8 @@ interface Flags {
 /** Bundles to ask for at once. */
 const AT_ONCE = 8
 const SEPARATOR = /(?<=\n)---\n/
+/** The URL of a provider that polls without TLS. */
+const PLAIN_POLL = new RegExp(`(?<=\\n) {2}url: http:[^\\n]*${POLL_BASE}/`)
 /** The last line of the Secret that a bundle leaves empty. */
 const EMPTY_SECRET = /(?<=\n)type: Opaque\n/
 
@@ -186,7 +189,7 @@ function identityIn(bundle: string): string {
 }
 
 function pollsInPlain(bundle: string): boolean {
-  return /(?<=\n) {2}url: http:[^\n]*\/api\/v2\/flux\/clusters\//.test(bundle)
+  return PLAIN_POLL.test(bundle)
 }
 
 function warnOfPlainHttp({ warn }: Session): void {

@@ -1,5 +1,6 @@
 // `demo`: the workflows of the demo fleet, one command each.
 import type { Command } from 'commander'
+import { POLL_BASE } from '../../domain/base-url.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
 import { addFieldFlags, collect, readFieldFlags } from '../field-flags.ts'
@@ -46,7 +47,7 @@ export function defineDemo(command: Command, tools: Tools): void {
     .action(
       run(async (session, dns: string) => {
         if (dns === '' || dns.includes('/')) throw usage(`"${dns}" is not a DNS name`)
-        const { body } = await session.api.get(`/api/v2/flux/clusters/${encodeURIComponent(dns)}/namespaces`)
+        const { body } = await session.api.get(`${POLL_BASE}/${encodeURIComponent(dns)}/namespaces`)
         await session.print({ value: body, human: () => `${JSON.stringify(body, null, 2)}\n` })
       }),
     )
