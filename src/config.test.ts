@@ -28,13 +28,22 @@ test('a token is all that must be set', () => {
   assert.deepEqual(parsed(), {
     mode: 'read-only',
     store: { backend: 'sqlite', path: './data/flux-resourceset.db', mode: 'rwc' },
-    readToken: TOKEN,
-    writeToken: TOKEN,
+    readTokens: { tokens: [TOKEN] },
+    writeTokens: { tokens: [TOKEN] },
     seedFile: undefined,
     resourceFolders: [],
     templateFolders: [],
     externalUrl: undefined,
     listen: { host: '0.0.0.0', port: 8080 },
+    adminListen: undefined,
+    tls: undefined,
+    oidc: undefined,
+    accessFile: undefined,
+    trustedProxies: [],
+    corsOrigins: [],
+    maxConnections: 10_000,
+    maxRequests: 500,
+    maxAuthFailures: 30,
     logLevel: 'info',
     brakePercent: 10,
     shutdownDelayMs: 0,
@@ -45,7 +54,23 @@ test('every setting is taken from its variable', () => {
   const config = parsed({
     API_MODE: 'crud',
     DATABASE_URL: 'sqlite:///var/lib/fleet.db?mode=rw',
-    CRUD_AUTH_TOKEN: 'secret-write-token',
+    CRUD_AUTH_TOKEN: 'secret-write-token, next-write-token',
+    ADMIN_LISTEN_ADDR: '[::1]:9091',
+    TLS_CERT_FILE: '/tls/tls.crt',
+    TLS_KEY_FILE: '/tls/tls.key',
+    TLS_CLIENT_CA_FILE: '/tls/ca.crt',
+    TLS_CLIENT_AUTH: 'required',
+    OIDC_ISSUER: 'https://id.example.com/realm',
+    OIDC_AUDIENCE: 'fleet',
+    OIDC_CLIENT_ID: 'fleet-cli',
+    OIDC_ROLE_CLAIM: 'roles',
+    OIDC_USERNAME_CLAIM: 'sub',
+    ACCESS_FILE: '/access.yaml',
+    TRUSTED_PROXIES: '10.0.0.0/8, ::1, unix',
+    CORS_ORIGINS: 'https://console.example.com,http://localhost:3000',
+    MAX_CONNECTIONS: '500',
+    MAX_REQUESTS: '20',
+    MAX_AUTH_FAILURES: '5',
     SEED_FILE: 'data/seed.json',
     RESOURCES_DIR: '/extra:/more',
     TEMPLATES_DIR: '/templates',
@@ -58,13 +83,28 @@ test('every setting is taken from its variable', () => {
   assert.deepEqual(config, {
     mode: 'crud',
     store: { backend: 'sqlite', path: '/var/lib/fleet.db', mode: 'rw' },
-    readToken: TOKEN,
-    writeToken: 'secret-write-token',
+    readTokens: { tokens: [TOKEN] },
+    writeTokens: { tokens: ['secret-write-token', 'next-write-token'] },
     seedFile: 'data/seed.json',
     resourceFolders: ['/extra', '/more'],
     templateFolders: ['/templates'],
     externalUrl: 'https://fleet.example.com/api',
     listen: { host: '127.0.0.1', port: 9090 },
+    adminListen: { host: '::1', port: 9091 },
+    tls: { cert: '/tls/tls.crt', key: '/tls/tls.key', clientCa: '/tls/ca.crt', clientAuth: 'required' },
+    oidc: {
+      issuer: 'https://id.example.com/realm',
+      audience: 'fleet',
+      clientId: 'fleet-cli',
+      roleClaim: 'roles',
+      usernameClaim: 'sub',
+    },
+    accessFile: '/access.yaml',
+    trustedProxies: ['10.0.0.0/8', '::1', 'unix'],
+    corsOrigins: ['https://console.example.com', 'http://localhost:3000'],
+    maxConnections: 500,
+    maxRequests: 20,
+    maxAuthFailures: 5,
     logLevel: 'debug',
     brakePercent: 2.5,
     shutdownDelayMs: 7000,
@@ -82,6 +122,25 @@ test('a variable that is set to nothing counts as not set', () => {
     'TEMPLATES_DIR',
     'EXTERNAL_URL',
     'LISTEN_ADDR',
+    'AUTH_TOKEN_FILE',
+    'CRUD_AUTH_TOKEN_FILE',
+    'SHARED_TOKENS',
+    'ADMIN_LISTEN_ADDR',
+    'TLS_CERT_FILE',
+    'TLS_KEY_FILE',
+    'TLS_CLIENT_CA_FILE',
+    'TLS_CLIENT_AUTH',
+    'OIDC_ISSUER',
+    'OIDC_AUDIENCE',
+    'OIDC_CLIENT_ID',
+    'OIDC_ROLE_CLAIM',
+    'OIDC_USERNAME_CLAIM',
+    'ACCESS_FILE',
+    'TRUSTED_PROXIES',
+    'CORS_ORIGINS',
+    'MAX_CONNECTIONS',
+    'MAX_REQUESTS',
+    'MAX_AUTH_FAILURES',
     'LOG_LEVEL',
     'SHUTDOWN_DELAY_SECONDS',
   ]
@@ -192,7 +251,7 @@ test('a delay is a whole number of seconds', () => {
 
 test('a token that no header can carry is refused without being shown', () => {
   for (const name of ['AUTH_TOKEN', 'CRUD_AUTH_TOKEN']) {
-    for (const token of ['with space', 'ümlaut', 'line\nbreak', 'tab\t', ' ']) {
+    for (const token of ['with space', 'ümlaut', 'good,not good', 'tab\tin it', 'bell\u0007']) {
       const text = problem(name, token)
       assert.match(text, /ASCII/)
       assert.ok(token.trim() === '' || !text.includes(token), text)
@@ -239,4 +298,67 @@ test('no problem shows a token or a password', () => {
     }).join('\n')
     assert.doesNotMatch(text, /hid|den/, DATABASE_URL)
   }
+})
+
+test('tokens come from the variable or from a file, not from both', () => {
+  const file = parsed({ AUTH_TOKEN: '', AUTH_TOKEN_FILE: '/secrets/read' })
+  const source = { file: '/secrets/read', variable: 'AUTH_TOKEN_FILE' }
+  assert.deepEqual([file.readTokens, file.writeTokens], [source, source])
+  assert.match(problems({ AUTH_TOKEN_FILE: '/secrets/read' }).join(), /both set/)
+  assert.match(problem('AUTH_TOKEN', ' , '), /holds no token/)
+})
+
+test('a fleet of named tokens needs none in the environment', () => {
+  const config = parsed({ AUTH_TOKEN: '', SHARED_TOKENS: 'off' })
+  assert.deepEqual([config.readTokens, config.writeTokens], [{ tokens: [] }, { tokens: [] }])
+})
+
+test('a unix socket can be listened on', () => {
+  assert.deepEqual(parsed({ LISTEN_ADDR: 'unix:/run/fleet.sock' }).listen, { path: '/run/fleet.sock' })
+  assert.deepEqual(parsed({ LISTEN_ADDR: 'unix:///run/fleet.sock' }).listen, { path: '/run/fleet.sock' })
+  assert.match(problem('LISTEN_ADDR', 'unix:'), /must name a socket/)
+  assert.match(
+    problem('ADMIN_LISTEN_ADDR', `unix:/${'x'.repeat(120)}`),
+    /ADMIN_LISTEN_ADDR must name a socket/,
+  )
+})
+
+test('TLS takes a certificate and its key, and asks clients for theirs once it knows whose count', () => {
+  const pair = { TLS_CERT_FILE: 'c', TLS_KEY_FILE: 'k' }
+  assert.equal(parsed(pair).tls?.clientAuth, 'none')
+  assert.equal(parsed({ ...pair, TLS_CLIENT_CA_FILE: 'ca' }).tls?.clientAuth, 'optional')
+  assert.match(problem('TLS_CERT_FILE', 'c'), /TLS_KEY_FILE/)
+  assert.match(problem('TLS_KEY_FILE', 'k'), /TLS_CERT_FILE/)
+  assert.match(problem('TLS_CLIENT_CA_FILE', 'ca'), /without TLS/)
+  assert.deepEqual(
+    problems({ ...pair, TLS_CLIENT_AUTH: 'required' }).map((text) => /TLS_CLIENT_CA_FILE/.test(text)),
+    [true],
+  )
+})
+
+test('OIDC needs an issuer over TLS, an audience and rules', () => {
+  const found = problems({ OIDC_ISSUER: 'http://id.example.com' }).join()
+  for (const name of ['https://', 'OIDC_AUDIENCE', 'ACCESS_FILE']) assert.ok(found.includes(name), name)
+  assert.match(problem('OIDC_AUDIENCE', 'fleet'), /OIDC_ISSUER/)
+  const local = { OIDC_ISSUER: 'http://127.0.0.1:5000', OIDC_AUDIENCE: 'fleet', ACCESS_FILE: 'a' }
+  assert.deepEqual(parsed(local).oidc, {
+    issuer: 'http://127.0.0.1:5000',
+    audience: 'fleet',
+    clientId: 'fleet',
+    roleClaim: 'groups',
+    usernameClaim: 'email',
+  })
+})
+
+test('proxies are addresses and networks, origins have no path', () => {
+  for (const text of ['proxy.example.com', '10.0.0.0/33', '10.0.0.0/8/8', '::/129', 'all'])
+    assert.match(problem('TRUSTED_PROXIES', text), /TRUSTED_PROXIES must hold/)
+  for (const text of ['*', 'https://a.example.com/', 'a.example.com', 'null'])
+    assert.match(problem('CORS_ORIGINS', text), /CORS_ORIGINS must hold/)
+})
+
+test('limits are whole numbers of one or more', () => {
+  for (const name of ['MAX_CONNECTIONS', 'MAX_REQUESTS', 'MAX_AUTH_FAILURES'])
+    for (const text of ['0', '-1', '1.5', 'many'])
+      assert.match(problem(name, text), /whole number of 1 or more/)
 })

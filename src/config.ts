@@ -1,25 +1,61 @@
 // The environment, read once: a Config, or every problem with it at once.
+import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
 import { parseBaseUrl } from './domain/base-url.ts'
+import { parseTokenList } from './domain/token.ts'
 
 export interface Config {
   readonly mode: 'read-only' | 'crud'
   readonly store:
     | { readonly backend: 'memory' }
     | { readonly backend: 'sqlite'; readonly path: string; readonly mode: SqliteMode }
-  readonly readToken: string
-  readonly writeToken: string
+  readonly readTokens: TokenSource
+  readonly writeTokens: TokenSource
   readonly seedFile: string | undefined
   readonly resourceFolders: readonly string[]
   readonly templateFolders: readonly string[]
   /** Where clusters reach the service. */
   readonly externalUrl: string | undefined
-  readonly listen: { readonly host: string; readonly port: number }
+  readonly listen: ListenAddress
+  /** Where probes and metrics are served, if not with the rest. */
+  readonly adminListen: ListenAddress | undefined
+  readonly tls: TlsConfig | undefined
+  readonly oidc: OidcConfig | undefined
+  /** Rules that give roles to certificates and to people. */
+  readonly accessFile: string | undefined
+  /** Addresses and networks of proxies whose word counts. */
+  readonly trustedProxies: readonly string[]
+  readonly corsOrigins: readonly string[]
+  readonly maxConnections: number
+  readonly maxRequests: number
+  readonly maxAuthFailures: number
   readonly logLevel: string
   /** The share of clusters that may lose inputs in one write without confirmation. */
   readonly brakePercent: number
   /** How long to stay up, not ready, before connections are closed on a stop. */
   readonly shutdownDelayMs: number
+}
+
+/** Tokens themselves, or a file that holds them. */
+type TokenSource =
+  | { readonly tokens: readonly string[] }
+  | { readonly file: string; readonly variable: string }
+
+type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string }
+
+interface TlsConfig {
+  readonly cert: string
+  readonly key: string
+  readonly clientCa: string | undefined
+  readonly clientAuth: 'none' | 'optional' | 'required'
+}
+
+interface OidcConfig {
+  readonly issuer: string
+  readonly audience: string
+  readonly clientId: string
+  readonly roleClaim: string
+  readonly usernameClaim: string
 }
 
 export type ParsedConfig =
@@ -30,22 +66,38 @@ type SqliteMode = 'rwc' | 'rw' | 'ro'
 type Environment = Readonly<Record<string, string | undefined>>
 
 const DEFAULT_DATABASE = 'sqlite://data/flux-resourceset.db?mode=rwc'
+/** What the kernel takes. */
+const MAX_SOCKET_PATH = 107
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 export function parseConfig(env: Environment): ParsedConfig {
   const problems: string[] = []
-  const readToken = parseToken(env, 'AUTH_TOKEN', problems)
-  if (!env.AUTH_TOKEN) problems.push('AUTH_TOKEN is required: the bearer token that clusters poll with')
+  const isShared = oneOf(env, 'SHARED_TOKENS', ['on', 'off'], 'on', problems) === 'on'
+  const readTokens = isShared ? parseTokens(env, 'AUTH_TOKEN', problems) : undefined
+  if (isShared && !readTokens)
+    problems.push('AUTH_TOKEN is required, or AUTH_TOKEN_FILE: the bearer token that clusters poll with')
   const config: Config = {
     mode: oneOf(env, 'API_MODE', ['read-only', 'crud'], 'read-only', problems),
     store: parseStore(env, problems),
-    readToken,
-    writeToken: env.CRUD_AUTH_TOKEN ? parseToken(env, 'CRUD_AUTH_TOKEN', problems) : readToken,
+    readTokens: readTokens ?? NO_TOKENS,
+    writeTokens:
+      (isShared ? parseTokens(env, 'CRUD_AUTH_TOKEN', problems) : undefined) ?? readTokens ?? NO_TOKENS,
     seedFile: env.SEED_FILE || undefined,
     resourceFolders: parseFolders(env.RESOURCES_DIR),
     templateFolders: parseFolders(env.TEMPLATES_DIR),
     externalUrl: parseExternalUrl(env, problems),
-    listen: parseListenAddress(env.LISTEN_ADDR || '0.0.0.0:8080', problems),
+    listen: parseListenAddress('LISTEN_ADDR', env.LISTEN_ADDR || '0.0.0.0:8080', problems),
+    adminListen: env.ADMIN_LISTEN_ADDR
+      ? parseListenAddress('ADMIN_LISTEN_ADDR', env.ADMIN_LISTEN_ADDR, problems)
+      : undefined,
+    tls: parseTls(env, problems),
+    oidc: parseOidc(env, problems),
+    accessFile: env.ACCESS_FILE || undefined,
+    trustedProxies: parseNetworks(env, problems),
+    corsOrigins: parseOrigins(env, problems),
+    maxConnections: parseCount(env, 'MAX_CONNECTIONS', 10_000, problems),
+    maxRequests: parseCount(env, 'MAX_REQUESTS', 500, problems),
+    maxAuthFailures: parseCount(env, 'MAX_AUTH_FAILURES', 30, problems),
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info', problems),
     brakePercent: parsePercent(env, 'BRAKE_PERCENT', 10, problems),
     shutdownDelayMs: parseSeconds(env, 'SHUTDOWN_DELAY_SECONDS', 0, problems) * 1000,
@@ -82,13 +134,109 @@ function oneOf<T extends string>(
   return fallback
 }
 
-/** A token travels in a header, so it can hold no space and nothing outside ASCII. */
-function parseToken(env: Environment, name: string, problems: string[]): string {
-  const token = env[name] ?? ''
-  if (token !== '' && !/^[\x21-\x7e]+$/.test(token)) {
-    problems.push(`${name} may hold only printable ASCII characters without spaces`)
+const NO_TOKENS: TokenSource = { tokens: [] }
+
+/** From the variable, or from the file that its twin names. */
+function parseTokens(env: Environment, name: string, problems: string[]): TokenSource | undefined {
+  const variable = `${name}_FILE`
+  const file = env[variable]
+  if (file && env[name]) problems.push(`${name} and ${variable} are both set: give one of them`)
+  if (file) return { file, variable }
+  if (!env[name]) return undefined
+  const { tokens, problem } = parseTokenList(env[name])
+  if (problem) problems.push(`${name} ${problem}`)
+  else if (tokens.length === 0) problems.push(`${name} holds no token`)
+  return { tokens }
+}
+
+function parseTls(env: Environment, problems: string[]): TlsConfig | undefined {
+  const { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, TLS_CLIENT_CA_FILE: clientCa } = env
+  const clientAuth = oneOf(
+    env,
+    'TLS_CLIENT_AUTH',
+    ['none', 'optional', 'required'],
+    clientCa ? 'optional' : 'none',
+    problems,
+  )
+  if (clientAuth !== 'none' && !clientCa)
+    problems.push(`TLS_CLIENT_AUTH ${clientAuth} needs TLS_CLIENT_CA_FILE: whose certificates count`)
+  if (cert && key) return { cert, key, clientCa: clientCa || undefined, clientAuth }
+  if (cert || key)
+    problems.push(
+      `${cert ? 'TLS_CERT_FILE needs TLS_KEY_FILE' : 'TLS_KEY_FILE needs TLS_CERT_FILE'}: TLS takes both`,
+    )
+  else if (clientCa)
+    problems.push(
+      'TLS_CLIENT_CA_FILE needs TLS_CERT_FILE and TLS_KEY_FILE: without TLS nobody shows a certificate',
+    )
+  return undefined
+}
+
+function parseOidc(env: Environment, problems: string[]): OidcConfig | undefined {
+  const { OIDC_ISSUER: issuer, OIDC_AUDIENCE: audience } = env
+  if (!issuer) {
+    if (audience) problems.push('OIDC_AUDIENCE needs OIDC_ISSUER: whose tokens count')
+    return undefined
   }
-  return token
+  const url = URL.parse(issuer)
+  const isLocal = url !== null && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
+  if (!url || url.search || url.hash || !(url.protocol === 'https:' || (url.protocol === 'http:' && isLocal)))
+    problems.push(
+      `OIDC_ISSUER must be an https:// URL, exactly as in the tokens' "iss", not "${redact(issuer)}"`,
+    )
+  if (!audience)
+    problems.push('OIDC_AUDIENCE is required with OIDC_ISSUER: the "aud" that tokens for this service have')
+  if (!env.ACCESS_FILE)
+    problems.push('ACCESS_FILE is required with OIDC_ISSUER: the rules that give people their roles')
+  return {
+    issuer,
+    audience: audience ?? '',
+    clientId: env.OIDC_CLIENT_ID || (audience ?? ''),
+    roleClaim: env.OIDC_ROLE_CLAIM || 'groups',
+    usernameClaim: env.OIDC_USERNAME_CLAIM || 'email',
+  }
+}
+
+function listIn(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}
+
+function parseNetworks(env: Environment, problems: string[]): string[] {
+  const networks = listIn(env.TRUSTED_PROXIES)
+  for (const network of networks.filter((item) => !isNetwork(item)))
+    problems.push(
+      `TRUSTED_PROXIES must hold addresses, networks such as 10.0.0.0/8, or unix, separated by commas, not "${network}"`,
+    )
+  return networks
+}
+
+/** Whether a text is an address or a network such as 10.0.0.0/8; `unix` stands for unix sockets. */
+function isNetwork(text: string): boolean {
+  if (text === 'unix') return true
+  const [address = '', prefix, ...more] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || more.length > 0) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 6 ? 128 : 32))
+}
+
+function parseOrigins(env: Environment, problems: string[]): string[] {
+  const origins = listIn(env.CORS_ORIGINS)
+  for (const origin of origins.filter((item) => URL.parse(item)?.origin !== item || item === 'null'))
+    problems.push(
+      `CORS_ORIGINS must hold origins such as https://fleet.example.com, separated by commas, not "${origin}"`,
+    )
+  return origins
+}
+
+function parseCount(env: Environment, name: string, fallback: number, problems: string[]): number {
+  const text = env[name]
+  if (!text) return fallback
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  problems.push(`${name} must be a whole number of 1 or more, not "${text}"`)
+  return fallback
 }
 
 function parseStore(env: Environment, problems: string[]): Config['store'] {
@@ -118,10 +266,20 @@ function redact(url: string): string {
   return url.replace(/^(\s*(?:[a-z][\w+.-]*:)?\/{0,2}).*@/is, '$1***@').replace(/\?.*/, '?…')
 }
 
-function parseListenAddress(text: string, problems: string[]): Config['listen'] {
+function parseListenAddress(variable: string, text: string, problems: string[]): ListenAddress {
+  if (text.startsWith('unix:')) {
+    const path = text.slice('unix:'.length).replace(/^\/\/(?=\/)/, '')
+    if (path === '' || path.length > MAX_SOCKET_PATH)
+      problems.push(
+        `${variable} must name a socket of 1 to ${MAX_SOCKET_PATH} characters, such as unix:/run/flux-resourceset.sock`,
+      )
+    return { path }
+  }
   const [, host, port] = /^(.*):(\d{1,5})$/.exec(text) ?? []
   if (port === undefined || Number(port) > 65_535) {
-    problems.push(`LISTEN_ADDR must be host:port, such as 0.0.0.0:8080 or [::]:8080, not "${text}"`)
+    problems.push(
+      `${variable} must be host:port, such as 0.0.0.0:8080 or [::]:8080, or unix:/path/to/socket, not "${text}"`,
+    )
   }
   return { host: (host || '0.0.0.0').replace(/^\[(.*)\]$/, '$1'), port: Number(port ?? 0) }
 }

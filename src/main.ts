@@ -1,15 +1,28 @@
 #!/usr/bin/env -S node --max-semi-space-size=4
 // The process: configuration in, a listening service out, a clean stop at the end.
-import { readFileSync } from 'node:fs'
+import { chmodSync, readFileSync, rmSync, statSync } from 'node:fs'
+import type { Server as TlsServer } from 'node:https'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { type Config, parseConfig, parseFolders } from './config.ts'
+import { TOKENS } from './domain/token.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
 import { seed } from './engine/seed.ts'
-import { buildApp } from './http/app.ts'
-import { createTokens } from './http/auth.ts'
+import { type AccessRules, NO_RULES, readAccessRules } from './http/access-rules.ts'
+import { buildAdminApp, buildApp } from './http/app.ts'
+import { createAuth } from './http/auth.ts'
+import { createAddressOf } from './http/client-address.ts'
+import { createFailureLimit } from './http/failure-limit.ts'
+import { followFiles } from './http/follow-files.ts'
 import { createMetrics, type Metrics } from './http/metrics.ts'
+import { createOidc } from './http/oidc.ts'
+import { reloadTls } from './http/reload-tls.ts'
+import type { Service } from './http/service.ts'
+import { filesOf, readSharedTokens, type SharedTokens } from './http/shared-tokens.ts'
+import { readTlsFiles, type TlsOptions } from './http/tls-files.ts'
 import type { RegisteredTypes } from './registry/build-types.ts'
 import { loadTemplates, type Template } from './registry/load-templates.ts'
 import { loadTypes } from './registry/load-types.ts'
@@ -18,6 +31,7 @@ import { openMemoryStore } from './store/memory.ts'
 import { openSqliteStore } from './store/sqlite.ts'
 import { type Store, StoreError } from './store/store.ts'
 import { HELP, runStoreCommand, UsageProblem } from './store-commands.ts'
+import { runTokenCommand } from './token-commands.ts'
 
 const BUILT_IN_RESOURCES = fileURLToPath(new URL('../resources', import.meta.url))
 const BUILT_IN_TEMPLATES = fileURLToPath(new URL('../deploy/templates', import.meta.url))
@@ -41,12 +55,14 @@ async function main(): Promise<void> {
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
   const types = readTypes(config.resourceFolders)
   const templates = readTemplates(config, types)
+  const files = readFiles(config, types, log)
   let metrics: Metrics | undefined
+  const now = (): Date => new Date()
   const start = (store: Store): Promise<Engine> =>
     startEngine({
       store,
       types,
-      now: () => new Date(),
+      now,
       brakePercent: config.brakePercent,
       onStoreError(error, doing) {
         metrics?.countStoreError(doing)
@@ -57,25 +73,49 @@ async function main(): Promise<void> {
   if (engine.state.revision === 0) await fillEmptyStore(config, types, engine, start)
   metrics = createMetrics(types, version, () => engine.state)
   warnOfUnknownTypes(engine, types, log)
-  const tokens = createTokens(config.readToken, config.writeToken)
-  const app = await buildApp({
+  const addressOf = createAddressOf(config.trustedProxies)
+  const { oidc, adminListen } = config
+  const service: Service = {
     mode: config.mode,
     version,
     engine,
     types,
     templates,
     externalUrl: config.externalUrl,
-    tokens,
+    auth: createAuth({
+      types,
+      state: engine.state,
+      uses: engine.uses,
+      shared: () => files.shared,
+      rules: () => files.rules,
+      oidc: oidc && createOidc({ ...oidc, now }),
+      failures: createFailureLimit(config.maxAuthFailures, now),
+      addressOf,
+      metrics,
+      log,
+      now,
+    }),
+    addressOf,
+    limits: { requests: config.maxRequests, connections: config.maxConnections },
+    corsOrigins: config.corsOrigins,
+    hasAdminPort: adminListen !== undefined,
+    login: oidc,
     metrics,
     log,
-  })
-  await app.listen(config.listen)
+    now,
+  }
+  const app = await buildApp(service, files.tls ? { tls: files.tls } : {})
+  const admin = adminListen && (await buildAdminApp(service))
+  await listen(app, config.listen)
+  if (admin) await listen(admin, adminListen)
+  if (config.tls) reloadTls(config.tls, app.server as unknown as TlsServer, log)
   log.info(
     {
       version,
       mode: config.mode,
       store: config.store.backend,
       address: app.server.address(),
+      ...(admin && { admin_address: admin.server.address() }),
       revision: engine.state.revision,
     },
     'ready',
@@ -90,6 +130,7 @@ async function main(): Promise<void> {
     engine.drain()
     await sleep(config.shutdownDelayMs)
     await app.close()
+    await admin?.close()
     await engine.stop()
     log.info('stopped')
   }
@@ -104,6 +145,60 @@ function readConfig(): Config {
   const parsed = parseConfig(process.env)
   if (!parsed.ok) throw new StartProblems(parsed.problems)
   return parsed.config
+}
+
+/** What is read from files beside the store, followed for as long as the process runs. */
+interface Files {
+  shared: SharedTokens
+  rules: AccessRules
+  readonly tls: TlsOptions | undefined
+}
+
+function readFiles(
+  { readTokens, writeTokens, accessFile, tls }: Config,
+  types: RegisteredTypes,
+  log: Logger,
+): Files {
+  const readShared = () => readSharedTokens(readTokens, writeTokens)
+  const readRules = () =>
+    accessFile ? readAccessRules(accessFile, types) : ({ ok: true, value: NO_RULES } as const)
+  const [shared, rules, secured] = [readShared(), readRules(), tls && readTlsFiles(tls)]
+  if (!shared.ok || !rules.ok || secured?.ok === false) {
+    throw new StartProblems(
+      [shared, rules, secured].flatMap((read) => (read?.ok === false ? read.problems : [])),
+    )
+  }
+  for (const warning of secured?.warnings ?? []) log.warn(warning)
+  if (shared.value.hasWeak)
+    log.warn('a token of the environment is shorter than 16 characters: it can be guessed')
+  const files: Files = { shared: shared.value.tokens, rules: rules.value, tls: secured?.options }
+  const take = ({ tokens }: { readonly tokens: SharedTokens }): void => {
+    files.shared = tokens
+  }
+  followFiles(filesOf(readTokens, writeTokens), readShared, take, log)
+  const takeRules = (value: AccessRules): void => {
+    files.rules = value
+  }
+  followFiles(accessFile ? [accessFile] : [], readRules, takeRules, log)
+  return files
+}
+
+/** A socket that a process left behind when it was killed is in the way of the next one. */
+async function listen(app: FastifyInstance, address: Config['listen']): Promise<void> {
+  if ('path' in address) await removeStaleSocket(address.path)
+  await app.listen(address)
+  // Whoever is in the group, such as a proxy, may connect.
+  if ('path' in address) chmodSync(address.path, 0o660)
+}
+
+async function removeStaleSocket(path: string): Promise<void> {
+  if (!statSync(path, { throwIfNoEntry: false })?.isSocket()) return
+  const socket = connect(path)
+  const isServed = await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+  })
+  socket.destroy()
+  if (!isServed) rmSync(path, { force: true })
 }
 
 function readTypes(folders: readonly string[]): RegisteredTypes {
@@ -158,7 +253,7 @@ async function seedFrom(seedFile: string, types: RegisteredTypes, engine: Engine
 }
 
 function warnOfUnknownTypes({ state }: Engine, types: RegisteredTypes, log: Logger): void {
-  for (const type of state.typeNames().filter((name) => !types.get(name))) {
+  for (const type of state.typeNames().filter((name) => name !== TOKENS && !types.get(name))) {
     log.warn(
       { type, documents: state.count(type) },
       'the store holds documents of a type that no resource file describes',
@@ -183,6 +278,10 @@ async function run([command, ...args]: readonly string[]): Promise<void> {
   if (command === '--help' || command === '-h' || command === 'help') return console.log(HELP)
   if (command === '--version') return console.log(readVersion())
   if (command === 'scaffold-template') return printTemplate(args)
+  if (command === 'token') {
+    const types = readTypes(parseFolders(process.env.RESOURCES_DIR))
+    return runTokenCommand(args, process.env, types, (line) => console.log(line))
+  }
   const code = await runStoreCommand(command, args, process.env, (line) => console.log(line))
   if (code === undefined) throw new UsageProblem(`there is no command "${command}": see --help`)
   process.exitCode = code

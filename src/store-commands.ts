@@ -6,8 +6,8 @@ import { openSqliteStore } from './store/sqlite.ts'
 import type { Store } from './store/store.ts'
 import { pruneLog, type Verification, verifyLog } from './store/verify-log.ts'
 
-type Environment = Readonly<Record<string, string | undefined>>
-type Print = (line: string) => void
+export type Environment = Readonly<Record<string, string | undefined>>
+export type Print = (line: string) => void
 
 /** Bad use: told with the usage, exit 2. */
 export class UsageProblem extends Error {}
@@ -19,15 +19,21 @@ Usage:
   flux-resourceset verify [-o json]                check that the history is whole and the documents are what it says
   flux-resourceset prune-history --before <time> [--dry-run] [-o json]
                                                    give up revisions from before a time; the rest stays verifiable
+  flux-resourceset token create <name> --role <role> [--cluster <id>] [--selector <selector>] [--types <a,b>]
+                                       [--expires <time>] [-o json]
+                                                   make a token directly in the store: the first admin, or a way back in
+  flux-resourceset token list [-o json]            the tokens there are, never with their secrets
+  flux-resourceset token revoke <name>             take a token out of use
   flux-resourceset scaffold-template <type>        print a ResourceSet template of a type to start from
   flux-resourceset --help | --version
 
-Settings come from the environment; the commands on the history need only DATABASE_URL, and scaffold-template only
-RESOURCES_DIR. They may run beside the service. verify exits with 1 when something is not as it should be; bad use and bad settings exit with 2.
+Settings come from the environment; the commands on the store need only DATABASE_URL, and RESOURCES_DIR where types
+of your own are used. They may run beside the service. verify exits with 1 when something is not as it should be; bad use and bad settings exit with 2.
 
 Examples:
   DATABASE_URL=sqlite:///var/lib/flux-resourceset/fleet.db flux-resourceset verify
   flux-resourceset prune-history --before 2026-01-01 --dry-run
+  DATABASE_URL=sqlite:///var/lib/flux-resourceset/fleet.db flux-resourceset token create ops --role admin
   RESOURCES_DIR=types flux-resourceset scaffold-template network_policies > templates/network-policies.yaml
 `
 
@@ -92,21 +98,28 @@ function printVerification(verification: Verification, json: boolean, print: Pri
   }
 }
 
-const OUTPUT = { type: 'string', short: 'o' } as const
+export const OUTPUT = { type: 'string', short: 'o' } as const
 
-function parse<T extends NonNullable<Parameters<typeof parseArgs>[0]>['options']>(
+/** The flags of a command, and what stands beside them where it takes that. */
+export function parse<T extends NonNullable<Parameters<typeof parseArgs>[0]>['options']>(
   args: readonly string[],
   options: T,
-): Record<string, string | boolean | undefined> {
+  allowPositionals = false,
+): Record<string, string | boolean | undefined> & { readonly names: readonly string[] } {
   try {
-    const { values } = parseArgs({ args: [...args], options: options ?? {}, strict: true })
-    return values as Record<string, string | boolean | undefined>
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: options ?? {},
+      strict: true,
+      allowPositionals,
+    })
+    return { ...(values as Record<string, string | boolean | undefined>), names: positionals } as never
   } catch (error) {
     throw new UsageProblem((error as Error).message)
   }
 }
 
-function isJson(output: string | boolean | undefined): boolean {
+export function isJson(output: string | boolean | undefined): boolean {
   if (output === undefined || output === 'json') return output === 'json'
   throw new UsageProblem(`-o must be json, not "${output}"`)
 }
@@ -125,9 +138,19 @@ function parseBefore(text: string | boolean | undefined): string {
 
 async function withStore<T>(
   env: Environment,
-  { write }: { write: boolean },
+  options: { write: boolean },
   use: (store: Store) => Promise<T>,
 ): Promise<T> {
+  const store = openStore(env, options)
+  try {
+    return await use(store)
+  } finally {
+    await store.close()
+  }
+}
+
+/** The store of the environment, which must be there already. */
+export function openStore(env: Environment, { write }: { write: boolean }): Store {
   const config = parseStoreConfig(env)
   if (!config.ok) throw new UsageProblem(config.problems.join('\n'))
   if (config.store.backend === 'memory') {
@@ -136,10 +159,5 @@ async function withStore<T>(
   if (write && config.store.mode === 'ro') {
     throw new UsageProblem('DATABASE_URL says mode=ro: this needs to write')
   }
-  const store = openSqliteStore({ path: config.store.path, mode: write ? 'rw' : 'ro', write })
-  try {
-    return await use(store)
-  } finally {
-    await store.close()
-  }
+  return openSqliteStore({ path: config.store.path, mode: write ? 'rw' : 'ro', write })
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Json } from '../src/domain/json.ts'
-import { createTokens } from '../src/http/auth.ts'
+import { hashOf } from '../src/engine/token-secret.ts'
+import { readSharedTokens } from '../src/http/shared-tokens.ts'
 import { type Answer, READ_TOKEN, startService, WRITE_TOKEN } from './service.ts'
 
 const POLLS = [
@@ -227,8 +228,10 @@ test('anything else in the Authorization header is unauthorized', async () => {
 })
 
 test('one token for both may read and write', () => {
-  const tokens = createTokens('same', 'same')
-  assert.deepEqual(tokens.identify('Bearer same'), { name: 'writer', canWrite: true })
+  const read = readSharedTokens({ tokens: ['same'] }, { tokens: ['same'] })
+  assert.ok(read.ok)
+  const { name, grant } = read.value.tokens.get(hashOf('same')) ?? {}
+  assert.deepEqual([name, grant], ['writer', { role: 'admin' }])
 })
 
 test('open routes show no tokens', async () => {

@@ -14,9 +14,19 @@ const ARROWS: Record<string, readonly string[]> = {
   http: ['domain', 'registry', 'engine'],
   cli: ['domain', 'registry'],
   'cli.ts': ['cli'],
-  'config.ts': ['domain/base-url.ts'],
+  'config.ts': ['domain/base-url.ts', 'domain/token.ts'],
   'store-commands.ts': ['config.ts', 'domain', 'store'],
-  'main.ts': ['config.ts', 'store-commands.ts', 'domain', 'registry', 'store', 'engine', 'http'],
+  'token-commands.ts': ['store-commands.ts', 'domain', 'registry', 'engine'],
+  'main.ts': [
+    'config.ts',
+    'store-commands.ts',
+    'token-commands.ts',
+    'domain',
+    'registry',
+    'store',
+    'engine',
+    'http',
+  ],
 }
 
 const files = readdirSync(SRC, { recursive: true, withFileTypes: true })

@@ -187,6 +187,7 @@ describe('the image', { timeout: 300_000 }, () => {
     const parsed = parseConfig({ AUTH_TOKEN: 'a', [name as string]: value })
     assert.ok(parsed.ok && parsed.config.store.backend === 'sqlite')
     assert.equal(dirname(parsed.config.store.path), only('VOLUME'))
+    assert.ok('port' in parsed.config.listen)
     assert.equal(String(parsed.config.listen.port), only('EXPOSE'))
   })
 

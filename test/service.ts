@@ -8,13 +8,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import pino from 'pino'
+import pino, { type Logger } from 'pino'
 import type { Json } from '../src/domain/json.ts'
 import { type Engine, startEngine } from '../src/engine/engine.ts'
 import { seed } from '../src/engine/seed.ts'
-import { buildApp } from '../src/http/app.ts'
-import { createTokens } from '../src/http/auth.ts'
+import { buildApp, type Transport } from '../src/http/app.ts'
+import { type AuthParts, createAuth } from '../src/http/auth.ts'
+import { createAddressOf } from '../src/http/client-address.ts'
+import { createFailureLimit } from '../src/http/failure-limit.ts'
 import { createMetrics } from '../src/http/metrics.ts'
+import type { Service } from '../src/http/service.ts'
+import { readSharedTokens } from '../src/http/shared-tokens.ts'
 import type { RegisteredTypes } from '../src/registry/build-types.ts'
 import { loadTemplates, type Template } from '../src/registry/load-templates.ts'
 import { loadTypes } from '../src/registry/load-types.ts'
@@ -101,19 +105,60 @@ export interface ServiceOptions {
   readonly templates?: readonly Template[]
   readonly externalUrl?: string
   readonly now?: () => Date
+  /** What of the callers' identification differs from the usual. */
+  readonly auth?: Partial<AuthParts>
+  readonly limits?: Partial<Service['limits']>
+  readonly corsOrigins?: readonly string[]
+  readonly trustedProxies?: readonly string[]
+  readonly maxAuthFailures?: number
+  readonly login?: Service['login']
+  readonly transport?: Transport
+  readonly log?: Logger
 }
 
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
   const { mode = 'crud', fleet = smallFleet(), store = openMemoryStore(), types = builtInTypes() } = options
-  const engine = await startEngine({ store, types, now: options.now ?? (() => new Date()) })
+  const { now = () => new Date(), log = pino({ level: 'silent' }), trustedProxies = [], login } = options
+  const engine = await startEngine({ store, types, now })
   const seeded = await seed(engine, types, fleet)
   if (!seeded.ok) throw new Error(JSON.stringify(seeded.problem))
   const metrics = createMetrics(types, 'test', () => engine.state)
-  const tokens = createTokens(READ_TOKEN, WRITE_TOKEN)
-  const log = pino({ level: 'silent' })
-  const { templates = builtInTemplates(types), externalUrl } = options
-  const service = { mode, version: 'test', engine, types, templates, externalUrl, tokens, metrics, log }
-  const app = await buildApp(service)
+  const shared = readSharedTokens({ tokens: [READ_TOKEN] }, { tokens: [WRITE_TOKEN] })
+  if (!shared.ok) throw new Error(shared.problems.join())
+  const { templates = builtInTemplates(types), externalUrl, corsOrigins = [] } = options
+  const addressOf = createAddressOf(trustedProxies)
+  const auth = createAuth({
+    types,
+    state: engine.state,
+    uses: engine.uses,
+    shared: () => shared.value.tokens,
+    failures: createFailureLimit(options.maxAuthFailures ?? 1_000_000, now),
+    addressOf,
+    metrics,
+    log,
+    now,
+    ...options.auth,
+  })
+  const app = await buildApp(
+    {
+      mode,
+      version: 'test',
+      engine,
+      types,
+      templates,
+      externalUrl,
+      auth,
+      addressOf,
+      limits: { requests: 1000, connections: 10_000, ...options.limits },
+      corsOrigins,
+      hasAdminPort: false,
+      login,
+      metrics,
+      log,
+      now,
+    },
+    options.transport,
+  )
   await app.listen({ host: '127.0.0.1', port: 0 })
   app.server.unref()
   const { port } = app.server.address() as AddressInfo

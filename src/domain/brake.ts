@@ -75,7 +75,8 @@ function empties(delivery: Delivery, was: Entry, is: Entry): boolean {
   return (had.length >= MIN_EMPTIED && has.length === 0) || (on(had) >= MIN_EMPTIED && on(has) === 0)
 }
 
-function named(ids: readonly string[]): string {
+/** The first of them, for a sentence. */
+export function named(ids: readonly string[]): string {
   const more = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : ''
   return ids.slice(0, MAX_NAMED).join(', ') + more
 }

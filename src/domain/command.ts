@@ -2,6 +2,7 @@
 import { isObject, type Json, type JsonObject, own } from './json.ts'
 import type { Document } from './resource-type.ts'
 import type { Selector } from './selector.ts'
+import type { Token } from './token.ts'
 
 /** The state a caller expects the document to be in: If-Match and If-None-Match of HTTP. */
 export type Expectation =
@@ -117,6 +118,25 @@ export interface Undo extends Base {
   readonly after: Standing
 }
 
+export interface CreateToken extends Base {
+  readonly op: 'create_token'
+  readonly token: Token
+}
+/** A new secret at once; earlier ones are valid until the end of the grace at most. */
+export interface RotateToken extends Base {
+  readonly op: 'rotate_token'
+  readonly id: string
+  readonly name: string
+  readonly secret: Token['secrets'][number]
+  /** RFC 3339, UTC. */
+  readonly graceEnd: string
+}
+export interface RevokeToken extends Base {
+  readonly op: 'revoke_token'
+  readonly id: string
+  readonly name: string
+}
+
 export type Command =
   | Create
   | Replace
@@ -129,6 +149,9 @@ export type Command =
   | ForClusters
   | Reset
   | Undo
+  | CreateToken
+  | RotateToken
+  | RevokeToken
 
 /** The document that a command is about. */
 export interface Outcome {
@@ -156,6 +179,12 @@ function summariseOne(command: Command): string {
       const id = isObject(command.document) ? own(command.document, 'id') : undefined
       return `create ${command.type}/${id}`
     }
+    case 'create_token':
+      return `create ${command.token.role} token ${command.token.name}`
+    case 'rotate_token':
+      return `rotate token ${command.name}`
+    case 'revoke_token':
+      return `revoke token ${command.name}`
     case 'assign':
       return `assign ${command.type}/${command.id} to ${command.cluster}`
     case 'unassign':

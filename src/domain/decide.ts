@@ -10,6 +10,7 @@ import type { Overlay } from './overlay.ts'
 import { fail, invalid, MAX_DETAILS, notFound, type Problem, type Result, succeed } from './problem.ts'
 import { type DeliveredType, findReference, type ResourceType, type Types } from './resource-type.ts'
 import type { Steps } from './steps.ts'
+import { createToken, revokeToken, rotateToken } from './token.ts'
 import type { Change, View } from './view.ts'
 import { reset, undoChange } from './way-back.ts'
 
@@ -95,6 +96,9 @@ function* run(
 ): Steps<Result<Outcome>> {
   if (command.op === 'for_clusters') return yield* runForClusters(types, draft, command, assigned)
   if (command.op === 'patch_values') return patchValues(types, draft, command)
+  if (command.op === 'create_token') return createToken(types, draft, command)
+  if (command.op === 'rotate_token') return rotateToken(draft, command)
+  if (command.op === 'revoke_token') return revokeToken(draft, command)
   const type = types.get(command.type)
   if (!type) return notFound('type', command.type)
   switch (command.op) {

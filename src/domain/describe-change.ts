@@ -1,6 +1,7 @@
 // A change as readers of the audit and of previews see it.
 import { equalJson } from './json.ts'
 import type { Document } from './resource-type.ts'
+import { asToken, TOKENS, withoutSecrets } from './token.ts'
 import type { Change } from './view.ts'
 
 /** A document before and after; a tombstone is the document as it was when it was deleted. */
@@ -27,7 +28,13 @@ export function describeChange(change: BeforeAndAfter, clusterType: string): Des
   const op = operationOf(change, clusterType)
   const before = change.before_deleted && op !== 'purge' ? null : change.before
   const after = change.after_deleted ? null : change.after
-  return { type, id, op, before, after }
+  return { type, id, op, before: shown(type, before), after: shown(type, after) }
+}
+
+/** Not even a digest of a secret leaves the store. */
+function shown(type: string, document: Document | null): Document | null {
+  if (type !== TOKENS || document === null) return document
+  return withoutSecrets(asToken(document)) as unknown as Document
 }
 
 function operationOf(change: BeforeAndAfter, clusterType: string): DescribedChange['op'] {

@@ -21,6 +21,7 @@ export type ProblemCode =
   | 'precondition_failed'
   | 'payload_too_large'
   | 'unsupported_media_type'
+  | 'rate_limited'
   | 'unavailable'
   | 'internal_error'
 
@@ -30,6 +31,8 @@ export interface Problem {
   readonly details?: readonly Detail[]
   /** What clusters would have received differently. */
   readonly impact?: Impact
+  /** Seconds after which to try again. */
+  readonly retryAfter?: number
 }
 
 export type Result<T> =

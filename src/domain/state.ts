@@ -10,6 +10,7 @@ import {
   type Types,
 } from './resource-type.ts'
 import { finish, type Steps } from './steps.ts'
+import { asToken, TOKENS } from './token.ts'
 import type { Entry, PolledView } from './view.ts'
 
 /** The end of a change, all that the state needs of it. */
@@ -45,6 +46,7 @@ export class State implements PolledView {
   #liveByDns = new Map<string, Place>()
   #tombstonesByDns = new Map<string, Entry[]>()
   #shared = new Map<string, Map<string, Reference>>()
+  #tokensByHash = new Map<string, Entry>()
 
   constructor(types: Types) {
     this.#types = types
@@ -77,6 +79,10 @@ export class State implements PolledView {
   dnsHolder(dns: string, except?: string): Entry | undefined {
     const entry = this.#liveByDns.get(canonicalDns(dns))?.entry
     return entry?.id === except ? undefined : entry
+  }
+
+  tokenByHash(hash: string): Entry | undefined {
+    return this.#tokensByHash.get(hash)
   }
 
   /** Names of all types that hold documents, known to the registry or not. */
@@ -124,8 +130,8 @@ export class State implements PolledView {
       this.#raiseCeilings(entry)
     }
     const place = this.#collections.get(type)?.places.get(id)
-    const stays =
-      place?.entry.deleted === false && !deleted && (!isCluster || sameDns(this.#cluster, place.entry, entry))
+    const isFoundAsBefore = isCluster ? place && sameDns(this.#cluster, place.entry, entry) : type !== TOKENS
+    const stays = place?.entry.deleted === false && !deleted && isFoundAsBefore
     const dns = isCluster ? dnsOf(this.#cluster, document) : undefined
     return { type, id, entry, dns, ...(stays && { place }) }
   }
@@ -133,6 +139,7 @@ export class State implements PolledView {
   #put({ type, id, entry, dns }: Prepared): void {
     const collection = getOrSet(this.#collections, type, () => new Collection())
     if (type === this.#cluster.type.name) this.#unindex(collection.places.get(id)?.entry)
+    if (type === TOKENS) this.#indexSecrets(collection.places.get(id)?.entry, entry)
     const place = entry ? collection.set(entry) : collection.delete(id)
     if (!place || dns === undefined) return
     if (!place.entry.deleted) this.#liveByDns.set(dns, place)
@@ -145,6 +152,7 @@ export class State implements PolledView {
     this.#liveByDns = other.#liveByDns
     this.#tombstonesByDns = other.#tombstonesByDns
     this.#shared = other.#shared
+    this.#tokensByHash = other.#tokensByHash
     this.ceilings = other.ceilings
     this.revision = other.revision
   }
@@ -174,6 +182,12 @@ export class State implements PolledView {
     const others = (this.#tombstonesByDns.get(dns) ?? []).filter((other) => other !== entry)
     if (others.length > 0) this.#tombstonesByDns.set(dns, others)
     else this.#tombstonesByDns.delete(dns)
+  }
+
+  #indexSecrets(old: Entry | undefined, entry: Entry | undefined): void {
+    for (const { hash } of old ? asToken(old.document).secrets : []) this.#tokensByHash.delete(hash)
+    for (const { hash } of entry ? asToken(entry.document).secrets : [])
+      this.#tokensByHash.set(hash, entry as Entry)
   }
 
   /** Most references are alike in most clusters: all clusters then hold the same object. */

@@ -77,6 +77,8 @@ export interface View {
 export interface PolledView extends View {
   /** The live cluster of that DNS name, or else a tombstone that had it. */
   clusterByDns(dns: string): Entry | undefined
+  /** The token that has, or had, a secret with this digest. */
+  tokenByHash(hash: string): Entry | undefined
 }
 
 /** Upper bounds over all clusters, cheap to keep and good enough to rule most things out. */

@@ -2,8 +2,9 @@
 import { findRemovals } from '../domain/brake.ts'
 import { type Command, type Outcome, summarise } from '../domain/command.ts'
 import { type Decision, decide } from '../domain/decide.ts'
+import { type Grant, refuseBeyond } from '../domain/grant.ts'
 import { Comparison, IMPACT_LIMIT, type Impact, impactOf } from '../domain/impact.ts'
-import { fail, type Result, succeed } from '../domain/problem.ts'
+import { fail, type Problem, type Result, succeed } from '../domain/problem.ts'
 import type { Types } from '../domain/resource-type.ts'
 import { type Applied, State } from '../domain/state.ts'
 import type { Change, PolledView, Slot, View } from '../domain/view.ts'
@@ -11,6 +12,7 @@ import { type Remembered, type RevisionMeta, type Store, StoreError } from '../s
 import { inTurns } from './in-turns.ts'
 import { openPast, type Past } from './past.ts'
 import { planOf, refusePlan } from './plan.ts'
+import { followUses, type TokenUses } from './token-uses.ts'
 
 export type { HistoryQuery, RecordedRevision } from '../store/store.ts'
 
@@ -22,6 +24,8 @@ export type Work =
   | { readonly operation: string; readonly load: () => Promise<Result<readonly Command[]>> }
 
 export interface WriteOptions {
+  /** Only what this allows; a dry run tells of the rest. */
+  readonly grant?: Grant
   /** Only on top of this very revision. */
   readonly onlyAt?: number
   /** Stores nothing. */
@@ -72,6 +76,8 @@ export interface Engine {
   inspect<T>(read: (past: Past) => Promise<Result<T>>): Promise<Result<T>>
   /** The same for work that finds its commands in the log. */
   readonly past: Past
+  /** When tokens were last used. */
+  readonly uses: TokenUses
   /** Takes in what other processes have committed. */
   catchUp(): Promise<void>
   /** Why the engine cannot serve, if it cannot. */
@@ -89,7 +95,15 @@ export interface EngineParts {
   /** The share of clusters that may lose inputs without confirmation. */
   readonly brakePercent?: number
   /** Told of every failure of the store. */
-  readonly onStoreError?: (error: StoreError, doing: 'commit' | 'read' | 'follow') => void
+  readonly onStoreError?: (error: StoreError, doing: 'commit' | 'read' | 'follow' | 'uses') => void
+}
+
+interface Decided {
+  readonly decision: Decision
+  readonly removals: readonly string[]
+  readonly comparison: Comparison
+  /** Why the caller may not do it; of a dry run only. */
+  readonly beyond: Problem | undefined
 }
 
 /** Writers elsewhere can win every race for a while, but not for ever. */
@@ -106,6 +120,7 @@ export async function startEngine({
 }: EngineParts): Promise<Engine> {
   const state = await loadState(store, types)
   const past = openPast(store, types, state, now)
+  const uses = followUses(store, now, (error) => onStoreError(error, 'uses'))
 
   let stopping = false
   let writes: Promise<unknown> = Promise.resolve()
@@ -154,9 +169,10 @@ export async function startEngine({
       // What was decided while another process's commit was taken in may be half of each.
       if (state.revision !== base) continue
       if (!decided.ok) return decided
-      const { decision, removals, comparison } = decided.value
+      const { decision, removals, comparison, beyond } = decided.value
       const revision = base + Number(decision.changes.length > 0 && !options.dryRun)
-      const written = { ...decision, removals, revision }
+      const warnings = [...(beyond ? [`you may not do this: ${beyond.message}`] : []), ...decision.warnings]
+      const written = { ...decision, warnings, removals, revision }
       if (!options.dryRun && !once && revision > base) {
         // What it means for clusters is worked out while the store is writing.
         const assessed = await commit(base, work, author, decision, undefined, () =>
@@ -181,19 +197,22 @@ export async function startEngine({
   /** Decides, and refuses what is not as planned or removes too much. */
   async function decideOn(
     work: Work,
-    { dryRun, plan, confirmRemovals, impactLimit = IMPACT_LIMIT }: WriteOptions,
-  ): Promise<Result<{ decision: Decision; removals: readonly string[]; comparison: Comparison }>> {
+    { dryRun, grant, plan, confirmRemovals, impactLimit = IMPACT_LIMIT }: WriteOptions,
+  ): Promise<Result<Decided>> {
     const commands = 'load' in work ? await work.load() : succeed(work)
     if (!commands.ok) return commands
     const decided = await inTurns(decide(types, state, commands.value))
     if (!decided.ok) return decided
     const decision = decided.value
+    const comparison = new Comparison(types, state, decision.after)
+    const beyond = grant && (await inTurns(refuseBeyond(grant, comparison, decision.changes)))
+    if (beyond && !dryRun) return fail(beyond)
     if (plan !== undefined && (await inTurns(planOf(decision.changes))) !== plan) {
       return refusePlan(types, past, state.revision, { plan, commands: commands.value, decision })
     }
-    const comparison = new Comparison(types, state, decision.after)
     const removals = await inTurns(findRemovals(comparison, decision.changes, brakePercent))
-    if (removals.length === 0 || confirmRemovals || dryRun) return succeed({ decision, removals, comparison })
+    if (removals.length === 0 || confirmRemovals || dryRun)
+      return succeed({ decision, removals, comparison, beyond })
     return fail({
       code: 'destructive_change',
       message: `this removes a lot: ${removals.join('; ')}. If that is meant, confirm it: confirm=removals`,
@@ -287,6 +306,7 @@ export async function startEngine({
     },
     state,
     past,
+    uses,
     catchUp,
     write(work, author, options = {}) {
       if (stopping) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
@@ -316,6 +336,7 @@ export async function startEngine({
       unwatch()
       await writes
       await following?.catch(() => {})
+      await uses.stop()
       await store.close()
     },
   }

@@ -1,8 +1,9 @@
 // The way back: what to ask for so that a revision is undone, or a part of the fleet is as it was.
 import type { Command } from '../domain/command.ts'
-import { invalid, notFound, type Result, succeed } from '../domain/problem.ts'
+import { fail, invalid, notFound, type Result, succeed } from '../domain/problem.ts'
 import type { Document, Types } from '../domain/resource-type.ts'
 import type { Selector } from '../domain/selector.ts'
+import { TOKENS } from '../domain/token.ts'
 import type { Engine, Work } from './engine.ts'
 import type { At } from './past.ts'
 
@@ -16,6 +17,7 @@ export function revert({ past, state }: Engine, revision: number): Work {
       if (!known.ok) return known
       const commands: Command[] = []
       for await (const { changes } of past.changesOf(revision)) {
+        if (changes.some(({ type }) => type === TOKENS)) return neverReturns(revision)
         for (const { type, id, before, before_deleted, after, after_deleted } of changes) {
           commands.push({
             op: 'undo',
@@ -31,6 +33,12 @@ export function revert({ past, state }: Engine, revision: number): Work {
       return succeed(commands)
     },
   }
+}
+
+/** A secret that was taken out of use stays out of use. */
+function neverReturns(revision: number): Result<never> {
+  const message = `revision ${revision} changed a token, and tokens do not come back: revoke it, or create another one`
+  return fail({ code: 'conflict', message })
 }
 
 function standing(json: string | null, deleted: boolean) {

@@ -1,46 +1,49 @@
 // The HTTP face: one Fastify instance over an engine, without a port or a process.
 import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
+import cors from '@fastify/cors'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { POLL_BASE } from '../domain/base-url.ts'
 import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
 import { createPollHandler, type PollHandler } from './poll-handler.ts'
 import { sendProblem, toProblem } from './problem-response.ts'
-import { checkQuery } from './query.ts'
+import { checkQuery, isWrite } from './query.ts'
 import { requestId } from './request-id.ts'
 import { assignmentRoutes } from './routes/assignments.ts'
 import { batchRoutes } from './routes/batch.ts'
 import { bundleRoutes } from './routes/bundles.ts'
 import { documentRoutes } from './routes/documents.ts'
-import { operationRoutes } from './routes/operations.ts'
+import { descriptionRoutes, metricsRoute, probeRoutes } from './routes/operations.ts'
 import { revisionRoutes } from './routes/revisions.ts'
+import { tokenRoutes, whoamiRoute } from './routes/tokens.ts'
 import type { Service } from './service.ts'
+import type { TlsOptions } from './tls-files.ts'
 
-export async function buildApp(service: Service): Promise<FastifyInstance> {
-  const { engine, tokens, mode, log } = service
+/** TLS, where the service does it itself. */
+export interface Transport {
+  readonly tls?: TlsOptions
+}
+
+export async function buildApp(service: Service, transport: Transport = {}): Promise<FastifyInstance> {
+  const { engine, auth, mode, log, corsOrigins } = service
   const polls = createPollHandler(service)
-  const app = Fastify({
-    logger: false,
-    bodyLimit: BODY_LIMIT,
-    serverFactory: (handle) => createHttpServer(polls, handle),
-    forceCloseConnections: 'idle',
-    genReqId: requestId,
-    clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket),
-    routerOptions: { maxParamLength: 300 },
-    frameworkErrors: (error, request, reply) => {
-      sendProblem(reply.header('X-Request-Id', request.id), toProblem(error, request.id))
-    },
+  const app = createInstance((handle) => createHttpServer(service, transport, polls, handle))
+  const allowedOn = collectMethods(app)
+  app.addHook('onRoute', ({ method, url, config }) => {
+    const isForeign = url.startsWith('/docs') || method === 'OPTIONS'
+    if (!config?.access && !isForeign) throw new Error(`${method} ${url} does not say who has access to it`)
   })
   app.decorateRequest('identity', undefined)
   app.decorateRequest('bodyProblem', undefined)
-  const allowedOn = collectMethods(app)
   // Bodies are read only where a route takes one.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
+  const security = { ...SECURITY_HEADERS, ...(transport.tls && STRICT_TRANSPORT) }
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('X-Request-Id', request.id).header('X-Revision', engine.state.revision)
+    reply.headers(security).header('X-Request-Id', request.id).header('X-Revision', engine.state.revision)
     done()
   })
   app.addHook('onSend', (_request, reply, payload, done) => {
@@ -49,7 +52,8 @@ export async function buildApp(service: Service): Promise<FastifyInstance> {
   })
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const problem = toProblem(error, request.id)
-    if (problem.code === 'internal_error') log.error({ err: error, ...describe(request) }, 'request failed')
+    if (problem.code === 'internal_error')
+      log.error({ err: error, ...describe(service, request) }, 'request failed')
     // Closed at once, the connection would be reset, and the answer lost with it; what still comes is read and dropped.
     if (problem.code === 'payload_too_large') reply.removeHeader('connection')
     return sendProblem(reply, problem)
@@ -66,37 +70,138 @@ export async function buildApp(service: Service): Promise<FastifyInstance> {
     return sendProblem(reply.header('Allow', allow), { code: 'method_not_allowed', message: why })
   })
 
+  if (corsOrigins.length > 0) await app.register(cors, { origin: [...corsOrigins], ...CORS })
   for (const url of [POLL_BASE, `${POLL_BASE}/:dns/:endpoint`]) {
-    app.get(url, (request, reply) => {
+    app.get(url, { config: { access: 'poll' } }, (request, reply) => {
       polls(request.raw, reply.hijack().raw)
     })
   }
   app.register(async (scope) => {
     countAndLog(scope, service)
-    await operationRoutes(scope, service)
+    probeRoutes(scope, service)
+    if (!service.hasAdminPort) metricsRoute(scope, service)
+    await descriptionRoutes(scope, service)
   })
-  if (mode === 'crud') {
-    app.register(async (scope) => {
-      scope.addHook('onRequest', requireAccess(tokens))
-      scope.addHook('onRequest', checkQuery)
-      addBodyParser(scope)
-      countAndLog(scope, service)
-      documentRoutes(scope, service)
-      assignmentRoutes(scope, service)
-      bundleRoutes(scope, service)
-      revisionRoutes(scope, service)
-      batchRoutes(scope, service)
-    })
-  }
+  app.register(async (scope) => {
+    shedLoad(scope, service)
+    scope.addHook('onRequest', requireAccess(auth))
+    scope.addHook('onRequest', checkQuery)
+    addBodyParser(scope)
+    countAndLog(scope, service)
+    whoamiRoute(scope)
+    if (mode !== 'crud') return
+    documentRoutes(scope, service)
+    assignmentRoutes(scope, service)
+    bundleRoutes(scope, service)
+    revisionRoutes(scope, service)
+    batchRoutes(scope, service)
+    tokenRoutes(scope, service)
+  })
   await app.ready()
   return app
 }
 
+/** Probes and metrics on a port of their own: without TLS, and away from whoever may reach the API. */
+export async function buildAdminApp(service: Service): Promise<FastifyInstance> {
+  const app = createInstance((handle) => createServer(TIMEOUTS, handle))
+  app.setNotFoundHandler((request, reply) =>
+    sendProblem(reply, { code: 'not_found', message: `no route ${request.method} ${request.url}` }),
+  )
+  probeRoutes(app, service)
+  metricsRoute(app, service)
+  await app.ready()
+  return app
+}
+
+function createInstance(serverFactory: (handle: RequestListener) => Server): FastifyInstance {
+  return Fastify({
+    logger: false,
+    bodyLimit: BODY_LIMIT,
+    serverFactory,
+    forceCloseConnections: 'idle',
+    genReqId: requestId,
+    clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket),
+    routerOptions: { maxParamLength: 300 },
+    frameworkErrors: (error, request, reply) => {
+      sendProblem(reply.header('X-Request-Id', request.id), toProblem(error, request.id))
+    },
+  })
+}
+
+/** What browsers are to keep to, on the pages and anywhere else. */
+const SECURITY_HEADERS = {
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+}
+const STRICT_TRANSPORT = { 'Strict-Transport-Security': 'max-age=31536000' }
+
+const CORS = {
+  methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+  allowedHeaders: [
+    'Authorization',
+    'Content-Type',
+    'If-Match',
+    'If-None-Match',
+    'Idempotency-Key',
+    'X-Change-Message',
+  ],
+  exposedHeaders: [
+    'ETag',
+    'Link',
+    'Location',
+    'Retry-After',
+    'Warning',
+    'X-Request-Id',
+    'X-Revision',
+    'X-Total-Count',
+  ],
+  maxAge: 600,
+}
+
+/** Half-sent requests are looked for this often, and given up after these times. */
+const TIMEOUTS = {
+  requestTimeout: 30_000,
+  headersTimeout: 15_000,
+  keepAliveTimeout: 72_000,
+  connectionsCheckingInterval: 5_000,
+}
+
 /** Polls are nearly all requests there are, so they do not pass through the framework on their way. */
-function createHttpServer(polls: PollHandler, handle: RequestListener): Server {
-  const timeouts = { requestTimeout: 30_000, headersTimeout: 15_000, keepAliveTimeout: 72_000 }
-  return createServer(timeouts, (request, response) => {
+function createHttpServer(
+  { limits }: Service,
+  { tls }: Transport,
+  polls: PollHandler,
+  handle: RequestListener,
+): Server {
+  const listener: RequestListener = (request, response) => {
     if (!polls(request, response)) handle(request, response)
+  }
+  const server = tls
+    ? createTlsServer({ ...TIMEOUTS, handshakeTimeout: 10_000, ...tls }, listener)
+    : createServer(TIMEOUTS, listener)
+  server.maxConnections = limits.connections
+  return server
+}
+
+/** Refuses writes, and then reads, while too many are under way: polls, which cost next to nothing, go on. */
+function shedLoad(scope: FastifyInstance, { limits, metrics }: Service): void {
+  const underWay = { read: 0, write: 0 }
+  scope.addHook('onRequest', (request, reply, done) => {
+    const kind = isWrite(request) ? 'write' : 'read'
+    const isFull = underWay.read + underWay.write >= limits.requests
+    if (isFull || (kind === 'write' && underWay.write >= limits.requests / 2)) {
+      metrics.countShed(kind)
+      return void sendProblem(reply, {
+        code: 'unavailable',
+        message: `too many requests are under way: try this ${kind} again`,
+        retryAfter: 1,
+      })
+    }
+    underWay[kind]++
+    reply.raw.once('close', () => underWay[kind]--)
+    done()
   })
 }
 
@@ -123,18 +228,20 @@ const BROKEN_REQUESTS: Record<string, [string, string]> = {
 }
 
 /** Polls come too often for a line each; everything else leaves one. */
-function countAndLog(scope: FastifyInstance, { log, metrics }: Service): void {
+function countAndLog(scope: FastifyInstance, service: Service): void {
+  const { log, metrics } = service
   scope.addHook('onResponse', (request, reply, done) => {
     const { statusCode: status, elapsedTime } = reply
     metrics.countRequest(request.method, status)
-    const level = status >= 500 ? 'warn' : request.routeOptions.config.access === 'write' ? 'info' : 'debug'
-    log[level]({ ...describe(request), status, ms: Math.round(elapsedTime * 10) / 10 }, 'request')
+    const level = status >= 500 ? 'warn' : isWrite(request) ? 'info' : 'debug'
+    log[level]({ ...describe(service, request), status, ms: Math.round(elapsedTime * 10) / 10 }, 'request')
     done()
   })
 }
 
-function describe({ id, method, url, identity, ip }: FastifyRequest) {
-  return { request_id: id, method, path: url.split('?')[0], actor: identity?.name, ip }
+function describe({ addressOf }: Service, { id, method, url, identity, raw }: FastifyRequest) {
+  const path = url.split('?')[0]
+  return { request_id: id, method, path, actor: identity?.name, ip: addressOf(raw) }
 }
 
 /** Notes which methods each path has, as routes are added; answers those of a path, or nothing. */

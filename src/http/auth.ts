@@ -1,37 +1,184 @@
-// Who is asking: bearer tokens, and HTTP Basic with the token as password.
-import { hash } from 'node:crypto'
+// Who is asking, and whether they may: tokens, client certificates, OIDC; a role for every route.
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Problem } from '../domain/problem.ts'
+import type { Logger } from 'pino'
+import { type Grant, type Role, reaches } from '../domain/grant.ts'
+import { fail, type Problem, type Result, succeed } from '../domain/problem.ts'
+import type { Types } from '../domain/resource-type.ts'
+import { asToken, type Token } from '../domain/token.ts'
+import type { PolledView } from '../domain/view.ts'
+import { hashOf, isSecret } from '../engine/token-secret.ts'
+import type { TokenUses } from '../engine/token-uses.ts'
+import { type AccessRules, grantOfClaims, grantOfNames, NO_RULES } from './access-rules.ts'
+import { certificateNames } from './certificate-names.ts'
+import type { AddressOf } from './client-address.ts'
+import { type FailureLimit, networkOf } from './failure-limit.ts'
+import type { Metrics } from './metrics.ts'
+import { looksLikeJwt, type Oidc } from './oidc.ts'
 import { sendProblem } from './problem-response.ts'
+import type { SharedTokens } from './shared-tokens.ts'
 
-interface Identity {
+export interface Identity {
   /** As it stands in the audit. */
   readonly name: string
-  readonly canWrite: boolean
+  readonly via: 'environment' | 'token' | 'certificate' | 'oidc'
+  readonly grant: Grant
+  /** RFC 3339, UTC; when the credential stops being one. */
+  readonly expiresAt?: string
 }
 
-/** What a route asks of its caller. */
-type Access = 'read' | 'write'
-
-export interface Tokens {
-  identify(authorization: string | undefined): Identity | undefined
+export interface AuthParts {
+  readonly types: Types
+  readonly state: PolledView
+  readonly uses: TokenUses
+  /** What can change while the service runs. */
+  readonly shared: () => SharedTokens
+  readonly rules?: () => AccessRules
+  readonly oidc?: Oidc | undefined
+  readonly failures: FailureLimit
+  readonly addressOf: AddressOf
+  readonly metrics: Pick<Metrics, 'countAuthFailure'>
+  readonly log: Logger
+  readonly now: () => Date
 }
 
-/** Tokens are found by their digest, so the time it takes tells nothing about how much of a guess was right. */
-export function createTokens(read: string, write: string): Tokens {
-  const byDigest = new Map<string, Identity>([
-    [hash('sha256', read), { name: 'reader', canWrite: false }],
-    [hash('sha256', write), { name: 'writer', canWrite: true }],
-  ])
+type Authenticated = Result<Identity>
+
+export interface Auth {
+  /** At once, except for what has to be asked of others. */
+  identify(request: IncomingMessage): Authenticated | Promise<Authenticated>
+}
+
+/** Why a credential does not count. `kind` is a label of metrics; the reason is for the log alone. */
+interface Refusal {
+  readonly kind: 'missing' | 'malformed' | 'unknown' | 'expired' | 'certificate' | 'oidc' | 'unavailable'
+  readonly reason: string
+  readonly credential?: string
+}
+
+export function createAuth(parts: AuthParts): Auth {
+  const {
+    types,
+    state,
+    uses,
+    shared,
+    rules = () => NO_RULES,
+    oidc,
+    failures,
+    addressOf,
+    metrics,
+    log,
+    now,
+  } = parts
+
+  function refuse(request: IncomingMessage, { kind, reason, credential }: Refusal): Authenticated {
+    metrics.countAuthFailure(kind)
+    if (kind === 'unavailable') {
+      log.error({ reason }, 'OIDC tokens cannot be checked')
+      return fail({ code: 'unavailable', message: 'who you are cannot be checked now: try again' })
+    }
+    // Saying nothing is no attempt.
+    if (kind === 'missing') return fail(UNAUTHORIZED)
+    const address = addressOf(request)
+    const keys = [`from ${networkOf(address)}`, ...(credential ? [`with ${hashOf(credential)}`] : [])]
+    const over = failures.count(...keys)
+    if (!over || over.isFirst)
+      log.warn({ reason, address, ...(over && { limited_for_s: over.wait }) }, 'authentication failed')
+    if (!over) return fail(UNAUTHORIZED)
+    return fail({
+      code: 'rate_limited',
+      message: 'too many requests with credentials that are not valid: wait, and correct them',
+      retryAfter: over.wait,
+    })
+  }
+
+  function byToken(request: IncomingMessage, credential: string): Authenticated | Promise<Authenticated> {
+    const hash = hashOf(credential)
+    const common = shared().get(hash)
+    if (common) return succeed(common)
+    const entry = state.tokenByHash(hash)
+    if (entry) return byNamedToken(request, asToken(entry.document), hash)
+    if (oidc && looksLikeJwt(credential)) return byOidc(oidc, request, credential)
+    const reason =
+      credential.startsWith('frs_') && !isSecret(credential)
+        ? 'the token is cut or mistyped: its checksum does not hold'
+        : 'there is no such token, or it was revoked'
+    return refuse(request, { kind: 'unknown', reason, credential })
+  }
+
+  function byNamedToken(request: IncomingMessage, token: Token, hash: string): Authenticated {
+    const time = now().toISOString()
+    const secret = token.secrets.find((each) => each.hash === hash)
+    const end = [token.expires_at, secret?.expires_at].filter((each) => each !== undefined).sort()[0]
+    if (end !== undefined && end <= time) {
+      const what = end === token.expires_at ? 'token' : 'rotated secret of token'
+      return refuse(request, {
+        kind: 'expired',
+        reason: `the ${what} "${token.name}" expired at ${end}`,
+        credential: hash,
+      })
+    }
+    uses.note(token.id, () => addressOf(request))
+    const { name } = token
+    return succeed({ name, via: 'token', grant: token, ...(end !== undefined && { expiresAt: end }) })
+  }
+
+  async function byOidc(issuer: Oidc, request: IncomingMessage, credential: string): Promise<Authenticated> {
+    const verified = await issuer.verify(credential)
+    if (!verified.ok) {
+      const { reason, unavailable } = verified
+      return refuse(request, { kind: unavailable ? 'unavailable' : 'oidc', reason, credential })
+    }
+    const { username, values, expiresAt } = verified
+    const grant = grantOfClaims(rules(), values)
+    if (grant)
+      return succeed({ name: `oidc:${username}`, via: 'oidc', grant, expiresAt: expiresAt.toISOString() })
+    log.info({ user: username, claims: values }, 'no rule of ACCESS_FILE gives this user a role')
+    return fail({
+      code: 'forbidden',
+      message: 'you are known, but nothing gives you a role here: ask an administrator',
+    })
+  }
+
+  function byCertificate(request: IncomingMessage): Authenticated | undefined {
+    const certificate = certificateNames(request.socket)
+    if (!certificate) return undefined
+    if (!certificate.ok) return refuse(request, { kind: 'certificate', reason: certificate.reason })
+    const { names, expiresAt } = certificate
+    const ruled = grantOfNames(rules(), names)
+    const clusters = new Set(names.flatMap((name) => state.clusterByDns(name)?.id ?? []))
+    const [cluster] = clusters
+    const grant = ruled ?? (clusters.size === 1 ? ({ role: 'cluster', cluster } as Grant) : undefined)
+    if (grant) {
+      const name = `certificate:${names[0]}`
+      return succeed({ name, via: 'certificate', grant, expiresAt: expiresAt.toISOString() })
+    }
+    const what = clusters.size > 1 ? 'more than one cluster' : `no ${types.cluster.type.singular}`
+    return refuse(request, {
+      kind: 'certificate',
+      reason: `the client certificate names ${what}: ${names.join(', ') || 'it has no names'}`,
+    })
+  }
+
   return {
-    identify(authorization) {
-      const token = authorization === undefined ? undefined : tokenIn(authorization)
-      return token === undefined ? undefined : byDigest.get(hash('sha256', token))
+    identify(request) {
+      const { authorization } = request.headers
+      if (authorization === undefined)
+        return (
+          byCertificate(request) ?? refuse(request, { kind: 'missing', reason: 'there are no credentials' })
+        )
+      const credential = credentialIn(authorization)
+      if (credential) return byToken(request, credential)
+      return refuse(request, {
+        kind: 'malformed',
+        reason: 'the Authorization header is neither Bearer nor Basic',
+      })
     },
   }
 }
 
-function tokenIn(authorization: string): string | undefined {
+/** Of a bearer, or the password of HTTP Basic. */
+function credentialIn(authorization: string): string | undefined {
   const space = authorization.indexOf(' ')
   const scheme = authorization.slice(0, space).toLowerCase()
   const credentials = authorization.slice(space + 1).trim()
@@ -40,6 +187,22 @@ function tokenIn(authorization: string): string | undefined {
   const pair = Buffer.from(credentials, 'base64').toString('utf8')
   const colon = pair.indexOf(':')
   return colon < 0 ? undefined : pair.slice(colon + 1)
+}
+
+const UNAUTHORIZED: Problem = {
+  code: 'unauthorized',
+  message: 'a valid token is needed: send "Authorization: Bearer <token>"',
+}
+
+/** What a route asks of its caller; `open` asks for nothing, `poll` is decided by the poll handler. */
+type Access = 'open' | 'poll' | 'known' | 'read' | 'write' | 'admin'
+
+const NEEDED: Record<Exclude<Access, 'open' | 'poll'>, Role> = {
+  known: 'cluster',
+  read: 'viewer',
+  // A viewer may look at what a write would do; the write itself looks closer.
+  write: 'viewer',
+  admin: 'admin',
 }
 
 declare module 'fastify' {
@@ -51,23 +214,32 @@ declare module 'fastify' {
   }
 }
 
-export const UNAUTHORIZED: Problem = {
-  code: 'unauthorized',
-  message: 'a valid token is needed: send "Authorization: Bearer <token>"',
+/** Lets a request pass only with the role that its route asks for. */
+export function requireAccess(auth: Auth) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
+    const access = request.routeOptions.config.access as keyof typeof NEEDED
+    const authenticated = await auth.identify(request.raw)
+    if (!authenticated.ok) return sendProblem(reply, authenticated.problem)
+    const identity = authenticated.value
+    if (!reaches(identity.grant, NEEDED[access]))
+      return sendProblem(reply, lacking(identity.grant, NEEDED[access]))
+    if (access === 'write' && !reaches(identity.grant, 'editor') && !mayBePreview(request))
+      return sendProblem(reply, onlyPreviews(identity.grant))
+    request.identity = identity
+    return undefined
+  }
 }
 
-/** Lets a request pass only with what its route asks for; a route that says nothing asks for the write token. */
-export function requireAccess(tokens: Tokens) {
-  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-    const { access = 'write' } = request.routeOptions.config
-    const identity = tokens.identify(request.headers.authorization)
-    if (!identity) {
-      sendProblem(reply, UNAUTHORIZED)
-    } else if (access === 'write' && !identity.canWrite) {
-      sendProblem(reply, { code: 'forbidden', message: 'this token may only read: use the write token' })
-    } else {
-      request.identity = identity
-      done()
-    }
-  }
+function lacking({ role }: Grant, needed: Role): Problem {
+  return { code: 'forbidden', message: `this needs the role ${needed}, and yours is ${role}` }
+}
+
+export function onlyPreviews(grant: Grant): Problem {
+  const { code, message } = lacking(grant, 'editor')
+  return { code, message: `${message}: you may preview it with dry_run=true` }
+}
+
+/** A write of the whole fleet says so in its body, which is not read yet. */
+function mayBePreview({ query, routeOptions }: FastifyRequest): boolean {
+  return routeOptions.config.fleet === true || (query as { dry_run?: unknown }).dry_run === 'true'
 }

@@ -49,11 +49,12 @@ function parseBody(bytes: Buffer): Result<Json | undefined> {
 
 /**
  * A key with a backslash that V8 must not get to see: once it has read one, JSON.parse takes other keys for it whose
- * escaped text begins the same (nodejs/node#63785). Before a dot, as in paths of Helm, there is no such text.
+ * escaped text begins the same (nodejs/node#63785). Before a dot, as in paths of Helm, there is no such text. A text
+ * without an end is one match as well, not a try from every quote in it.
  */
-function findPoison(text: string): string | undefined {
+export function findPoison(text: string): string | undefined {
   if (!/\\\\|\\u005c/i.test(text)) return undefined
-  for (const [, string = '', colon] of text.matchAll(/"((?:[^"\\]|\\.)*)"\s*(:?)/g)) {
+  for (const [, string = '', colon] of text.matchAll(/"((?:[^"\\]|\\.)*)"?\s*(:?)/g)) {
     if (colon && /\\\\|\\u005c/i.test(string.replaceAll('\\\\.', ''))) return string
   }
   return undefined

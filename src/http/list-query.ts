@@ -7,12 +7,14 @@ import type { RegisteredType, RegisteredTypes } from '../registry/build-types.ts
 import type { QueryParam, SchemaObject } from '../registry/resource-file.ts'
 import { parseWhole, type RawQuery } from './query.ts'
 
-const DEFAULT_LIMIT = 1000
-const MAX_LIMIT = 5000
+const PAGES = { limit: 1000, max: 5000 }
 
-export interface ListQuery {
+interface Page {
   readonly limit: number
   readonly offset: number
+}
+
+export interface ListQuery extends Page {
   matches(document: Document): boolean
 }
 
@@ -27,7 +29,7 @@ export function parseListQuery(
   type: RegisteredType,
   query: RawQuery,
 ): Result<ListQuery> {
-  const parsed = parseKnown(type, query, { limit: DEFAULT_LIMIT, max: MAX_LIMIT })
+  const parsed = parseKnown(type, query, PAGES)
   if (!parsed.ok || query.selector === undefined) return parsed
   const selected = parseSelector(types, String(query.selector))
   if (!selected.ok) return invalid([{ path: '?selector', message: selected.message }])
@@ -51,10 +53,16 @@ function parseKnown(
     const filter = parseFilter(type, param, query[param.name], details)
     return filter ? [filter] : []
   })
-  const limit = parseWhole(query.limit, 'limit', limits.max, details) ?? limits.limit
-  const offset = parseWhole(query.offset, 'offset', Number.MAX_SAFE_INTEGER, details) ?? 0
+  const page = parsePage(query, details, limits)
   if (details.length > 0) return invalid(details)
-  return succeed({ limit, offset, matches: (document) => filters.every((filter) => filter(document)) })
+  return succeed({ ...page, matches: (document) => filters.every((filter) => filter(document)) })
+}
+
+export function parsePage(query: RawQuery, details: Detail[], { limit, max } = PAGES): Page {
+  return {
+    limit: parseWhole(query.limit, 'limit', max, details) ?? limit,
+    offset: parseWhole(query.offset, 'offset', Number.MAX_SAFE_INTEGER, details) ?? 0,
+  }
 }
 
 type Filter = (document: Document) => boolean
@@ -85,7 +93,7 @@ function parseFilter(
 export function sendPageHeaders(
   reply: FastifyReply,
   url: string,
-  { limit, offset }: ListQuery,
+  { limit, offset }: Page,
   total: number,
 ): void {
   const link = (rel: string, at: number): string => {

@@ -1,6 +1,7 @@
 // What Prometheus reads. Labels come from our own routes and types only, so their number is bounded.
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Types } from '../domain/resource-type.ts'
+import { TOKENS } from '../domain/token.ts'
 import type { PolledView } from '../domain/view.ts'
 import { PollMetrics } from './poll-metrics.ts'
 
@@ -9,6 +10,8 @@ export interface Metrics {
   countRequest(method: string, status: number): void
   countWrite(type: string, op: string, result: string): void
   countStoreError(operation: string): void
+  countAuthFailure(reason: string): void
+  countShed(kind: 'read' | 'write'): void
   render(): Promise<string>
   readonly contentType: string
 }
@@ -37,6 +40,18 @@ export function createMetrics(types: Types, version: string, state: () => Polled
     labelNames: ['operation'],
     registers,
   })
+  const authFailures = new Counter({
+    name: 'flux_resourceset_authentication_failures_total',
+    help: 'Requests that were refused because of their credentials, by what was wrong with them.',
+    labelNames: ['reason'],
+    registers,
+  })
+  const shed = new Counter({
+    name: 'flux_resourceset_shed_requests_total',
+    help: 'Requests that were refused because too many were under way, by kind.',
+    labelNames: ['kind'],
+    registers,
+  })
   new Gauge({
     name: 'flux_resourceset_revision',
     help: 'The last revision that this process serves.',
@@ -63,6 +78,14 @@ export function createMetrics(types: Types, version: string, state: () => Polled
     },
   })
   new Gauge({
+    name: 'flux_resourceset_tokens',
+    help: 'Named tokens, those that have expired included.',
+    registers,
+    collect() {
+      this.set(state().count(TOKENS))
+    },
+  })
+  new Gauge({
     name: 'flux_resourceset_build_info',
     help: 'Always 1; the version is in the label.',
     labelNames: ['version'],
@@ -74,6 +97,8 @@ export function createMetrics(types: Types, version: string, state: () => Polled
     countRequest: (method, status) => requests.inc({ method, code: statusClass(status) }),
     countWrite: (type, op, result) => writes.inc({ type, op, result }),
     countStoreError: (operation) => storeErrors.inc({ operation }),
+    countAuthFailure: (reason) => authFailures.inc({ reason }),
+    countShed: (kind) => shed.inc({ kind }),
     render: async () => (await registry.metrics()) + polls.render(),
     contentType: registry.contentType,
   }

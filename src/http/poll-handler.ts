@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { POLL_BASE } from '../domain/base-url.ts'
+import { type Grant, reaches } from '../domain/grant.ts'
 import { fail, notFound, type Problem, type Result, succeed } from '../domain/problem.ts'
 import {
   type RenderedAnswer,
@@ -9,10 +10,11 @@ import {
   renderClusterList,
   renderInputs,
 } from '../domain/render-inputs.ts'
-import type { DeliveredType, Types } from '../domain/resource-type.ts'
+import { type DeliveredType, dnsOf, type Types } from '../domain/resource-type.ts'
+import type { Entry } from '../domain/view.ts'
 import type { RegisteredType } from '../registry/build-types.ts'
 import { leavesConnectionsIdle, sendAnswer } from './answer.ts'
-import { UNAUTHORIZED } from './auth.ts'
+import type { Identity } from './auth.ts'
 import { parsePollQuery } from './list-query.ts'
 import { internalError, writeProblem } from './problem-response.ts'
 import { requestId } from './request-id.ts'
@@ -24,7 +26,7 @@ const LINES_PER_SLICE = 1000
 export type PollHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
 export function createPollHandler(service: Service): PollHandler {
-  const { engine, tokens, types, metrics, log } = service
+  const { engine, auth, types, metrics, log } = service
 
   /** Sends what the work comes to, whatever it comes to, and counts it. */
   function finish(poll: Poll, answer: Result<RenderedAnswer>): void {
@@ -53,15 +55,15 @@ export function createPollHandler(service: Service): PollHandler {
     if (!url.startsWith(POLL_BASE) || (method !== 'GET' && method !== 'HEAD')) return false
     const target = parseTarget(url)
     if (!target) return false
-    const { dns, endpoint, query } = target
+    const { dns, endpoint } = target
     const poll: Poll = { request, response, endpoint, started: performance.now() }
     try {
-      if (!tokens.identify(request.headers.authorization)) finish(poll, REFUSED)
-      else if (endpoint !== undefined) finish(poll, answerPoll(service, dns, endpoint))
-      else
-        answerList(service, query)
+      const known = auth.identify(request)
+      if (known instanceof Promise || endpoint === undefined)
+        answerLater(service, known, target)
           .then((answer) => finish(poll, answer))
           .catch((error) => giveUp(poll, error))
+      else finish(poll, known.ok ? answerPoll(service, known.value, dns, endpoint) : known)
     } catch (error) {
       giveUp(poll, error)
     }
@@ -69,7 +71,21 @@ export function createPollHandler(service: Service): PollHandler {
   }
 }
 
-const REFUSED: Result<never> = { ok: false, problem: UNAUTHORIZED }
+/** For whom others have to be asked, and for lists, which take long. */
+async function answerLater(
+  service: Service,
+  known: Result<Identity> | Promise<Result<Identity>>,
+  { dns, endpoint, query }: Target,
+): Promise<Result<RenderedAnswer>> {
+  const identity = await known
+  if (!identity.ok) return identity
+  if (endpoint !== undefined) return answerPoll(service, identity.value, dns, endpoint)
+  if (reaches(identity.value.grant, 'poller')) return answerList(service, query)
+  return fail({
+    code: 'forbidden',
+    message: 'this token polls for one cluster: the list of all needs the role poller',
+  })
+}
 
 interface Poll {
   readonly request: IncomingMessage
@@ -116,14 +132,32 @@ function parseTarget(url: string): Target | undefined {
   }
 }
 
-function answerPoll(service: Service, dns: string, endpoint: string): Result<RenderedAnswer> {
+function answerPoll(
+  service: Service,
+  { grant }: Identity,
+  dns: string,
+  endpoint: string,
+): Result<RenderedAnswer> {
   const { engine, types } = service
   const type = findEndpoint(types, endpoint)
   if (!type.ok) return type
   // Flux keeps what it has on a 404; an empty list would make it delete everything.
   const cluster = engine.state.clusterByDns(dns)
+  if (grant.role === 'cluster' && !isOwn(service, grant, cluster))
+    return fail({
+      code: 'forbidden',
+      message: `this token polls for cluster "${grant.cluster}" alone, which is not "${dns}"`,
+    })
   if (!cluster) return notFound('cluster with the DNS name', dns)
   return succeed(renderInputs(engine.state, types, type.value, cluster))
+}
+
+/** Of several deleted clusters that had one name, each may learn that it is gone. */
+function isOwn({ engine, types }: Service, grant: Grant, found: Entry | undefined): boolean {
+  if (found === undefined || found.id === grant.cluster) return found !== undefined
+  const { cluster } = types
+  const own = found.deleted && engine.state.tombstone(cluster.type.name, grant.cluster ?? '')
+  return own ? dnsOf(cluster, own.document) === dnsOf(cluster, found.document) : false
 }
 
 export function findEndpoint(types: Types, endpoint: string): Result<DeliveredType> {

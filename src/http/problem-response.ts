@@ -17,11 +17,12 @@ const STATUS: Record<ProblemCode, number> = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   idempotency_mismatch: 422,
+  rate_limited: 429,
   internal_error: 500,
   unavailable: 503,
 }
 
-const RETRY_AFTER_SECONDS = '5'
+const RETRY_AFTER_SECONDS = 5
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   return reply.code(STATUS[problem.code]).headers(headersOf(problem)).send(bodyOf(problem))
@@ -45,11 +46,13 @@ function bodyOf({ code, message, details, impact }: Problem) {
   }
 }
 
-function headersOf({ code }: Problem): Record<string, string> {
+function headersOf({ code, retryAfter }: Problem): Record<string, string> {
   return {
     'Cache-Control': 'no-store',
     ...(code === 'unauthorized' && { 'WWW-Authenticate': 'Bearer realm="flux-resourceset"' }),
-    ...(code === 'unavailable' && { 'Retry-After': RETRY_AFTER_SECONDS }),
+    ...((code === 'unavailable' || retryAfter !== undefined) && {
+      'Retry-After': String(retryAfter ?? RETRY_AFTER_SECONDS),
+    }),
   }
 }
 

@@ -20,10 +20,14 @@ declare module 'fastify' {
 const WRITE_PARAMETERS = ['plan', 'confirm', 'impact_limit']
 const WRITE_FLAGS = ['dry_run']
 
+export function isWrite({ method }: FastifyRequest): boolean {
+  return method !== 'GET' && method !== 'HEAD'
+}
+
 /** Refuses what a route does not know: a misspelt filter must not list everything, nor a misspelt flag be ignored. */
 export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   const { config } = request.routeOptions
-  const writes = config.access === 'write'
+  const writes = isWrite(request)
   const parameters = [...(config.parameters ?? []), ...(writes ? WRITE_PARAMETERS : [])]
   const flags = [...(config.flags ?? []), ...(writes ? WRITE_FLAGS : [])]
   const known = [...parameters, ...flags]

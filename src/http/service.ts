@@ -3,8 +3,17 @@ import type { Logger } from 'pino'
 import type { Engine } from '../engine/engine.ts'
 import type { RegisteredTypes } from '../registry/build-types.ts'
 import type { Template } from '../registry/load-templates.ts'
-import type { Tokens } from './auth.ts'
+import type { Login } from '../registry/openapi.ts'
+import type { Auth } from './auth.ts'
+import type { AddressOf } from './client-address.ts'
 import type { Metrics } from './metrics.ts'
+
+interface Limits {
+  /** Requests other than polls that may be under way at once; half as many writes. */
+  readonly requests: number
+  /** Open connections. */
+  readonly connections: number
+}
 
 export interface Service {
   readonly mode: 'read-only' | 'crud'
@@ -15,7 +24,16 @@ export interface Service {
   readonly templates: readonly Template[]
   /** Where clusters reach the service, when that is known. */
   readonly externalUrl: string | undefined
-  readonly tokens: Tokens
+  readonly auth: Auth
+  readonly addressOf: AddressOf
+  readonly limits: Limits
+  /** Origins whose pages may call the API. */
+  readonly corsOrigins: readonly string[]
+  /** Whether metrics are served elsewhere. */
+  readonly hasAdminPort: boolean
+  /** How people log in, where they can. */
+  readonly login: Login | undefined
+  readonly now: () => Date
   readonly metrics: Metrics
   readonly log: Logger
 }

@@ -3,11 +3,14 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Command, Expectation, Outcome } from '../domain/command.ts'
 import { beforeAndAfter, describeChange } from '../domain/describe-change.ts'
+import { type Grant, reaches } from '../domain/grant.ts'
 import { IMPACT_LIMIT } from '../domain/impact.ts'
 import { isObject, type Json, own } from '../domain/json.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../domain/problem.ts'
+import { TOKENS } from '../domain/token.ts'
 import type { Entry } from '../domain/view.ts'
 import type { Author, Once, Work, WriteOptions, Written } from '../engine/engine.ts'
+import { onlyPreviews } from './auth.ts'
 import { sendProblem } from './problem-response.ts'
 import { parseWhole, type RawQuery } from './query.ts'
 import type { Service } from './service.ts'
@@ -28,6 +31,8 @@ export interface Answer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string | string[]>>
   readonly body: unknown
+  /** Goes with the body the first time, and is not kept. */
+  readonly shownOnce?: object
 }
 
 /** Runs one command and sends its answer, or the problem. */
@@ -39,7 +44,10 @@ export async function answerWrite(
   const expect = parseExpectation(route.request)
   if (!expect.ok) return sendProblem(route.reply, expect.problem)
   const work = [{ ...command, ...(expect.value && { expect: expect.value }) }]
-  const counted = ['type' in command ? command.type : 'patches', command.op] as const
+  const counted = [
+    'type' in command ? command.type : command.op.endsWith('_token') ? TOKENS : 'patches',
+    command.op,
+  ] as const
   return runWrite(route, work, counted, (written) => answer(written, written.outcomes[0] as Outcome))
 }
 
@@ -56,7 +64,7 @@ async function runWrite(
   [type, op]: readonly [type: string, op: string],
   answer: (written: Written) => Answer,
 ): Promise<FastifyReply> {
-  const author = parseAuthor(request)
+  const author = parseAuthor(service, request)
   if (!author.ok) return sendProblem(reply, author.problem)
   const fleet = type === 'fleet'
   const options = parseOptions(request, fleet ? IMPACT_LIMIT : undefined)
@@ -65,8 +73,12 @@ async function runWrite(
   const once = parseOnce(request, answerTo)
   if (!once.ok) return sendProblem(reply, once.problem)
   const { dryRun = false } = options.value
+  const grant = request.identity?.grant as Grant
+  // What says so in its body is not known to be a preview before.
+  if (!dryRun && !reaches(grant, 'editor')) return sendProblem(reply, onlyPreviews(grant))
   const result = await service.engine.write(work, author.value, {
     ...options.value,
+    grant,
     ...(once.value && !dryRun && { once: once.value }),
   })
   service.metrics.countWrite(type, op, result.ok ? outcomeOf(result.value, dryRun) : result.problem.code)
@@ -82,8 +94,11 @@ function outcomeOf({ changes, replayed }: Written, dryRun: boolean): string {
   return changes.length > 0 ? 'done' : 'unchanged'
 }
 
-function send(reply: FastifyReply, { status = 200, headers = {}, body }: Answer): FastifyReply {
-  return reply.code(status).headers(headers).send(body)
+function send(reply: FastifyReply, { status = 200, headers = {}, body, shownOnce }: Answer): FastifyReply {
+  return reply
+    .code(status)
+    .headers(headers)
+    .send(shownOnce ? { ...(body as object), ...shownOnce } : body)
 }
 
 function withHeaders(answer: Answer, { revision, changes, warnings }: Written): Answer {
@@ -146,8 +161,8 @@ declare module 'fastify' {
   }
 }
 
-function parseAuthor(request: FastifyRequest): Result<Author> {
-  const { headers, identity, id, ip } = request
+function parseAuthor({ addressOf }: Service, request: FastifyRequest): Result<Author> {
+  const { headers, identity, id } = request
   const header = headers['x-change-message']
   // Header bytes arrive as Latin-1; people write UTF-8.
   const sent = header === undefined ? null : Buffer.from(String(header), 'latin1').toString('utf8')
@@ -155,7 +170,12 @@ function parseAuthor(request: FastifyRequest): Result<Author> {
   if (message !== null && message.length > MAX_MESSAGE) {
     return invalid([{ path: 'X-Change-Message', message: `is longer than ${MAX_MESSAGE} characters` }])
   }
-  return succeed({ actor: identity?.name ?? 'unknown', message, request_id: id, client_address: ip })
+  return succeed({
+    actor: identity?.name ?? 'unknown',
+    message,
+    request_id: id,
+    client_address: addressOf(request.raw),
+  })
 }
 
 function parseOptions(request: FastifyRequest, defaultImpact: number | undefined): Result<WriteOptions> {
@@ -200,7 +220,7 @@ function parseOnce(
   return succeed({
     key: hash('sha256', `${identity?.name}\n${key}`),
     fingerprint: hash('sha256', `${method} ${url}\n${JSON.stringify(body ?? null)}`),
-    answer: (written) => JSON.stringify(answerTo(written)),
+    answer: (written) => JSON.stringify({ ...answerTo(written), shownOnce: undefined }),
   })
 }
 

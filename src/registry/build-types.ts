@@ -39,7 +39,9 @@ type Built =
 
 /** First segments of the service's own routes. */
 const RESERVED_KINDS = new Set(
-  'api batch docs health history metrics openapi ready revisions rollback rollouts tokens watch'.split(' '),
+  'api batch docs health history metrics openapi ready revisions rollback rollouts tokens watch whoami'.split(
+    ' ',
+  ),
 )
 /** Segments below a cluster that are not lists of references. */
 const RESERVED_LISTS = new Set('bootstrap history inputs patches restore status'.split(' '))

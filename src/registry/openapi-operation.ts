@@ -28,15 +28,17 @@ export interface Operation {
   readonly body?: Node
   readonly answers: Record<string, Node>
   readonly open?: boolean
+  readonly bodyIsOptional?: boolean
 }
 
-export function operation({ tag, id, summary, parameters, body, answers, open }: Operation): Node {
+export function operation(operation: Operation): Node {
+  const { tag, id, summary, parameters, body, answers, open, bodyIsOptional } = operation
   return {
     tags: [tag],
     operationId: id,
     summary,
     ...(parameters && { parameters }),
-    ...(body && { requestBody: { required: true, content: body } }),
+    ...(body && { requestBody: { required: !bodyIsOptional, content: body } }),
     ...(open && { security: [] }),
     responses: { ...answers, ...(open ? {} : { default: { $ref: '#/components/responses/problem' } }) },
   }

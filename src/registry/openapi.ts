@@ -3,13 +3,21 @@ import type { RegisteredType, RegisteredTypes } from './build-types.ts'
 import { json, type Node, ref, schemaName } from './openapi-operation.ts'
 import { clusterPaths, documentPaths, operationPaths, pollPaths } from './openapi-paths.ts'
 import { REVISION_SCHEMAS, revisionPaths } from './openapi-revisions.ts'
+import { TOKEN_SCHEMAS, tokenPaths, whoamiPath } from './openapi-tokens.ts'
+
+/** Of the OIDC issuer, for those who log in on a command line. */
+export interface Login {
+  readonly issuer: string
+  readonly clientId: string
+}
 
 export interface OpenapiOptions {
+  readonly login?: Login | undefined
   readonly version: string
   readonly mode: 'read-only' | 'crud'
 }
 
-export function buildOpenapi(types: RegisteredTypes, { version, mode }: OpenapiOptions): Node {
+export function buildOpenapi(types: RegisteredTypes, { version, mode, login }: OpenapiOptions): Node {
   const crud = mode === 'crud'
   return {
     openapi: '3.1.0',
@@ -28,6 +36,7 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode }: OpenapiO
         ? types.all.map(({ name, file }) => ({ name, description: file.metadata?.description ?? name }))
         : []),
       ...(crud ? [{ name: 'revisions', description: 'Who changed what, when and why.' }] : []),
+      { name: 'tokens', description: 'Who may come in, and what they may do.' },
       { name: 'operations', description: 'Probes, metrics and this description.' },
     ],
     'x-flux-types': types.all.map((type) => describeType(types, type)),
@@ -36,6 +45,8 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode }: OpenapiO
       ...(crud ? Object.assign({}, ...types.all.map((type) => documentPaths(types, type))) : {}),
       ...(crud ? clusterPaths(types) : {}),
       ...(crud ? revisionPaths() : {}),
+      ...(crud ? tokenPaths() : {}),
+      ...whoamiPath(),
       ...operationPaths(),
     },
     components: {
@@ -46,6 +57,17 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode }: OpenapiO
           scheme: 'basic',
           description: 'The token as password, with any user name.',
         },
+        client_certificate: {
+          type: 'mutualTLS',
+          description: 'A certificate that names a cluster, where the service asks for certificates.',
+        },
+        ...(login && {
+          oidc: {
+            type: 'openIdConnect',
+            openIdConnectUrl: `${login.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+            'x-client-id': login.clientId,
+          },
+        }),
       },
       schemas: {
         ...Object.fromEntries(types.all.map((type) => [schemaName(type), type.schema])),
@@ -56,6 +78,7 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode }: OpenapiO
         ),
         error: ERROR_SCHEMA,
         ...(crud ? REVISION_SCHEMAS : {}),
+        ...TOKEN_SCHEMAS,
       },
       responses: { problem: { description: 'What was wrong.', content: json(ref('error')) } },
     },

@@ -13,6 +13,7 @@ import {
   type Remembered,
   type RevisionMeta,
   type Store,
+  type TokenUse,
 } from './store.ts'
 
 type Slot = NonNullable<NewChange['after']>
@@ -34,6 +35,7 @@ interface Logged {
 export function openMemoryStore(): Store {
   const rows = new Map<string, Row>()
   const answers = new Map<string, Remembered>()
+  const uses = new Map<string, TokenUse>()
   let log: Logged[] = []
   let anchor: Anchor | undefined
   const key = (type: string, id: string): string => `${type}/${id}`
@@ -134,6 +136,10 @@ export function openMemoryStore(): Store {
     },
     recall: async (wanted, now) => recall(wanted, now),
     remember: async (remembered) => keep(remembered),
+    usesOf: async (ids) => ids.flatMap((id) => uses.get(id) ?? []),
+    async recordUses(newer) {
+      for (const use of newer) if ((uses.get(use.id)?.time ?? '') <= use.time) uses.set(use.id, use)
+    },
     watch() {
       return () => {}
     },

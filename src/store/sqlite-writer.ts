@@ -9,12 +9,14 @@ import {
   type NewChange,
   type NewRevision,
   type Remembered,
+  type TokenUse,
 } from './store.ts'
 
 export type WriterRequest =
   | { readonly base: number; readonly revision: NewRevision }
   | { readonly anchor: Anchor }
   | { readonly remember: Remembered }
+  | { readonly uses: readonly TokenUse[] }
 /** The first changes of the revision that comes next; not answered. */
 interface FirstChanges {
   readonly changes: readonly NewChange[]
@@ -46,6 +48,10 @@ const remove = db.prepare('DELETE FROM documents WHERE type = ? AND id = ?')
 const recall = db.prepare('SELECT 1 FROM answers WHERE key = ? AND time >= ?')
 const forget = db.prepare('DELETE FROM answers WHERE time < ?')
 const keep = db.prepare('INSERT OR IGNORE INTO answers (key, fingerprint, time, answer) VALUES (?, ?, ?, ?)')
+
+const recordUse = db.prepare(`
+  INSERT INTO token_uses (id, time, address) VALUES (?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET time = excluded.time, address = excluded.address WHERE excluded.time >= time`)
 
 const firstChanges: NewChange[] = []
 
@@ -136,6 +142,10 @@ function prune({ revision, time, hash, state }: Anchor): void {
 function answer(request: WriterRequest): CommitResult {
   if ('anchor' in request) prune(request.anchor)
   else if ('remember' in request) transact(() => remember(request.remember))
+  else if ('uses' in request)
+    transact(() => {
+      for (const { id, time, address } of request.uses) recordUse.run(id, time, address)
+    })
   else {
     const { base, revision } = request
     const changes = [...firstChanges.splice(0), ...revision.changes]

@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import type { Applied } from '../domain/state.ts'
 import { Pace } from './pace.ts'
-import { guard, isCurrent, migrate, openDatabase, type WriterOptions } from './sqlite-database.ts'
+import { guard, isCurrent, migrate, openDatabase, prepared, type WriterOptions } from './sqlite-database.ts'
 import { addSearch, readHistory } from './sqlite-history.ts'
 import {
   changedAfter,
@@ -24,11 +24,14 @@ import {
   type Remembered,
   type Store,
   StoreError,
+  type TokenUse,
 } from './store.ts'
 
 const WATCH_INTERVAL_MS = 50
 /** Changes to hand over to the writing thread at once. */
 const SLICE = 20
+/** Commits get their turn in between. */
+const USES_AT_ONCE = 500
 
 type SqliteMode = 'rwc' | 'rw' | 'ro'
 
@@ -49,6 +52,8 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
   if (!current) migrate(path)
   const db = openDatabase(path, { readOnly: true, timeout: 1_000 })
   const writer = write ? startWriter(options) : undefined
+  // A process that only reads leaves a note of the tokens it saw all the same, where it may.
+  let notes: Writer | undefined
   const version = db.prepare('PRAGMA data_version')
   const readHead = db.prepare('SELECT revision FROM head')
   const readAnswer = db.prepare(
@@ -85,6 +90,20 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
     prune: async (anchor) => writing().prune(anchor),
     recall: (key, now) => guard(() => readAnswer.get(key, forgottenBefore(now)) as Remembered | undefined),
     remember: async (remembered) => writing().remember(remembered),
+    usesOf: (ids) =>
+      guard(() => {
+        const rows = prepared(
+          db,
+          'SELECT id, time, address FROM token_uses WHERE id IN (SELECT value FROM json_each(?))',
+        ).all(JSON.stringify(ids))
+        return rows as unknown as TokenUse[]
+      }),
+    async recordUses(uses) {
+      if (mode === 'ro') return
+      notes ??= writer ?? startWriter(options)
+      for (let at = 0; at < uses.length; at += USES_AT_ONCE)
+        await notes.recordUses(uses.slice(at, at + USES_AT_ONCE))
+    },
     watch(moved) {
       let seen: unknown
       const timer = setInterval(() => {
@@ -96,6 +115,7 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
     },
     async close() {
       await writer?.close()
+      if (notes !== writer) await notes?.close()
       db.close()
     },
   }
@@ -124,6 +144,7 @@ interface Writer {
   commit(base: number, revision: NewRevision): Promise<CommitResult>
   prune(anchor: Anchor): Promise<void>
   remember(remembered: Remembered): Promise<void>
+  recordUses(uses: readonly TokenUse[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -179,6 +200,9 @@ function startWriter(options: WriterOptions): Writer {
     },
     async remember(remember) {
       await ask({ remember })
+    },
+    async recordUses(uses) {
+      await ask({ uses })
     },
     async close() {
       await sending

@@ -130,6 +130,14 @@ export interface PastDocument {
     | undefined
 }
 
+/** When a token was last used, and from where. */
+export interface TokenUse {
+  readonly id: string
+  /** RFC 3339, UTC. */
+  readonly time: string
+  readonly address: string | null
+}
+
 /** Where the log begins once its older part was given up. */
 export interface Anchor {
   /** The last revision that was given up, with its time and hash. */
@@ -200,6 +208,12 @@ export interface Store {
 
   /** Keeps the answer of a write that changed nothing, unless another one is remembered under the key. */
   remember(remembered: Remembered): Promise<void>
+
+  /** When these tokens were last used, those of them that were. */
+  usesOf(ids: readonly string[]): Promise<TokenUse[]>
+
+  /** Keeps the newest use of each token; outside the log, and no revision. */
+  recordUses(uses: readonly TokenUse[]): Promise<void>
 
   /** Calls back soon after another process may have committed; answers how to stop that. */
   watch(moved: () => void): () => void

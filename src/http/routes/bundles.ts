@@ -1,6 +1,7 @@
 // What a new cluster applies once to phone home.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { parseBaseUrl } from '../../domain/base-url.ts'
+import { parseDuration } from '../../domain/duration.ts'
 import { type Detail, invalid, type Result, succeed } from '../../domain/problem.ts'
 import { type BundleOptions, renderBundle } from '../../registry/bootstrap-bundle.ts'
 import { matchesFormat } from '../../registry/validator.ts'
@@ -11,7 +12,6 @@ import type { Service } from '../service.ts'
 
 const FLAVORS = ['concrete', 'identity'] as const
 const DEFAULT_INTERVAL = '5m'
-const SECONDS: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1 }
 
 const BOOTSTRAP = {
   config: {
@@ -79,8 +79,7 @@ function ownUrl({ headers, protocol, host }: FastifyRequest): string | undefined
 }
 
 function isInterval(text: string): boolean {
-  if (!/^(?:\d{1,5}[hms])+$/.test(text)) return false
-  const parts = text.matchAll(/(\d+)([hms])/g)
-  const seconds = parts.reduce((sum, [, count, unit = 's']) => sum + Number(count) * (SECONDS[unit] ?? 0), 0)
+  // Kubernetes knows no days.
+  const seconds = text.includes('d') ? 0 : (parseDuration(text) ?? 0)
   return seconds >= 1 && seconds <= 24 * 3600
 }

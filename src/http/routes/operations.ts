@@ -11,23 +11,31 @@ import type { Service } from '../service.ts'
 const CONTENT_SECURITY_POLICY =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'self'"
 
-export async function operationRoutes(app: FastifyInstance, service: Service): Promise<void> {
-  const { engine, metrics, types, version, mode } = service
+const OPEN = { config: { access: 'open' } } as const
 
-  app.get('/health', (_request, reply) => reply.send({ status: 'ok' }))
+/** What is served on a port of its own, where there is one. */
+export function probeRoutes(app: FastifyInstance, { engine, mode }: Service): void {
+  app.get('/health', OPEN, (_request, reply) => reply.send({ status: 'ok' }))
 
-  app.get('/ready', async (_request, reply) => {
+  app.get('/ready', OPEN, async (_request, reply) => {
     const reason = await engine.check()
     if (reason) return sendProblem(reply, { code: 'unavailable', message: reason })
     return reply.send({ status: 'ready', mode, revision: engine.state.revision })
   })
+}
 
-  app.get('/metrics', async (_request, reply) => reply.type(metrics.contentType).send(await metrics.render()))
+export function metricsRoute(app: FastifyInstance, { metrics }: Service): void {
+  app.get('/metrics', OPEN, async (_request, reply) =>
+    reply.type(metrics.contentType).send(await metrics.render()),
+  )
+}
 
-  const openapi = buildOpenapi(types, { version, mode })
+export async function descriptionRoutes(app: FastifyInstance, service: Service): Promise<void> {
+  const { types, version, mode, login } = service
+  const openapi = buildOpenapi(types, { version, mode, login })
   const openapiYaml = stringify(openapi)
-  app.get('/openapi.json', (_request, reply) => reply.send(openapi))
-  app.get('/openapi.yaml', (_request, reply) => reply.type('application/yaml').send(openapiYaml))
+  app.get('/openapi.json', OPEN, (_request, reply) => reply.send(openapi))
+  app.get('/openapi.yaml', OPEN, (_request, reply) => reply.type('application/yaml').send(openapiYaml))
 
   // biome-ignore lint/suspicious/noExplicitAny: our document is checked against the OpenAPI schema by a test
   await app.register(swagger, { mode: 'static', specification: { document: openapi as any } })

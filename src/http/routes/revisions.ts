@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { describeChange } from '../../domain/describe-change.ts'
 import { IMPACT_LIMIT } from '../../domain/impact.ts'
 import { type Detail, invalid, notFound, type Problem, type Result, succeed } from '../../domain/problem.ts'
+import { TOKENS } from '../../domain/token.ts'
 import { spansOf } from '../../engine/audit.ts'
 import type { HistoryQuery, RecordedRevision } from '../../engine/engine.ts'
 import { sendProblem } from '../problem-response.ts'
@@ -69,9 +70,9 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
     cluster: string | undefined,
     { type, id }: RawQuery,
   ): Promise<Result<HistoryQuery['documents']>> {
-    const wanted = types.all
-      .filter(({ name }) => type === undefined || name === type)
-      .map(({ name }) => ({ type: name, id: String(id) }))
+    const wanted = [...types.all.map(({ name }) => name), TOKENS]
+      .filter((name) => type === undefined || name === type)
+      .map((name) => ({ type: name, id: String(id) }))
     if (cluster === undefined) return succeed(id === undefined ? undefined : wanted)
     const spans = await engine.inspect((past) => spansOf(types, past, engine.state, cluster))
     if (!spans.ok) return spans
@@ -86,8 +87,8 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
     const since = parseTimeAt(raw.since, '?since', details)
     const until = parseTimeAt(raw.until, '?until', details)
     const { actor, type, q, cluster, id } = raw as Record<string, string | undefined>
-    if (type !== undefined && !types.get(type)) {
-      const known = types.all.map(({ name }) => name).join(', ')
+    if (type !== undefined && type !== TOKENS && !types.get(type)) {
+      const known = [...types.all.map(({ name }) => name), TOKENS].join(', ')
       details.push({ path: '?type', message: `is an unknown type: known are ${known}` })
     }
     if (details.length > 0) return invalid(details)

@@ -1,0 +1,10 @@
+// Durations as Go and Kubernetes write them: 30s, 5m, 1h30m; and 7d, which they do not know.
+
+const SECONDS: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1 }
+
+/** In seconds; nothing when it is not one. */
+export function parseDuration(text: string): number | undefined {
+  if (!/^(?:\d{1,6}[dhms])+$/.test(text)) return undefined
+  const parts = text.matchAll(/(\d+)([dhms])/g)
+  return parts.reduce((sum, [, count, unit = 's']) => sum + Number(count) * (SECONDS[unit] ?? 0), 0)
+}

@@ -1,0 +1,152 @@
+// What a caller may do: a role, for an editor inside a scope, and what a write may touch under it.
+import { named } from './brake.ts'
+import type { Comparison } from './impact.ts'
+import { equalJson, type Json, type JsonObject } from './json.ts'
+import { type Detail, fail, MAX_DETAILS, type Problem } from './problem.ts'
+import type { Types } from './resource-type.ts'
+import { parseSelector } from './selector.ts'
+import type { Steps } from './steps.ts'
+import type { Change, View } from './view.ts'
+
+/** Each may do what those before it may; `cluster` only for one cluster. */
+export const ROLES = ['cluster', 'poller', 'viewer', 'editor', 'admin'] as const
+export type Role = (typeof ROLES)[number]
+
+export interface Grant {
+  readonly role: Role
+  /** Of the role cluster: the id of the one that it polls for. */
+  readonly cluster?: string
+  /** Of an editor: only what touches clusters that match, and no others. */
+  readonly selector?: string
+  /** Of an editor: only documents of these types; what a cluster is assigned counts as the type of that. */
+  readonly types?: readonly string[]
+}
+
+export function reaches(grant: Grant, role: Role): boolean {
+  return ROLES.indexOf(grant.role) >= ROLES.indexOf(role)
+}
+
+/** Everything wrong with a grant; a cluster that it names must be there. */
+export function checkGrant(types: Types, view: View | undefined, grant: Grant): Detail[] {
+  const { role, cluster, selector, types: names } = grant
+  const details: Detail[] = []
+  const clusters = types.cluster.type
+  if (role === 'cluster' && cluster === undefined)
+    details.push({ path: '/cluster', message: 'is required for the role cluster: the id of the cluster' })
+  if (role !== 'cluster' && cluster !== undefined)
+    details.push({ path: '/cluster', message: `goes with the role cluster only, not with ${role}` })
+  else if (cluster !== undefined && view && !view.get(clusters.name, cluster))
+    details.push({ path: '/cluster', message: `names an unknown ${clusters.singular} "${cluster}"` })
+  for (const field of ['selector', 'types'] as const) {
+    if (grant[field] !== undefined && role !== 'editor')
+      details.push({ path: `/${field}`, message: `goes with the role editor only, not with ${role}` })
+  }
+  const parsed = selector === undefined ? undefined : parseSelector(types, selector)
+  if (parsed && !parsed.ok) details.push({ path: '/selector', message: parsed.message })
+  const known = types.all.map(({ name }) => name)
+  for (const [i, name] of (names ?? []).entries()) {
+    if (!known.includes(name))
+      details.push({ path: `/types/${i}`, message: `is an unknown type: known are ${known.join(', ')}` })
+  }
+  return details
+}
+
+/** Why the changes of a write go beyond a grant; nothing when they do not. */
+export function* refuseBeyond(
+  grant: Grant,
+  comparison: Comparison,
+  changes: readonly Change[],
+): Steps<Problem | undefined> {
+  if (grant.role === 'admin') return undefined
+  if (grant.role !== 'editor') return forbidden(`the role ${grant.role} may not write`)
+  return (
+    refusePurge(comparison.types, changes) ??
+    refuseTypes(grant, comparison.types, changes) ??
+    (yield* refuseClusters(grant, comparison, changes))
+  )
+}
+
+function forbidden(message: string, details: readonly Detail[] = []): Problem {
+  return fail({ code: 'forbidden', message, details: details.slice(0, MAX_DETAILS) }).problem
+}
+
+function refusePurge({ cluster }: Types, changes: readonly Change[]): Problem | undefined {
+  const { name, singular } = cluster.type
+  const purged = changes.filter(({ type, before, after }) => type === name && before && !after)
+  if (purged.length === 0) return undefined
+  return forbidden(
+    `this leaves no trace of ${singular} ${named(purged.map(({ id }) => id))}, which only the role admin may: delete without purge`,
+    purged.map(({ id }) => ({ path: `/${name}/${id}`, message: 'would be purged' })),
+  )
+}
+
+/** What an input is made of is of its own type; all else of a cluster is the cluster's. */
+function refuseTypes(
+  { types: allowed }: Grant,
+  types: Types,
+  changes: readonly Change[],
+): Problem | undefined {
+  if (!allowed) return undefined
+  const details = changes.flatMap((change) => {
+    const foreign = typesTouched(types, change).filter((name) => !allowed.includes(name))
+    return foreign.map((name) => ({
+      path: `/${change.type}/${change.id}`,
+      message: name === change.type ? `is of the type ${name}` : `would be changed in what it has of ${name}`,
+    }))
+  })
+  if (details.length === 0) return undefined
+  return forbidden(`this goes beyond your scope, the types ${allowed.join(', ')}`, details)
+}
+
+function typesTouched({ cluster, delivered, patchable }: Types, change: Change): string[] {
+  const { type, before, after } = change
+  if (type !== cluster.type.name) return [type]
+  const owners = new Map(delivered.map(({ name, delivery }) => [delivery.assignedBy, name]))
+  if (patchable) owners.set(cluster.patches, patchable.name)
+  const was: JsonObject = before?.document ?? {}
+  const is: JsonObject = after?.document ?? {}
+  // A cluster that comes or goes does so with all that it is assigned.
+  const stays = before && after && before.deleted === after.deleted
+  const isTouched = (field: string): boolean =>
+    stays ? !equalJson(was[field] ?? null, is[field] ?? null) : !isEmpty(was[field] ?? is[field])
+  const touched = Object.keys({ ...was, ...is }).filter(isTouched)
+  return [...new Set(touched.map((field) => owners.get(field) ?? type))]
+}
+
+function isEmpty(value: Json | undefined): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+}
+
+/** Clusters as they are and as they would be must match: nobody moves one in or out of their scope. */
+function* refuseClusters(
+  { selector: text }: Grant,
+  comparison: Comparison,
+  changes: readonly Change[],
+): Steps<Problem | undefined> {
+  if (text === undefined) return undefined
+  const { types, before } = comparison
+  const parsed = parseSelector(types, text)
+  if (!parsed.ok)
+    return forbidden(`your scope, the clusters (${text}), cannot be read any more: it ${parsed.message}`)
+  const { selector } = parsed
+  const { name } = types.cluster.type
+  const outside = new Set<string>()
+  for (const change of changes) {
+    yield
+    if (change.type !== name) continue
+    const documents = [change.before?.document, change.after?.document]
+    if (documents.some((document) => document && !selector.matches(document))) outside.add(change.id)
+  }
+  for (const id of comparison.candidates()) {
+    yield
+    const cluster = before.get(name, id)
+    if (!cluster || selector.matches(cluster.document) || outside.has(id)) continue
+    if (comparison.compare(id).length > 0) outside.add(id)
+  }
+  if (outside.size === 0) return undefined
+  const ids = [...outside].sort()
+  return forbidden(
+    `this touches ${ids.length} cluster${ids.length === 1 ? '' : 's'} outside your scope (${text}): ${named(ids)}`,
+    ids.map((id) => ({ path: `/${name}/${id}`, message: 'is outside your scope' })),
+  )
+}

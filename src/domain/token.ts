@@ -1,0 +1,128 @@
+// Named tokens: who they are for, what they grant, until when. Of their secrets only digests are known.
+import type { CreateToken, Outcome, RevokeToken, RotateToken } from './command.ts'
+import type { Draft } from './draft.ts'
+import { checkGrant, type Grant } from './grant.ts'
+import type { Detail } from './problem.ts'
+import { fail, invalid, notFound, type Result, succeed } from './problem.ts'
+import type { Document, Types } from './resource-type.ts'
+
+/** Where they are kept: beside the documents, and of no type that a request could name. */
+export const TOKENS = 'tokens'
+
+interface Secret {
+  /** SHA-256, in hex. */
+  readonly hash: string
+  readonly created_at: string
+  /** Once it was rotated away. */
+  readonly expires_at?: string
+}
+
+/** Times are RFC 3339, in UTC. */
+export interface Token extends Grant {
+  readonly id: string
+  readonly name: string
+  readonly created_at: string
+  readonly created_by: string
+  readonly expires_at?: string
+  /** The newest comes first. */
+  readonly secrets: readonly Secret[]
+}
+
+export function asToken(document: Document): Token {
+  return document as unknown as Token
+}
+
+/** As anybody may see it. */
+export function withoutSecrets({ secrets, ...token }: Token): Omit<Token, 'secrets'> & {
+  readonly rotated_at?: string
+  readonly old_secrets_expire_at?: string
+} {
+  const [newest, ...old] = secrets
+  const last = old
+    .map(({ expires_at }) => expires_at ?? '')
+    .sort()
+    .at(-1)
+  return {
+    ...token,
+    ...(newest && newest.created_at !== token.created_at && { rotated_at: newest.created_at }),
+    ...(last && { old_secrets_expire_at: last }),
+  }
+}
+
+/** Names that the audit uses for others. */
+const RESERVED_NAMES = ['reader', 'writer', 'seed', 'local', 'unknown', 'anonymous']
+const NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$/
+/** Of one token at a time, those within their grace included. */
+const MAX_SECRETS = 5
+
+function checkName(name: string): Detail[] {
+  const message = RESERVED_NAMES.includes(name)
+    ? 'is what the audit calls somebody else: choose another'
+    : !NAME.test(name) &&
+      'must be 1 to 253 letters, digits, "-", "_" or ".", with a letter or digit at both ends, such as ci-team-a'
+  return message ? [{ path: '/name', message }] : []
+}
+
+/** Tokens beside each other, by commas or on lines of their own: while one takes another's place, both are good. */
+export function parseTokenList(text: string): {
+  readonly tokens: readonly string[]
+  readonly problem?: string
+} {
+  const tokens = text
+    .split(/[,\r\n]/)
+    .map((token) => token.trim())
+    .filter((token) => token !== '')
+  // A token travels in a header, so it can hold no space and nothing outside ASCII.
+  const isFit = tokens.every((token) => /^[\x21-\x7e]+$/.test(token))
+  return isFit
+    ? { tokens }
+    : { tokens: [], problem: 'may hold only printable ASCII characters without spaces' }
+}
+
+export function createToken(types: Types, draft: Draft, { token }: CreateToken): Result<Outcome> {
+  const details = [...checkName(token.name), ...checkGrant(types, draft, token)]
+  if (token.expires_at !== undefined && token.expires_at <= token.created_at)
+    details.push({ path: '/expires_at', message: `is ${token.expires_at}, which is over already` })
+  if (details.length > 0) return invalid(details)
+  if (draft.get(TOKENS, token.id)) {
+    const message = `there is a token "${token.name}" already: choose another name, or rotate it`
+    return fail({ code: 'conflict', message, details: [{ path: '/name', message }] })
+  }
+  put(draft, token)
+  return succeed({ type: TOKENS, id: token.id, created: true })
+}
+
+export function rotateToken(draft: Draft, command: RotateToken): Result<Outcome> {
+  const { id, secret, graceEnd } = command
+  const found = draft.get(TOKENS, id)
+  if (!found) return notFound('token', id)
+  const token = asToken(found.document)
+  const { created_at: now } = secret
+  if (token.expires_at !== undefined && token.expires_at <= now) {
+    return fail({ code: 'conflict', message: `token "${token.name}" has expired: create another one` })
+  }
+  // A second rotation may shorten the grace of the first, and never makes it longer.
+  const old = token.secrets
+    .map(({ expires_at = graceEnd, ...rest }) => ({
+      ...rest,
+      expires_at: expires_at < graceEnd ? expires_at : graceEnd,
+    }))
+    .filter(({ expires_at }) => expires_at > now)
+  if (old.length >= MAX_SECRETS) {
+    const message = `${old.length} earlier secrets of token "${token.name}" are still valid: rotate with a shorter grace, such as 0s`
+    return fail({ code: 'conflict', message })
+  }
+  put(draft, { ...token, secrets: [secret, ...old] })
+  return succeed({ type: TOKENS, id, created: false })
+}
+
+export function revokeToken(draft: Draft, { id }: RevokeToken): Result<Outcome> {
+  const found = draft.get(TOKENS, id)
+  if (!found) return notFound('token', id)
+  draft.remove(TOKENS, id, { path: '' })
+  return succeed({ type: TOKENS, id, created: false, removed: found.document })
+}
+
+function put(draft: Draft, token: Token): void {
+  draft.put(TOKENS, token as unknown as Document, { path: '' })
+}

@@ -1,0 +1,78 @@
+// The secret of a token: what it looks like, how it is made, and the digest that is kept of it.
+import { hash, randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import type { Grant } from '../domain/grant.ts'
+import type { Token } from '../domain/token.ts'
+
+const PREFIX = 'frs_'
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const BYTES = 32
+/** Digits that 256 bits and 32 bits take. */
+const RANDOM_LENGTH = 43
+const CHECKSUM_LENGTH = 6
+
+/** `frs_`, 256 random bits, and a checksum by which scanners tell a token from what looks like one. */
+function mintSecret(): string {
+  const random = toDigits(BigInt(`0x${randomBytes(BYTES).toString('hex')}`), RANDOM_LENGTH)
+  return PREFIX + random + checksumOf(random)
+}
+
+/** Whether a text can be one of our secrets at all. */
+export function isSecret(text: string): boolean {
+  const random = text.slice(PREFIX.length, -CHECKSUM_LENGTH)
+  return (
+    text.startsWith(PREFIX) &&
+    random.length === RANDOM_LENGTH &&
+    text.slice(-CHECKSUM_LENGTH) === checksumOf(random)
+  )
+}
+
+function checksumOf(random: string): string {
+  return toDigits(BigInt(crc32(random)), CHECKSUM_LENGTH)
+}
+
+function toDigits(value: bigint, length: number): string {
+  let digits = ''
+  for (let rest = value; digits.length < length; rest /= 62n) digits = DIGITS[Number(rest % 62n)] + digits
+  return digits
+}
+
+/** What is kept of a secret, and what it is found by. Of 256 random bits, no slower function is needed. */
+export function hashOf(secret: string): string {
+  return hash('sha256', secret)
+}
+
+/** The id of the token of a name: so there is one of each name. */
+export function tokenIdOf(name: string): string {
+  return `tok-${hash('sha256', name).slice(0, 16)}`
+}
+
+export interface TokenRequest {
+  readonly name: string
+  readonly grant: Grant
+  readonly expiresAt: string | undefined
+  readonly createdBy: string
+}
+
+/** A token to be created, and the secret that nobody will see again. */
+export function newToken(
+  { name, grant, expiresAt, createdBy }: TokenRequest,
+  now: Date,
+): { readonly token: Token; readonly secret: string } {
+  const { secret, kept } = newSecret(now)
+  const token = {
+    id: tokenIdOf(name),
+    name,
+    ...grant,
+    created_at: kept.created_at,
+    created_by: createdBy,
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+    secrets: [kept],
+  }
+  return { token, secret }
+}
+
+export function newSecret(now: Date): { readonly secret: string; readonly kept: Token['secrets'][number] } {
+  const secret = mintSecret()
+  return { secret, kept: { hash: hashOf(secret), created_at: now.toISOString() } }
+}

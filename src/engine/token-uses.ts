@@ -1,0 +1,66 @@
+// When tokens were last used, to the minute: gathered in memory, written down once in a while.
+import { type Store, StoreError, type TokenUse } from '../store/store.ts'
+
+export interface TokenUses {
+  /** Cheap enough for every poll. */
+  note(id: string, address: () => string | undefined): void
+  of(ids: readonly string[]): Promise<ReadonlyMap<string, TokenUse>>
+  /** Writes down what is not yet. */
+  stop(): Promise<void>
+}
+
+const MINUTE_MS = 60_000
+
+/** A store that cannot take them is told of once, until it can again. */
+export function followUses(store: Store, now: () => Date, failed: (error: StoreError) => void): TokenUses {
+  /** All that this process has seen; the fresh ones are still to be written down. */
+  const seen = new Map<string, TokenUse>()
+  let fresh = new Set<string>()
+  let isTold = false
+  let current = { minute: 0, time: '' }
+
+  async function flush(): Promise<void> {
+    if (fresh.size === 0) return
+    const ids = fresh
+    fresh = new Set()
+    try {
+      await store.recordUses([...ids].map((id) => seen.get(id) as TokenUse))
+      isTold = false
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      fresh = ids.union(fresh)
+      if (!isTold) failed(error)
+      isTold = true
+    }
+  }
+
+  let flushing: Promise<void> = Promise.resolve()
+  const timer = setInterval(() => {
+    flushing = flushing.then(flush)
+  }, MINUTE_MS)
+  timer.unref()
+
+  return {
+    note(id, address) {
+      const minute = Math.floor(now().getTime() / MINUTE_MS)
+      if (minute !== current.minute) current = { minute, time: new Date(minute * MINUTE_MS).toISOString() }
+      const { time } = current
+      if (seen.get(id)?.time === time) return
+      seen.set(id, { id, time, address: address() ?? null })
+      fresh.add(id)
+    },
+    async of(ids) {
+      const known = new Map((await store.usesOf(ids)).map((use) => [use.id, use]))
+      for (const id of ids) {
+        const use = seen.get(id)
+        if (use && use.time >= (known.get(id)?.time ?? '')) known.set(id, use)
+      }
+      return known
+    },
+    async stop() {
+      clearInterval(timer)
+      await flushing
+      await flush()
+    },
+  }
+}

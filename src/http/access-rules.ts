@@ -1,0 +1,104 @@
+// Which role and scope people of OIDC and certificates of other names get: rules in a file.
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+import { checkGrant, type Grant, ROLES } from '../domain/grant.ts'
+import { isObject, type Json } from '../domain/json.ts'
+import type { Types } from '../domain/resource-type.ts'
+import { buildChecker } from '../registry/validator.ts'
+import type { Read } from './follow-files.ts'
+
+interface ClaimRule extends Grant {
+  /** A value of the role claim. */
+  readonly claim: string
+}
+
+interface CertificateRule extends Grant {
+  /** A name in the certificate; `*` stands for one part of it. */
+  readonly name: string
+}
+
+export interface AccessRules {
+  readonly oidc: readonly ClaimRule[]
+  readonly certificates: readonly CertificateRule[]
+}
+
+export const NO_RULES: AccessRules = { oidc: [], certificates: [] }
+
+const text = { type: 'string', minLength: 1 }
+const grant = {
+  role: { type: 'string', enum: ROLES },
+  cluster: text,
+  selector: text,
+  types: { type: 'array', items: text, minItems: 1, uniqueItems: true },
+}
+const rules = (key: string) => ({
+  type: 'array',
+  items: {
+    type: 'object',
+    required: [key, 'role'],
+    properties: { [key]: text, ...grant },
+    additionalProperties: false,
+  },
+})
+const checkRules = buildChecker({
+  type: 'object',
+  properties: { oidc: rules('claim'), certificates: rules('name') },
+  additionalProperties: false,
+})
+
+export function readAccessRules(path: string, types: Types): Read<AccessRules> {
+  let content: Json
+  try {
+    content = parse(readFileSync(path, 'utf8')) as Json
+  } catch (error) {
+    const [first] = (error as Error).message.split('\n')
+    return { ok: false, problems: [`ACCESS_FILE ${path}: ${first}`] }
+  }
+  const details = isObject(content)
+    ? checkRules(content)
+    : [{ path: '', message: 'must hold the lists "oidc" and "certificates", or one of them' }]
+  const read = { ...NO_RULES, ...(content as Partial<AccessRules>) }
+  if (details.length === 0) {
+    for (const list of ['oidc', 'certificates'] as const)
+      for (const [i, rule] of read[list].entries())
+        for (const { path: at, message } of checkRule(types, rule))
+          details.push({ path: `/${list}/${i}${at}`, message })
+  }
+  if (details.length === 0) return { ok: true, value: read }
+  return {
+    ok: false,
+    problems: details.map(({ path: at, message }) => `ACCESS_FILE ${path}: ${at} ${message}`),
+  }
+}
+
+function checkRule(types: Types, rule: ClaimRule | CertificateRule) {
+  const isNamed = 'name' in rule
+  if (rule.cluster?.includes('*') && !(isNamed && rule.name.includes('*')))
+    return [
+      { path: '/cluster', message: 'holds *, which stands for what * in the name of a certificate matches' },
+    ]
+  return checkGrant(types, undefined, rule)
+}
+
+/** The first rule, in the order of the file, that names one of the values. */
+export function grantOfClaims({ oidc }: AccessRules, values: readonly string[]): Grant | undefined {
+  const rule = oidc.find(({ claim }) => values.includes(claim))
+  if (!rule) return undefined
+  const { claim: _claim, ...given } = rule
+  return given
+}
+
+/** The same for the names of a certificate; `*` in the cluster becomes what it stands for in the name. */
+export function grantOfNames({ certificates }: AccessRules, names: readonly string[]): Grant | undefined {
+  for (const { name, ...given } of certificates) {
+    const parts = name.split('*').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    const pattern = new RegExp(`^${parts.join('([^./]+)')}$`, 'i')
+    for (const candidate of names) {
+      const matched = pattern.exec(candidate)
+      if (!matched) continue
+      const cluster = given.cluster?.replace('*', () => matched[1] ?? '*')
+      return { ...given, ...(cluster !== undefined && { cluster }) }
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,45 @@
+// The names that a client certificate bears.
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+
+export type CertificateNames =
+  | { readonly ok: true; readonly names: readonly string[]; readonly expiresAt: Date }
+  /** Why there are none, for the log. */
+  | { readonly ok: false; readonly reason: string }
+
+const known = new WeakMap<Socket, CertificateNames>()
+
+/** Read once for each connection; nothing where no certificate was sent. */
+export function certificateNames(socket: Socket): CertificateNames | undefined {
+  if (!(socket instanceof TLSSocket)) return undefined
+  const read = known.get(socket)
+  if (read) return read
+  const certificate = socket.getPeerX509Certificate()
+  if (!certificate) return undefined
+  const names: CertificateNames = socket.authorized
+    ? {
+        ok: true,
+        names: namesIn(certificate.subjectAltName, certificate.subject),
+        expiresAt: certificate.validToDate,
+      }
+    : { ok: false, reason: `the client certificate is not valid: ${socket.authorizationError}` }
+  known.set(socket, names)
+  return names
+}
+
+const ENTRY = /([A-Za-z][\w ]*):("(?:[^"\\]|\\.)*"|[^",]*)(?:, |$)/y
+
+/** DNS names and URIs; the common name only where there is neither. What needs quoting is no name of ours. */
+export function namesIn(subjectAltName: string | undefined, subject: string): string[] {
+  const names: string[] = []
+  const text = subjectAltName ?? ''
+  ENTRY.lastIndex = 0
+  while (ENTRY.lastIndex < text.length) {
+    const [, kind, value = ''] = ENTRY.exec(text) ?? []
+    if (kind === undefined) return []
+    if ((kind === 'DNS' || kind === 'URI') && value !== '' && !value.startsWith('"')) names.push(value)
+  }
+  if (names.length > 0) return names
+  const commonNames = subject.split('\n').filter((line) => line.startsWith('CN='))
+  return commonNames.length === 1 ? [(commonNames[0] as string).slice(3)] : []
+}

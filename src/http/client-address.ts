@@ -1,0 +1,46 @@
+// Where a request comes from: the connection's other end, or what proxies that are trusted say of it.
+import type { IncomingMessage } from 'node:http'
+import { BlockList, isIP } from 'node:net'
+
+/** Stands for a connection over a unix socket. */
+const UNIX = 'unix'
+
+export type AddressOf = (request: IncomingMessage) => string
+
+/** Reads what proxies add to X-Forwarded-For, from the nearest one on; the first that is not trusted is the client. */
+export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
+  const trusted = new BlockList()
+  for (const network of trustedProxies.filter((each) => each !== UNIX)) addNetwork(trusted, network)
+  const trustsUnix = trustedProxies.includes(UNIX)
+  const isTrusted = (address: string): boolean => {
+    if (address === UNIX) return trustsUnix
+    const version = isIP(address)
+    return version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4')
+  }
+  return ({ socket, headers }) => {
+    let address = plain(socket.remoteAddress ?? UNIX)
+    if (trustedProxies.length === 0 || !isTrusted(address)) return address
+    const hops = String(headers['x-forwarded-for'] ?? '').split(',')
+    for (const hop of hops.reverse()) {
+      const next = plain(hop.trim())
+      // What is no address was written by somebody else, or by a proxy that hides it.
+      if (isIP(next) === 0) return address
+      address = next
+      if (!isTrusted(address)) return address
+    }
+    return address
+  }
+}
+
+/** An IPv4 address stays one on a socket of IPv6; a port behind it goes. */
+function plain(address: string): string {
+  const mapped = address.replace(/^::ffff:(?=\d+\.)/i, '')
+  return /^\[([^\]]+)\](?::\d+)?$/.exec(mapped)?.[1] ?? mapped.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
+}
+
+function addNetwork(list: BlockList, network: string): void {
+  const [address = '', prefix] = network.split('/')
+  const version = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+  if (prefix === undefined) list.addAddress(address, version)
+  else list.addSubnet(address, Number(prefix), version)
+}

@@ -1,0 +1,69 @@
+// PEM files, read and parsed, with messages that name the setting and the path and never tell what a file holds.
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+
+/** The text of a file, and how messages call it. */
+export interface PemFile {
+  readonly label: string
+  readonly text: string
+}
+
+export function readPem(setting: string, path: string, problems: string[]): PemFile | undefined {
+  const label = `${setting} ${path}`
+  try {
+    return { label, text: readFileSync(path, 'utf8') }
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    problems.push(`${label}: ${READ_FAILURES[code] ?? 'cannot be read'} (${code})`)
+    return undefined
+  }
+}
+
+const READ_FAILURES: Record<string, string> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EISDIR: 'is a folder, not a file',
+  EACCES: 'this process may not read it',
+}
+
+/** Each part of a PEM file from its BEGIN line on; OpenSSL ignores what follows an END line. */
+function blocksOf(text: string, kind: RegExp): string[] {
+  return text.split(/(?=^-----BEGIN )/m).filter((block) => kind.test(block))
+}
+
+/** All of them, or none when one is broken: OpenSSL would quietly leave out the rest. */
+export function parseCertificates(
+  { label, text }: PemFile,
+  problems: string[],
+): X509Certificate[] | undefined {
+  const blocks = blocksOf(text, /^-----BEGIN CERTIFICATE-----/)
+  if (blocks.length === 0) {
+    problems.push(`${label}: holds no certificate in PEM`)
+    return undefined
+  }
+  const certificates: X509Certificate[] = []
+  for (const [i, block] of blocks.entries()) {
+    try {
+      certificates.push(new X509Certificate(block))
+    } catch {
+      problems.push(`${label}: certificate ${i + 1} of ${blocks.length} is broken`)
+    }
+  }
+  return certificates.length === blocks.length ? certificates : undefined
+}
+
+export function parseKey({ label, text }: PemFile, problems: string[]): KeyObject | undefined {
+  const blocks = blocksOf(text, /^-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/)
+  const [block = ''] = blocks
+  const refuse = (why: string): undefined => void problems.push(`${label}: ${why}`)
+  if (blocks.length !== 1)
+    return refuse(`holds ${blocks.length || 'no'} private key${blocks.length ? 's' : ''} in PEM`)
+  if (/^-----BEGIN ENCRYPTED |^Proc-Type:.*ENCRYPTED/m.test(block)) {
+    return refuse('the private key is encrypted: it must be readable without a passphrase')
+  }
+  try {
+    return createPrivateKey(block)
+  } catch {
+    return refuse('the private key is broken')
+  }
+}

@@ -1,0 +1,121 @@
+// The files that TLS is served with, read and checked.
+import { constants, type KeyObject, type X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
+import { type PemFile, parseCertificates, parseKey, readPem } from './pem-files.ts'
+
+export interface TlsFiles {
+  readonly cert: string
+  readonly key: string
+  /** The roots that certificates of clients must lead to. */
+  readonly clientCa?: string | undefined
+  /** With `optional`, anyone gets through: ask `socket.authorized` whether a certificate is any good. */
+  readonly clientAuth: 'none' | 'optional' | 'required'
+}
+
+/** For `https.createServer`, and the whole of it for `setSecureContext`, which forgets what it is not given again. */
+export interface TlsOptions {
+  readonly cert: string
+  readonly key: string
+  readonly minVersion: 'TLSv1.2'
+  readonly requestCert: boolean
+  readonly rejectUnauthorized: boolean
+  readonly ca?: string
+  readonly secureOptions?: number
+}
+
+type ReadTls =
+  | {
+      readonly ok: true
+      readonly options: TlsOptions
+      readonly certificate: { readonly subject: string; readonly expires: string }
+      readonly warnings: readonly string[]
+    }
+  | { readonly ok: false; readonly problems: readonly string[] }
+
+/** What to serve, or every problem with the files at once. */
+export function readTlsFiles(files: TlsFiles): ReadTls {
+  const problems: string[] = []
+  const cert = readPem('TLS_CERT_FILE', files.cert, problems)
+  const key = readPem('TLS_KEY_FILE', files.key, problems)
+  const clientCa = readClientCa(files, problems)
+  const chain = cert && parseCertificates(cert, problems)
+  const privateKey = key && parseKey(key, problems)
+  const roots = clientCa && parseRoots(clientCa, problems)
+  if (cert && chain && key && privateKey) checkPair(cert, chain, key, privateKey, problems)
+  const [leaf] = chain ?? []
+  if (problems.length > 0 || !cert || !chain || !leaf || !privateKey) return { ok: false, problems }
+
+  const asked = files.clientAuth !== 'none'
+  const options: TlsOptions = {
+    cert: chain.join(''),
+    key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+    minVersion: 'TLSv1.2',
+    requestCert: asked,
+    rejectUnauthorized: files.clientAuth === 'required',
+    // A resumed session brings the verdict on its client along: a certificate that has expired since would stay good for
+    // as long as its holder comes back. (New roots end sessions anyway: each context has its own keys for tickets.)
+    ...(asked && roots && { ca: roots.join(''), secureOptions: constants.SSL_OP_NO_TICKET }),
+  }
+  const refusal = refusalOf(options)
+  if (refusal) return { ok: false, problems: [`${cert.label}: cannot be served: ${refusal}`] }
+  return {
+    ok: true,
+    options,
+    certificate: {
+      subject: (leaf.subject ?? leaf.subjectAltName ?? '').replaceAll('\n', ', '),
+      expires: leaf.validToDate.toISOString(),
+    },
+    warnings: [...checkDates(cert, chain), ...(clientCa && roots ? checkDates(clientCa, roots) : [])],
+  }
+}
+
+function readClientCa({ clientCa, clientAuth }: TlsFiles, problems: string[]): PemFile | undefined {
+  if (clientCa !== undefined) return readPem('TLS_CLIENT_CA_FILE', clientCa, problems)
+  // Without roots of its own, Node would trust every public authority of the web.
+  if (clientAuth !== 'none') problems.push('TLS_CLIENT_CA_FILE is required to ask clients for certificates')
+  return undefined
+}
+
+function parseRoots(file: PemFile, problems: string[]): X509Certificate[] | undefined {
+  const certificates = parseCertificates(file, problems)
+  // Node verifies a client up to a root, and knows no other end of a chain.
+  if (certificates && !certificates.some(({ subject, issuer }) => subject === issuer)) {
+    problems.push(`${file.label}: holds no root, a certificate that is its own issuer`)
+    return undefined
+  }
+  return certificates
+}
+
+function checkPair(
+  cert: PemFile,
+  chain: readonly X509Certificate[],
+  key: PemFile,
+  privateKey: KeyObject,
+  problems: string[],
+): void {
+  const place = chain.findIndex((certificate) => certificate.checkPrivateKey(privateKey))
+  if (place < 0) problems.push(`${key.label}: does not belong to the certificate in ${cert.label}`)
+  if (place > 0)
+    problems.push(`${cert.label}: the server's own certificate must be the first, not number ${place + 1}`)
+}
+
+/** Why OpenSSL would not serve this, as with a key that it holds for too short. */
+function refusalOf(options: TlsOptions): string | undefined {
+  try {
+    createSecureContext(options)
+    return undefined
+  } catch (error) {
+    const { reason, message } = error as Error & { reason?: string }
+    return reason ?? message
+  }
+}
+
+/** A certificate out of its time is served nevertheless: that is better than nothing, and clocks differ. */
+function checkDates({ label }: PemFile, certificates: readonly X509Certificate[]): string[] {
+  const now = new Date()
+  return certificates.flatMap(({ validFromDate, validToDate }, i) => {
+    const which = `${label}: certificate ${i + 1} of ${certificates.length}`
+    if (validToDate < now) return [`${which} has expired at ${validToDate.toISOString()}`]
+    return validFromDate > now ? [`${which} is not valid before ${validFromDate.toISOString()}`] : []
+  })
+}
