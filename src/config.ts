@@ -48,6 +48,8 @@ interface TlsConfig {
   readonly key: string
   readonly clientCa: string | undefined
   readonly clientAuth: 'none' | 'optional' | 'required'
+  /** Beside HTTP/1.1. */
+  readonly http2: boolean
 }
 
 interface OidcConfig {
@@ -158,9 +160,12 @@ function parseTls(env: Environment, problems: string[]): TlsConfig | undefined {
     clientCa ? 'optional' : 'none',
     problems,
   )
+  const http2 = oneOf(env, 'HTTP2', ['on', 'off'], 'off', problems) === 'on'
+  if (http2 && !cert)
+    problems.push('HTTP2 on needs TLS_CERT_FILE and TLS_KEY_FILE: it is spoken over TLS only')
   if (clientAuth !== 'none' && !clientCa)
     problems.push(`TLS_CLIENT_AUTH ${clientAuth} needs TLS_CLIENT_CA_FILE: whose certificates count`)
-  if (cert && key) return { cert, key, clientCa: clientCa || undefined, clientAuth }
+  if (cert && key) return { cert, key, clientCa: clientCa || undefined, clientAuth, http2 }
   if (cert || key)
     problems.push(
       `${cert ? 'TLS_CERT_FILE needs TLS_KEY_FILE' : 'TLS_KEY_FILE needs TLS_CERT_FILE'}: TLS takes both`,

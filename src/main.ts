@@ -104,7 +104,7 @@ async function main(): Promise<void> {
     log,
     now,
   }
-  const app = await buildApp(service, files.tls ? { tls: files.tls } : {})
+  const app = await buildApp(service, files.tls ? { tls: files.tls, http2: config.tls?.http2 ?? false } : {})
   const admin = adminListen && (await buildAdminApp(service))
   await listen(app, config.listen)
   if (admin) await listen(admin, adminListen)

@@ -23,7 +23,7 @@ export function sendAnswer(
   const etag = `"${digest.a}.${digest.b}${gzip ? '-gzip' : ''}"`
   const answer = ['ETag', etag, 'Cache-Control', 'no-store', 'Vary', 'Accept-Encoding']
   answer.push('X-Revision', String(revision))
-  if (draining || leavesConnectionsIdle(request)) answer.push('Connection', 'close')
+  if (closesConnection(request, draining)) answer.push('Connection', 'close')
   // Only when asked: Flux takes a 304 for a failure.
   if (matchesEtag(headers['if-none-match'], etag)) {
     response.writeHead(304, answer).end()
@@ -38,9 +38,9 @@ export function sendAnswer(
   response.writeHead(200, answer).end(body, plain ? 'latin1' : 'utf8')
 }
 
-/** Flux opens a connection for every poll and never uses it again. */
-export function leavesConnectionsIdle({ headers }: IncomingMessage): boolean {
-  return headers['user-agent']?.startsWith('flux-operator/') ?? false
+/** Flux opens a connection for every poll and never uses it again. HTTP/2 has no such header. */
+export function closesConnection({ headers, httpVersionMajor }: IncomingMessage, draining: boolean): boolean {
+  return httpVersionMajor < 2 && (draining || (headers['user-agent']?.startsWith('flux-operator/') ?? false))
 }
 
 function acceptsGzip(accepted: string | string[] | undefined): boolean {

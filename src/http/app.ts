@@ -1,13 +1,12 @@
 // The HTTP face: one Fastify instance over an engine, without a port or a process.
-import { createServer, type RequestListener, type Server } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
-import type { Socket } from 'node:net'
+import type { RequestListener, Server } from 'node:http'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { POLL_BASE } from '../domain/base-url.ts'
 import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
-import { createPollHandler, type PollHandler } from './poll-handler.ts'
+import { createHttpServer, refuseBrokenRequest, type Transport } from './http-server.ts'
+import { createPollHandler } from './poll-handler.ts'
 import { sendProblem, toProblem } from './problem-response.ts'
 import { checkQuery, isWrite } from './query.ts'
 import { requestId } from './request-id.ts'
@@ -19,17 +18,16 @@ import { descriptionRoutes, metricsRoute, probeRoutes } from './routes/operation
 import { revisionRoutes } from './routes/revisions.ts'
 import { tokenRoutes, whoamiRoute } from './routes/tokens.ts'
 import type { Service } from './service.ts'
-import type { TlsOptions } from './tls-files.ts'
-
-/** TLS, where the service does it itself. */
-export interface Transport {
-  readonly tls?: TlsOptions
-}
 
 export async function buildApp(service: Service, transport: Transport = {}): Promise<FastifyInstance> {
   const { engine, auth, mode, log, corsOrigins } = service
   const polls = createPollHandler(service)
-  const app = createInstance((handle) => createHttpServer(service, transport, polls, handle))
+  const app = createInstance((handle) =>
+    createHttpServer(service.limits, transport, (request, response) => {
+      // Polls are nearly all requests there are, so they do not pass through the framework on their way.
+      if (!polls(request, response)) handle(request, response)
+    }),
+  )
   const allowedOn = collectMethods(app)
   app.addHook('onRoute', ({ method, url, config }) => {
     const isForeign = url.startsWith('/docs') || method === 'OPTIONS'
@@ -46,8 +44,8 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     reply.headers(security).header('X-Request-Id', request.id).header('X-Revision', engine.state.revision)
     done()
   })
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    if (engine.draining) reply.header('Connection', 'close')
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (engine.draining && request.raw.httpVersionMajor < 2) reply.header('Connection', 'close')
     done(null, payload)
   })
   app.setErrorHandler((error: FastifyError, request, reply) => {
@@ -103,7 +101,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
 
 /** Probes and metrics on a port of their own: without TLS, and away from whoever may reach the API. */
 export async function buildAdminApp(service: Service): Promise<FastifyInstance> {
-  const app = createInstance((handle) => createServer(TIMEOUTS, handle))
+  const app = createInstance((handle) => createHttpServer(service.limits, {}, handle))
   app.setNotFoundHandler((request, reply) =>
     sendProblem(reply, { code: 'not_found', message: `no route ${request.method} ${request.url}` }),
   )
@@ -160,31 +158,6 @@ const CORS = {
   maxAge: 600,
 }
 
-/** Half-sent requests are looked for this often, and given up after these times. */
-const TIMEOUTS = {
-  requestTimeout: 30_000,
-  headersTimeout: 15_000,
-  keepAliveTimeout: 72_000,
-  connectionsCheckingInterval: 5_000,
-}
-
-/** Polls are nearly all requests there are, so they do not pass through the framework on their way. */
-function createHttpServer(
-  { limits }: Service,
-  { tls }: Transport,
-  polls: PollHandler,
-  handle: RequestListener,
-): Server {
-  const listener: RequestListener = (request, response) => {
-    if (!polls(request, response)) handle(request, response)
-  }
-  const server = tls
-    ? createTlsServer({ ...TIMEOUTS, handshakeTimeout: 10_000, ...tls }, listener)
-    : createServer(TIMEOUTS, listener)
-  server.maxConnections = limits.connections
-  return server
-}
-
 /** Refuses writes, and then reads, while too many are under way: polls, which cost next to nothing, go on. */
 function shedLoad(scope: FastifyInstance, { limits, metrics }: Service): void {
   const underWay = { read: 0, write: 0 }
@@ -203,28 +176,6 @@ function shedLoad(scope: FastifyInstance, { limits, metrics }: Service): void {
     reply.raw.once('close', () => underWay[kind]--)
     done()
   })
-}
-
-/** What is not HTTP, is too long or takes too long has no route; it still gets an answer of ours. */
-function refuseBrokenRequest({ code }: { code?: string }, socket: Socket): void {
-  if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
-  const [status, message] = BROKEN_REQUESTS[code ?? ''] ?? [
-    '400 Bad Request',
-    'this is not a valid HTTP request',
-  ]
-  const body = JSON.stringify({ error: 'validation_error', message })
-  const head = [
-    `HTTP/1.1 ${status}`,
-    'Content-Type: application/json',
-    `Content-Length: ${body.length}`,
-    'Connection: close',
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-}
-
-const BROKEN_REQUESTS: Record<string, [string, string]> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are larger than 16 KiB'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request took too long to arrive'],
 }
 
 /** Polls come too often for a line each; everything else leaves one. */

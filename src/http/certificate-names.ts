@@ -1,6 +1,6 @@
 // The names that a client certificate bears.
 import type { Socket } from 'node:net'
-import { TLSSocket } from 'node:tls'
+import type { TLSSocket } from 'node:tls'
 
 export type CertificateNames =
   | { readonly ok: true; readonly names: readonly string[]; readonly expiresAt: Date }
@@ -11,18 +11,20 @@ const known = new WeakMap<Socket, CertificateNames>()
 
 /** Read once for each connection; nothing where no certificate was sent. */
 export function certificateNames(socket: Socket): CertificateNames | undefined {
-  if (!(socket instanceof TLSSocket)) return undefined
+  // On HTTP/2 it is something that stands for the socket.
+  if (!('getPeerX509Certificate' in socket)) return undefined
   const read = known.get(socket)
   if (read) return read
-  const certificate = socket.getPeerX509Certificate()
+  const { authorized, authorizationError } = socket as TLSSocket
+  const certificate = (socket as TLSSocket).getPeerX509Certificate()
   if (!certificate) return undefined
-  const names: CertificateNames = socket.authorized
+  const names: CertificateNames = authorized
     ? {
         ok: true,
         names: namesIn(certificate.subjectAltName, certificate.subject),
         expiresAt: certificate.validToDate,
       }
-    : { ok: false, reason: `the client certificate is not valid: ${socket.authorizationError}` }
+    : { ok: false, reason: `the client certificate is not valid: ${authorizationError}` }
   known.set(socket, names)
   return names
 }

@@ -13,7 +13,7 @@ import {
 import { type DeliveredType, dnsOf, type Types } from '../domain/resource-type.ts'
 import type { Entry } from '../domain/view.ts'
 import type { RegisteredType } from '../registry/build-types.ts'
-import { leavesConnectionsIdle, sendAnswer } from './answer.ts'
+import { closesConnection, sendAnswer } from './answer.ts'
 import type { Identity } from './auth.ts'
 import { parsePollQuery } from './list-query.ts'
 import { internalError, writeProblem } from './problem-response.ts'
@@ -96,7 +96,7 @@ interface Poll {
 
 function refuse(request: IncomingMessage, response: ServerResponse, problem: Problem): void {
   if (!response.hasHeader('X-Request-Id')) response.setHeader('X-Request-Id', requestId(request))
-  if (leavesConnectionsIdle(request)) response.setHeader('Connection', 'close')
+  if (closesConnection(request, false)) response.setHeader('Connection', 'close')
   writeProblem(response, problem)
 }
 

@@ -8,11 +8,14 @@ import type { Auth } from './auth.ts'
 import type { AddressOf } from './client-address.ts'
 import type { Metrics } from './metrics.ts'
 
-interface Limits {
+export interface Limits {
   /** Requests other than polls that may be under way at once; half as many writes. */
   readonly requests: number
   /** Open connections. */
   readonly connections: number
+  /** How long the headers of a request may take, and the whole of it. */
+  readonly headersMs?: number
+  readonly requestMs?: number
 }
 
 export interface Service {

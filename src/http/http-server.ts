@@ -1,0 +1,87 @@
+// The servers below the framework: plain, with TLS, with HTTP/2, and how long each of them waits for a client.
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2'
+import { createServer as createTlsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import type { Limits } from './service.ts'
+import type { TlsOptions } from './tls-files.ts'
+
+/** How clients get here, when not over plain HTTP. */
+export interface Transport {
+  readonly tls?: TlsOptions
+  /** HTTP/2 beside HTTP/1.1; only with TLS. */
+  readonly http2?: boolean
+}
+
+const KEEP_ALIVE_MS = 72_000
+const HANDSHAKE_MS = 10_000
+/** Half-sent requests are looked for so often. */
+const CHECK_MS = 2_000
+
+export function createHttpServer(
+  { connections, headersMs = 15_000, requestMs = 30_000 }: Limits,
+  { tls, http2 = false }: Transport,
+  listener: RequestListener,
+): Server {
+  const timeouts = {
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
+  }
+  const secure = tls && { ...timeouts, handshakeTimeout: HANDSHAKE_MS, ...tls }
+  const server = !secure
+    ? createServer(timeouts, listener)
+    : http2
+      ? createHttp2Server(secure, listener, requestMs)
+      : createTlsServer(secure, listener)
+  server.maxConnections = connections
+  return server
+}
+
+/** Node's timeouts are those of HTTP/1.1: sessions and streams get their own. */
+function createHttp2Server(
+  options: Parameters<typeof createTlsServer>[0],
+  listener: RequestListener,
+  requestMs: number,
+): Server {
+  const http2Options = { ...options, allowHTTP1: true, settings: { maxConcurrentStreams: 100 } }
+  const server: Http2SecureServer = createSecureServer(http2Options, listener as never)
+  const sessions = new Set<Http2Session>()
+  server.on('session', (session) => {
+    sessions.add(session)
+    session.once('close', () => sessions.delete(session))
+    session.setTimeout(KEEP_ALIVE_MS, () => session.close())
+  })
+  server.on('stream', (stream) => {
+    stream.setTimeout(requestMs, () => stream.close())
+  })
+  const close = server.close.bind(server)
+  server.close = (done) => {
+    for (const session of sessions) session.close()
+    return close(done)
+  }
+  return server as unknown as Server
+}
+
+/** What is not HTTP, is too long or takes too long has no route; it still gets an answer of ours. */
+export function refuseBrokenRequest({ code }: { code?: string }, socket: Socket): void {
+  if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
+  const [status, message] = BROKEN_REQUESTS[code ?? ''] ?? [
+    '400 Bad Request',
+    'this is not a valid HTTP request',
+  ]
+  const body = JSON.stringify({ error: 'validation_error', message })
+  const head = [
+    `HTTP/1.1 ${status}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+const BROKEN_REQUESTS: Record<string, [string, string]> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are larger than 16 KiB'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request took too long to arrive'],
+}
