@@ -252,7 +252,10 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
     for (const { spec } of deployed(rendered)) {
       const environment = environmentOf(rendered, spec.containers[0])
       for (const name of Object.keys(environment).filter((name) => !name.startsWith('NODE_'))) {
-        assert.ok(documented.includes(`| \`${name}\` |`), `${name} is no setting of docs/configuration.md`)
+        assert.ok(
+          documented.match(new RegExp(`^\\|[^|]*\`${name}\``, 'm')),
+          `${name} is no setting of docs/configuration.md`,
+        )
       }
       const { STORE_BACKEND, ...others } = environment
       // What is in the Secret of the database is not known here.
@@ -260,7 +263,24 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
         others.DATABASE_URL === DATABASE ? { ...others, DATABASE_URL: '' } : environment,
       )
       assert.ok(parsed.ok, JSON.stringify(parsed))
-      assert.equal(others.API_MODE === 'crud', 'CRUD_AUTH_TOKEN' in environment)
+      assert.equal(others.API_MODE === 'crud', 'CRUD_AUTH_TOKEN_FILE' in environment)
+    }
+  },
+
+  'mounts every file of a token that a setting names, and the one for writing only where it is needed'(
+    rendered,
+  ) {
+    for (const { spec } of deployed(rendered)) {
+      const { volumeMounts } = spec.containers[0]
+      const files = Object.entries(environmentOf(rendered, spec.containers[0])).filter(([name]) =>
+        /TOKEN_FILE$/.test(name),
+      )
+      const mounted = volumeMounts.flatMap(({ name, mountPath }: Any) => {
+        const { secret } = spec.volumes.find((volume: Any) => volume.name === name)
+        return (secret?.items ?? []).map(({ path }: Any) => `${mountPath}/${path}`)
+      })
+      assert.ok(files.length > 0)
+      assert.deepEqual(mounted.toSorted(), files.map(([, path]) => path).toSorted())
     }
   },
 
@@ -268,7 +288,7 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
     const secret = /TOKEN|PASSWORD|^DATABASE_URL$/
     for (const { env = [] } of podsOf({ yaml, ...rendered }).flatMap(({ spec }) => spec.containers)) {
       for (const { name, value } of env.filter(({ name }: Any) => secret.test(name))) {
-        assert.ok(value === undefined || value.startsWith('sqlite:'), name)
+        assert.ok(value === undefined || name.endsWith('_FILE') || value.startsWith('sqlite:'), name)
       }
     }
     for (const { data = {} } of ofKind({ yaml, ...rendered }, 'ConfigMap')) {
@@ -519,7 +539,7 @@ describe('the chart', () => {
     assert.deepEqual([chart.version, chart.appVersion], [version, version])
   })
 
-  test('restarts pods for other files and other tokens, and for nothing else', async () => {
+  test('restarts pods for other files and for nothing else: tokens are read again by themselves', async () => {
     const podOf = async (values: object): Promise<Any> => {
       const objects = parseObjects(await template({ ...everything, ...values })) as Any[]
       return objects.find(({ kind }) => kind === 'Deployment').spec.template
@@ -528,7 +548,7 @@ describe('the chart', () => {
     assert.deepEqual(await podOf({ service: { annotations: { c: 'd' } }, networkPolicy: {} }), pod)
     assert.notDeepEqual(await podOf({ resourceTypes: { 'network_policy.yaml': `${networkPolicy}#` } }), pod)
     assert.notDeepEqual(await podOf({ templates: { 'network-policies.yaml': 'kind: ResourceSet' } }), pod)
-    assert.notDeepEqual(await podOf({ auth: { readToken: 'R'.repeat(16), writeToken: 'w'.repeat(16) } }), pod)
+    assert.deepEqual(await podOf({ auth: { readToken: 'R'.repeat(16), writeToken: 'w'.repeat(16) } }), pod)
     assert.doesNotMatch(JSON.stringify(pod), /helm\.sh\/chart/)
   })
 
