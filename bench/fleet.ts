@@ -1,5 +1,7 @@
 // Makes fleets of any size: every cluster has 20 of 60 components (3 patched), 10 namespaces and 5 role bindings.
 import type { Document } from '../src/domain/resource-type.ts'
+import { TOKENS } from '../src/domain/token.ts'
+import { hashOf, tokenIdOf } from '../src/engine/token-secret.ts'
 import { openSqliteStore } from '../src/store/sqlite.ts'
 import type { NewChange } from '../src/store/store.ts'
 
@@ -55,7 +57,25 @@ function component(n: number): Document {
   }
 }
 
-function* documents(clusters: number): Generator<[string, Document]> {
+/** The secret of a cluster's own token. */
+export function clusterToken(n: number): string {
+  return `token-of-${clusterId(n)}`
+}
+
+function token(n: number): Document {
+  const created_at = new Date(0).toISOString()
+  return {
+    id: tokenIdOf(clusterId(n)),
+    name: clusterId(n),
+    role: 'cluster',
+    cluster: clusterId(n),
+    created_at,
+    created_by: 'bench',
+    secrets: [{ hash: hashOf(clusterToken(n)), created_at }],
+  }
+}
+
+function* documents(clusters: number, withTokens: boolean): Generator<[string, Document]> {
   for (let n = 0; n < COMPONENTS; n++) yield ['platform_components', component(n)]
   for (let n = 0; n < NAMESPACES; n++) {
     yield [
@@ -68,12 +88,13 @@ function* documents(clusters: number): Generator<[string, Document]> {
     yield ['rolebindings', { id: `rolebinding-${n}`, role: 'view', subjects }]
   }
   for (let n = 0; n < clusters; n++) yield ['clusters', cluster(n)]
+  for (let n = 0; withTokens && n < clusters; n++) yield [TOKENS, token(n)]
 }
 
-/** Writes a fleet into a new SQLite file, as one revision. */
-export async function writeFleet(path: string, clusters: number): Promise<void> {
+/** Writes a fleet into a new SQLite file, as one revision; with a token of its own for each cluster, if wanted. */
+export async function writeFleet(path: string, clusters: number, withTokens = false): Promise<void> {
   const changes: NewChange[] = []
-  for (const [type, document] of documents(clusters)) {
+  for (const [type, document] of documents(clusters, withTokens)) {
     changes.push({ type, id: document.id, after: { json: JSON.stringify(document), deleted: false } })
   }
   const store = openSqliteStore({ path, write: true })

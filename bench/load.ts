@@ -8,6 +8,8 @@ export interface Load {
   readonly port: number
   readonly paths: readonly string[]
   readonly token: string
+  /** One for each path, instead of one for all. */
+  readonly tokens?: readonly string[]
   readonly requests: number
   readonly connections: number
   /** A connection for every request, as the Flux Operator does it, instead of few that are kept. */
@@ -19,6 +21,7 @@ export async function runLoad({
   port,
   paths,
   token,
+  tokens,
   requests,
   connections,
   reconnect = false,
@@ -26,9 +29,10 @@ export async function runLoad({
   const times: number[] = []
   let started = 0
   const request = (): string => {
-    const path = paths[(started++ * 7919) % paths.length]
+    const i = (started++ * 7919) % paths.length
     const end = reconnect ? 'Connection: close\r\n\r\n' : '\r\n'
-    return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n${end}`
+    const bearer = tokens?.[i] ?? token
+    return `GET ${paths[i]} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${bearer}\r\n${end}`
   }
   /** Sends requests over one connection for as long as `more` says so. */
   const converse = (more: () => boolean): Promise<void> =>

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CHANGE_COLUMNS, measureChanges, RATE } from './changes.ts'
-import { clusterDns, writeFleet } from './fleet.ts'
+import { clusterDns, clusterToken, writeFleet } from './fleet.ts'
 import { median, percentile, runLoad } from './load.ts'
 import {
   cpuSeconds,
@@ -43,6 +43,9 @@ async function main(): Promise<void> {
     await writeFleet(database, size)
     targets.push(await startService(`${size} clusters`, database, FIRST_PORT + i))
   }
+  const largest = targets.at(-1) as Target
+  const withTokens = await startWithTokens()
+  targets.push(withTokens)
   const bare = await startBare()
   targets.push(bare)
   const memory = new Map(targets.map((target) => [target, residentMegabytes(target)]))
@@ -65,13 +68,21 @@ async function main(): Promise<void> {
   }
   progress('')
   printPolls(bare, samples, memory)
-  const largest = targets[SIZES.length - 1] as Target
   await catalogChange(largest)
   progress('changes of many clusters')
   const changes = await measureChanges(largest, pathsOf(SIZES.at(-1) ?? 1))
   progress('')
   console.log(`\nChanges at ${largest.name}, with ${RATE} polls a second going on:\n`)
   printTable(CHANGE_COLUMNS, changes)
+}
+
+/** The largest fleet once more, with a token for each cluster. */
+async function startWithTokens(): Promise<Target> {
+  const size = SIZES.at(-1) ?? 1
+  const database = join(folder, 'tokens.db')
+  progress(`writing a fleet of ${size} clusters with tokens`)
+  await writeFleet(database, size, true)
+  return startService(`${size} clusters, a token each`, database, FIRST_PORT + SIZES.length)
 }
 
 /** The bare server sends the bytes of one answer of ours. */
@@ -81,7 +92,7 @@ async function startBare(): Promise<Target> {
   const answer = await fetch(url, { headers: { authorization: `Bearer ${TOKEN}` } })
   const file = join(folder, 'answer.json')
   writeFileSync(file, Buffer.from(await answer.arrayBuffer()))
-  const port = FIRST_PORT + SIZES.length
+  const port = FIRST_PORT + SIZES.length + 1
   return startTarget('bare node:http', 'bare-server.ts', [file, String(port)], port, {})
 }
 
@@ -89,10 +100,14 @@ function pathOf(n: number): string {
   return `/api/v2/flux/clusters/${clusterDns(n)}/platform-components`
 }
 
-/** Polls spread over a fleet. */
-function pathsOf(size: number): string[] {
+/** Clusters spread over a fleet. */
+function spread(size: number): number[] {
   const count = Math.min(size, 20_000)
-  return Array.from({ length: count }, (_, i) => pathOf(Math.floor((i * size) / count)))
+  return Array.from({ length: count }, (_, i) => Math.floor((i * size) / count))
+}
+
+function pathsOf(size: number): string[] {
+  return spread(size).map(pathOf)
 }
 
 async function measure(
@@ -100,12 +115,15 @@ async function measure(
   style: Style,
   requests: number,
 ): Promise<{ cpu: number; p99: number }> {
-  const paths = pathsOf(SIZES[targets.indexOf(target)] ?? 1)
+  const at = targets.indexOf(target)
+  const isWithTokens = at === SIZES.length
+  const size = (isWithTokens ? SIZES.at(-1) : SIZES[at]) ?? 1
   const before = cpuSeconds(target)
   const times = await runLoad({
     port: target.port,
-    paths,
+    paths: pathsOf(size),
     token: TOKEN,
+    ...(isWithTokens && { tokens: spread(size).map(clusterToken) }),
     requests,
     connections: CONNECTIONS,
     reconnect: style === 'new',

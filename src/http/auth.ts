@@ -107,10 +107,9 @@ export function createAuth(parts: AuthParts): Auth {
   }
 
   function byNamedToken(request: IncomingMessage, token: Token, hash: string): Authenticated {
-    const time = now().toISOString()
     const secret = token.secrets.find((each) => each.hash === hash)
-    const end = [token.expires_at, secret?.expires_at].filter((each) => each !== undefined).sort()[0]
-    if (end !== undefined && end <= time) {
+    const end = earlier(token.expires_at, secret?.expires_at)
+    if (end !== undefined && end <= now().toISOString()) {
       const what = end === token.expires_at ? 'token' : 'rotated secret of token'
       return refuse(request, {
         kind: 'expired',
@@ -175,6 +174,10 @@ export function createAuth(parts: AuthParts): Auth {
       })
     },
   }
+}
+
+function earlier(a: string | undefined, b: string | undefined): string | undefined {
+  return a === undefined || (b !== undefined && b < a) ? b : a
 }
 
 /** Of a bearer, or the password of HTTP Basic. */
