@@ -4,7 +4,7 @@ import type { Command } from './domain/command.ts'
 import type { Grant } from './domain/grant.ts'
 import { ROLES } from './domain/grant.ts'
 import { parseTime } from './domain/time.ts'
-import { asToken, TOKENS, withoutSecrets } from './domain/token.ts'
+import { asToken, TOKENS, useKeyOf, withoutSecrets } from './domain/token.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
 import { newToken, tokenIdOf } from './engine/token-secret.ts'
 import type { RegisteredTypes } from './registry/build-types.ts'
@@ -73,10 +73,10 @@ async function list(args: readonly string[], use: Use, print: Print): Promise<vo
   const { output } = parse(args, { output: OUTPUT })
   const json = isJson(output)
   await use(false, async ({ state, uses }) => {
-    const tokens = [...state.all(TOKENS)].map(({ document }) => withoutSecrets(asToken(document)))
-    const used = await uses.of(tokens.map(({ id }) => id))
+    const tokens = [...state.all(TOKENS)].map(({ document }) => asToken(document))
+    const used = await uses.of(tokens.map(useKeyOf))
     const rows = tokens
-      .map((token) => ({ ...token, last_used_at: used.get(token.id)?.time ?? null }))
+      .map((token) => ({ ...withoutSecrets(token), last_used_at: used.get(useKeyOf(token))?.time ?? null }))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
     if (json) print(JSON.stringify(rows))
     else if (rows.length === 0) print('there are no tokens')
@@ -94,9 +94,10 @@ async function list(args: readonly string[], use: Use, print: Print): Promise<vo
 async function revoke(args: readonly string[], use: Use, print: Print): Promise<void> {
   const name = nameIn(parse(args, {}, true).names)
   await use(true, (engine) => {
-    const id = tokenIdOf(name)
-    if (!engine.state.get(TOKENS, id)) throw new UsageProblem(`there is no token "${name}": see token list`)
-    return write(engine, { op: 'revoke_token', id, name, path: '' })
+    const found = engine.state.get(TOKENS, name) ?? engine.state.get(TOKENS, tokenIdOf(name))
+    if (!found) throw new UsageProblem(`there is no token "${name}": see token list`)
+    const token = asToken(found.document)
+    return write(engine, { op: 'revoke_token', id: token.id, name: token.name, path: '' })
   })
   print(`revoked ${name}`)
 }
@@ -108,15 +109,30 @@ function nameIn([name, ...more]: readonly string[]): string {
 }
 
 async function write(engine: Engine, command: Command): Promise<void> {
-  const author = {
-    actor: ACTOR,
-    message: `by ${userInfo().username} on the store`,
-    request_id: ACTOR,
-    client_address: null,
-  }
+  const message = `by ${userName()} on the store`
+  const author = { actor: ACTOR, message, request_id: ACTOR, client_address: null }
   const written = await engine.write([command], author)
   if (written.ok) return
-  const { message, details = [] } = written.problem
-  const lines = details.map(({ path, message: why }) => `${path.replace('/', '--')} ${why}`)
-  throw new UsageProblem(lines.length > 0 ? lines.join('\n') : message)
+  const { message: problem, details = [] } = written.problem
+  const lines = details.map(({ path, message: why }) =>
+    `${FLAGS[path.split('/')[1] ?? ''] ?? ''} ${why}`.trim(),
+  )
+  throw new UsageProblem(lines.length > 0 ? lines.join('\n') : problem)
+}
+
+/** Where what is wrong with a token was given on the command line. */
+const FLAGS: Readonly<Record<string, string>> = {
+  cluster: '--cluster',
+  selector: '--selector',
+  types: '--types',
+  expires_at: '--expires',
+}
+
+/** In a container the user may have a number and no name. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `user ${process.getuid?.()}`
+  }
 }

@@ -31,7 +31,7 @@ const HERE = 'https://fleet.example.com'
 const HTTPS = ['--external-url', HERE]
 const PLAIN_HTTP =
   'Warning: clusters would poll over plain http, token and all: give --external-url https://… for real ones\n'
-const ENCODED = Buffer.from(READ_TOKEN).toString('base64')
+const SECRET = /frs_[0-9A-Za-z]{49}/
 
 /** Starting a process is most of the work, and no test here knows of another. */
 const AT_ONCE = { concurrency: 3 }
@@ -42,14 +42,13 @@ before(async () => {
 })
 after(() => service.stop())
 
-/** Runs the program; whatever it is asked for, the token for writing stays where it is. */
+/** Runs the program; whatever it is asked for, the caller's own tokens stay where they are. */
 async function run(args: readonly string[], options: CliOptions = {}): Promise<Run> {
   const ran = await cli(['bootstrap', ...args], { url: service.url, ...options })
-  for (const text of [ran.stdout, ran.stderr])
-    assert.ok(
-      ![WRITE_TOKEN, Buffer.from(WRITE_TOKEN).toString('base64')].some((token) => text.includes(token)),
-    )
-  for (const token of [READ_TOKEN, ENCODED]) assert.ok(!ran.stderr.includes(token))
+  for (const token of [READ_TOKEN, WRITE_TOKEN])
+    for (const text of [token, Buffer.from(token).toString('base64')])
+      assert.ok(![ran.stdout, ran.stderr].some((output) => output.includes(text)))
+  assert.doesNotMatch(ran.stderr, SECRET)
   return ran
 }
 
@@ -240,41 +239,89 @@ describe('where clusters reach the API', AT_ONCE, () => {
   })
 })
 
+/** The token in the Secret of a bundle. */
+function tokenIn(text: string): string {
+  const secrets = parseObjects(text).filter(isTokenSecret) as { data?: { token: string } }[]
+  assert.equal(secrets.length, 1)
+  const token = Buffer.from(secrets[0]?.data?.token ?? '', 'base64').toString()
+  assert.match(token, SECRET)
+  return token
+}
+
+function isTokenSecret(object: unknown): boolean {
+  return (object as { metadata: { name: string } }).metadata.name === 'internal-api-token'
+}
+
+/** What a token is good for: nothing when it is none any more. */
+async function grantOf(token: string, of = service): Promise<unknown> {
+  const { status, body } = await of.call('GET', '/whoami', { token })
+  return status === 401 ? undefined : { name: body.name, role: body.role, cluster: body.cluster }
+}
+
+const ownToken = (cluster: string) => ({ name: `cluster-${cluster}`, role: 'cluster', cluster })
+
+async function tokenNames(of: TestService): Promise<string[]> {
+  const { body } = await of.call('GET', '/tokens')
+  return body.map(({ name }: { name: string }) => name)
+}
+
 describe('--with-token', AT_ONCE, () => {
-  test('puts the token for reading into the Secret, and changes nothing else', async () => {
-    const plain = await bundle({ api_url: HERE })
-    const filled = await output(['one', ...HTTPS, '--with-token'])
+  test("puts the cluster's own token into the Secret, and changes nothing else", async (t) => {
+    const own = await start(t)
+    const plain = await bundle({ api_url: HERE }, { of: own })
+    const filled = await output(['one', ...HTTPS, '--with-token'], { url: own.url })
+    const token = tokenIn(filled)
+    const encoded = Buffer.from(token).toString('base64')
     assert.equal(
       filled,
-      plain.replace(/^type: Opaque\n/m, (line) => `${line}data:\n  token: ${ENCODED}\n`),
+      plain.replace(/^type: Opaque\n/m, (line) => `${line}data:\n  token: ${encoded}\n`),
     )
-    const secrets = parseObjects(filled).filter((object) => (object as { kind: string }).kind === 'Secret')
-    assert.deepEqual(secrets, [
-      {
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: { name: 'internal-api-token', namespace: 'flux-system' },
-        type: 'Opaque',
-        data: { token: ENCODED },
-      },
-    ])
-    const list = JSON.parse(await output(['one', ...HTTPS, '--with-token', '-o', 'json']))
-    assert.deepEqual(list.items[2].data, { token: ENCODED })
+    assert.deepEqual(await grantOf(token, own), ownToken('one'))
+    const polls = ['one', 'two'].map((cluster) =>
+      own.call('GET', `/api/v2/flux/clusters/${cluster}.k8s.example.com/namespaces`, { token }),
+    )
+    assert.deepEqual(
+      (await Promise.all(polls)).map(({ status }) => status),
+      [200, 403],
+    )
+    const [revision] = (await own.call('GET', '/revisions?limit=1')).body
+    assert.equal(revision.message, 'for the bootstrap of cluster one')
   })
 
-  test('keeps a token whole that a replacement would not', async (t) => {
-    const token = "$&$1$'`\\<<x>>#"
-    const front = await standBefore(t, service, {
-      before: ({ headers }) => {
-        assert.equal(headers.authorization, `Bearer ${token}`)
-        headers.authorization = `Bearer ${READ_TOKEN}`
-      },
-    })
-    const stdout = await output(['one', ...HTTPS, '--with-token'], {
-      url: front.url,
-      env: { FLUX_API_TOKEN: token },
-    })
-    assert.ok(stdout.includes(`\n  token: ${Buffer.from(token).toString('base64')}\n`))
+  test('as JSON has it too', async (t) => {
+    const own = await start(t)
+    const list = JSON.parse(await output(['two', ...HTTPS, '--with-token', '-o', 'json'], { url: own.url }))
+    const token = Buffer.from(list.items[2].data.token, 'base64').toString()
+    assert.deepEqual(await grantOf(token, own), ownToken('two'))
+  })
+
+  test('rotates the token that is there, and the cluster goes on with the old one for as long as is said', async (t) => {
+    const own = await start(t)
+    const make = async (...more: string[]) =>
+      tokenIn(await output(['one', ...HTTPS, '--with-token', ...more], { url: own.url }))
+    const first = await make()
+    const second = await make()
+    assert.notEqual(second, first)
+    assert.deepEqual(await tokenNames(own), ['cluster-one'])
+    for (const token of [first, second]) assert.deepEqual(await grantOf(token, own), ownToken('one'))
+    const { old_secrets_expire_at: end, rotated_at } = (await own.call('GET', '/tokens/cluster-one')).body
+    assert.equal(Date.parse(end) - Date.parse(rotated_at), 24 * 3600 * 1000)
+    const third = await make('--token-grace', '0s')
+    assert.deepEqual(await Promise.all([first, second, third].map((token) => grantOf(token, own))), [
+      undefined,
+      undefined,
+      ownToken('one'),
+    ])
+  })
+
+  test('does not touch a token of that name that is for something else', async (t) => {
+    const own = await start(t)
+    await own.call('POST', '/tokens', { body: { name: 'cluster-one', role: 'viewer' } })
+    await own.call('POST', '/tokens', { body: { name: 'cluster-two', role: 'cluster', cluster: 'one' } })
+    const { revision } = own.engine.state
+    for (const cluster of ['one', 'two'])
+      await fail(1, 'is not for polls of this cluster', [cluster, ...HTTPS, '--with-token'], { url: own.url })
+    assert.equal(own.engine.state.revision, revision)
   })
 
   test('fills the Secret and nothing else, whatever a cluster is called and templates hold', async (t) => {
@@ -286,39 +333,81 @@ describe('--with-token', AT_ONCE, () => {
     for (const flavor of ['concrete', 'identity']) {
       const plain = parseObjects(await bundle({ flavor, api_url: HERE }, { of: own }))
       const filled = await output(['one', ...HTTPS, '--flavor', flavor, '--with-token'], { url: own.url })
-      const expected = plain.map((object) =>
-        (object as { metadata: { name: string } }).metadata.name === 'internal-api-token'
-          ? { ...object, data: { token: ENCODED } }
-          : object,
-      )
-      assert.notDeepEqual(expected, plain)
+      const token = tokenIn(filled)
+      assert.deepEqual(await grantOf(token, own), ownToken('one'))
+      const data = { token: Buffer.from(token).toString('base64') }
+      const expected = plain.map((object) => (isTokenSecret(object) ? { ...object, data } : object))
       assert.deepEqual(parseObjects(filled), expected)
     }
   })
 
-  test('never takes the token for writing', async () => {
-    const env = { FLUX_API_TOKEN: undefined }
-    await fail(
-      2,
-      '--with-token needs a token for reading: give FLUX_API_TOKEN or --api-token',
-      ['one', '--with-token'],
-      { env },
-    )
-    assert.equal(await output(['one', ...HTTPS], { env }), await bundle({ api_url: HERE }))
-    const given = await output(['one', ...HTTPS, '--with-token', '--api-token', READ_TOKEN], { env })
-    assert.ok(given.includes(ENCODED))
+  test('is for admins, who alone may make tokens; others are told what is needed', async (t) => {
+    const own = await start(t)
+    const { secret } = (await own.call('POST', '/tokens', { body: { name: 'ed', role: 'editor' } })).body
+    for (const token of [READ_TOKEN, secret]) {
+      const folder = newFolder(t)
+      const env = { FLUX_API_WRITE_TOKEN: token }
+      const needs =
+        /^Error: --with-token makes a token for the cluster, which only the role admin may\n {2}this needs the role admin, and yours is \w+\n[\s\S]*token create cluster-one --role cluster --cluster one$/m
+      await fail(1, needs, ['one', ...HTTPS, '--with-token'], { url: own.url, env })
+      await fail(1, needs, ['-l', 'id', ...HTTPS, '--with-token', '--output-dir', folder], {
+        url: own.url,
+        env,
+      })
+      assert.deepEqual(filesIn(folder), {})
+    }
+    assert.deepEqual(await tokenNames(own), ['ed'])
   })
 
-  test('has no place where the Secret is there already', async () => {
-    const args = ['one', ...HTTPS, '--with-token', '--token-secret', 'mine']
-    await fail(2, '--token-secret names a Secret that is there already', args)
+  test('makes no token when anything else is wrong', async (t) => {
+    const own = await start(t)
+    const file = join(temporaryFolder(t), 'file')
+    writeFileSync(file, '')
+    const broken = temporaryFolder(t)
+    writeFileSync(join(broken, 'clusters'), '')
+    const cases: readonly (readonly [code: number, says: string, args: readonly string[]])[] = [
+      [2, '--token-secret names a Secret that is there already', ['one', '--token-secret', 'mine']],
+      [2, '--token-grace must be a duration from 0s to 90d', ['one', '--token-grace', '1y']],
+      [2, '--token-grace must be a duration from 0s to 90d', ['one', '--token-grace', '91d']],
+      [2, '--output must be one of', ['one', '-o', 'xml']],
+      [2, 'the token would be lost', ['one', '-o', 'name']],
+      [2, '--selector needs --output-dir', ['--selector', 'id']],
+      [2, 'cannot be written', ['one', '--output-dir', file]],
+      [2, 'cannot be written', ['one', '--output-dir', '/proc']],
+      [2, 'cannot be written', ['one', '--flavor', 'identity', '--output-dir', broken]],
+      [1, 'no cluster "nope"', ['nope']],
+      [1, '?interval must be', ['one', '--interval', 'soon']],
+      [1, '?flavor must be', ['one', '--flavor', 'sweet', '--output-dir', newFolder(t)]],
+    ]
+    for (const [code, says, args] of cases)
+      await fail(code, says, [...args, ...HTTPS, '--with-token'], { url: own.url })
+    await fail(2, '--token-grace goes with --with-token', ['one', ...HTTPS, '--token-grace', '1h'])
+    assert.deepEqual(await tokenNames(own), [])
+    assert.equal(own.engine.state.revision, 1)
+  })
+
+  test('a secret that got lost on the way is told, and the next run gives another one', async (t) => {
+    const own = await start(t)
+    let isCut = false
+    const front = await standBefore(t, own, {
+      after: ({ method, url }) => {
+        if (method !== 'POST' || url !== '/tokens' || isCut) return
+        isCut = true
+        throw new Error('the answer is lost')
+      },
+    })
+    const args = ['one', ...HTTPS, '--with-token']
+    await fail(3, 'the token "cluster-one" was made, but its secret got lost', args, { url: front.url })
+    assert.deepEqual(await grantOf(tokenIn(await output(args, { url: front.url })), own), ownToken('one'))
   })
 
   test('without it there is no token, in any format', async () => {
-    for (const format of ['yaml', 'json']) {
-      const stdout = await output(['one', ...HTTPS, '-o', format])
-      assert.ok(!stdout.includes(READ_TOKEN) && !stdout.includes(ENCODED))
+    const { items } = JSON.parse(await output(['one', ...HTTPS, '-o', 'json']))
+    for (const objects of [items, parseObjects(await output(['one', ...HTTPS]))]) {
+      const secret = objects.find(isTokenSecret) as { kind: string; data?: unknown }
+      assert.deepEqual([secret.kind, secret.data], ['Secret', undefined])
     }
+    assert.deepEqual(await tokenNames(service), [])
   })
 })
 
@@ -354,25 +443,12 @@ describe('--output-dir', AT_ONCE, () => {
 
   test('writes of the identity flavor one bundle for all, and for each cluster who it is', async (t) => {
     const folder = newFolder(t)
-    const args = [
-      '--flavor',
-      'identity',
-      '--selector',
-      'id',
-      ...HTTPS,
-      '--with-token',
-      '--output-dir',
-      folder,
-    ]
+    const args = ['--flavor', 'identity', '--selector', 'id', ...HTTPS, '--output-dir', folder]
     assert.equal(await output(args), `wrote 3 files to ${folder}\n`)
     const files = filesIn(folder)
     const names = ['bootstrap.yaml', join('clusters', 'one.yaml'), join('clusters', 'two.yaml')]
     assert.deepEqual(Object.keys(files), names)
-    const shared = await bundle({ flavor: 'identity' })
-    assert.equal(
-      files['bootstrap.yaml'],
-      shared.replace(/^type: Opaque\n/m, (line) => `${line}data:\n  token: ${ENCODED}\n`),
-    )
+    assert.equal(files['bootstrap.yaml'], await bundle({ flavor: 'identity' }))
     for (const cluster of ['one', 'two']) {
       const [, namespace, identity] = (await bundle({ api_url: HERE }, { cluster })).split(/^---\n/m)
       assert.match(identity ?? '', /^ {2}name: cluster-identity$/m)
@@ -383,6 +459,64 @@ describe('--output-dir', AT_ONCE, () => {
     const paths = names.map((name) => join(folder, name))
     assert.deepEqual(JSON.parse(await output([...args, '-o', 'json'])), { files: paths })
     assert.deepEqual(filesIn(folder), files)
+  })
+
+  test('writes of the identity flavor each token to its own cluster, and none to what all of them share', async (t) => {
+    const own = await start(t)
+    const folder = newFolder(t)
+    const args = ['--flavor', 'identity', '-l', 'id', ...HTTPS, '--with-token', '--output-dir', folder]
+    assert.equal(await output(args, { url: own.url }), `wrote 3 files to ${folder}\n`)
+    const { 'bootstrap.yaml': shared = '', ...others } = filesIn(folder)
+    assert.equal(
+      shared,
+      await bundle({ flavor: 'identity', token_secret: 'internal-api-token' }, { of: own }),
+    )
+    assert.ok(!parseObjects(shared).some(isTokenSecret))
+    assert.match(shared, /^ +name: internal-api-token$/m, 'its providers still read the Secret')
+    const tokens = Object.values(others).map(tokenIn)
+    assert.deepEqual(await Promise.all(tokens.map((token) => grantOf(token, own))), [
+      ownToken('one'),
+      ownToken('two'),
+    ])
+    for (const [i, [name, text]] of Object.entries(others).entries()) {
+      const whole = parseObjects(
+        await bundle({ api_url: HERE }, { of: own, cluster: ['one', 'two'][i] ?? '' }),
+      )
+      const data = { token: Buffer.from(tokens[i] ?? '').toString('base64') }
+      assert.deepEqual(parseObjects(text), [...whole.slice(0, 2), { ...(whole[2] as object), data }])
+      assert.equal(modeOf(join(folder, name)), '600')
+    }
+  })
+
+  test('writes a token of its own to the file of every cluster, however many there are', async (t) => {
+    const fleet = smallFleet()
+    const [one] = fleet.clusters
+    const ids = Array.from({ length: 20 }, (_, i) => `c-${String(i).padStart(2, '0')}`)
+    const clusters = ids.map((id) => ({ ...one, id, cluster_name: id, cluster_dns: `${id}.k8s.example.com` }))
+    const own = await start(t, { fleet: { ...fleet, clusters } })
+    const folder = newFolder(t)
+    const args = ['-l', 'id', ...HTTPS, '--with-token', '--output-dir', folder]
+    for (let run = 0; run < 2; run++) {
+      assert.equal(await output(args, { url: own.url }), `wrote 20 files to ${folder}\n`)
+      const files = filesIn(folder)
+      for (const id of ids) {
+        assert.deepEqual(await grantOf(tokenIn(files[`${id}.yaml`] ?? ''), own), ownToken(id))
+        assert.equal(modeOf(join(folder, `${id}.yaml`)), '600')
+      }
+    }
+    assert.equal((await tokenNames(own)).length, 20)
+  })
+
+  test('keeps the tokens that were made before one could not be, and says how many files there are', async (t) => {
+    const own = await start(t)
+    await own.call('POST', '/tokens', { body: { name: 'cluster-two', role: 'viewer' } })
+    const folder = newFolder(t)
+    const args = ['-l', 'id', ...HTTPS, '--with-token', '--output-dir', folder]
+    await fail(1, /^1 file written to .* before this:\nError: there is a token "cluster-two" already/, args, {
+      url: own.url,
+    })
+    assert.deepEqual(Object.keys(filesIn(folder)), ['one.yaml'])
+    assert.deepEqual(await grantOf(tokenIn(filesIn(folder)['one.yaml'] ?? ''), own), ownToken('one'))
   })
 
   test('writes of the identity flavor the same two files for one cluster', async (t) => {
@@ -591,6 +725,7 @@ test('the help tells what a bundle is, how it is applied, and every flag', async
     '--external-url <url>',
     '--token-secret <name>',
     '--with-token',
+    '--token-grace <duration>',
     '--cert-secret <name>',
     '--no-flux-instance',
     '| kubectl apply -f -',

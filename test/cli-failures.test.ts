@@ -273,9 +273,9 @@ describe('what the service refuses', { concurrency: 4 }, () => {
     [
       'a token that may only read',
       CREATE,
-      /^Error: this token may only read/,
+      /^Error: this needs the role editor, and yours is viewer/,
       '403 forbidden',
-      /FLUX_API_WRITE_TOKEN.*--write-token/,
+      /FLUX_API_WRITE_TOKEN or --write-token.*token whoami/,
       { ...withReadToken.env, FLUX_API_WRITE_TOKEN: undefined },
     ],
     [
@@ -528,11 +528,12 @@ describe('trying again', { concurrency: 4 }, () => {
     assert.equal(seen.length, 4)
   })
 
-  test('too many requests are told with what to do', async (t) => {
-    const { url } = await fake(t, (response) =>
-      refuse(response, 429, { error: 'rate_limited', message: 'slow down' }, { 'retry-after': '0' }),
+  test('too many requests with a wrong token are told at once: trying again would not help', async (t) => {
+    const { url, seen } = await fake(t, (response) =>
+      refuse(response, 429, { error: 'rate_limited', message: 'slow down' }, { 'retry-after': '60' }),
     )
-    await fail(1, [/^Error: slow down$/m, 'HTTP 429', /^Hint: wait/m], LIST, { url })
+    await fail(1, [/^Error: slow down$/m, 'HTTP 429', /^Hint: wait.*correct the token/m], LIST, { url })
+    assert.equal(seen.length, 1)
   })
 
   test('a write is repeated with the same key and the same body, and other writes have other keys', async (t) => {

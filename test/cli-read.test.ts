@@ -1049,6 +1049,8 @@ test('every command has help with its usage, and with examples that use flags th
     ...['set-context', 'use-context', 'delete-context', 'get-contexts', 'view'].map(
       (name) => `config ${name}`,
     ),
+    ...['login', 'logout', 'token'],
+    ...['create', 'list', 'rotate', 'revoke', 'whoami'].map((name) => `token ${name}`),
   ]
   const missing = expected.filter((path) => !helps.has(path))
   assert.deepEqual(missing, [])

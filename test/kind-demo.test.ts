@@ -184,7 +184,7 @@ describe('the demo on kind', { timeout: 120_000 }, () => {
       `${ON_CONTEXT} apply -k examples/kind-demo`,
       `${ON_CONTEXT} -n flux-resourceset rollout status deployment/flux-resourceset --timeout 3m`,
       `${ON_CONTEXT} -n flux-resourceset port-forward service/flux-resourceset-crud :80`,
-      'npm run --silent cli -- bootstrap demo-cluster-01 --interval 30s --with-token',
+      'npm run --silent cli -- bootstrap demo-cluster-01 --interval 30s --with-token --token-grace 0s',
       `${ON_CONTEXT} apply -f ${bundle}`,
       `${ON_CONTEXT} -n flux-system wait fluxinstance/flux --for condition=Ready --timeout 5m`,
       `${ON_CONTEXT} -n flux-system wait resourcesetinputprovider --all --for condition=Ready --timeout 2m`,
@@ -196,7 +196,7 @@ describe('the demo on kind', { timeout: 120_000 }, () => {
     assert.ok(!existsSync(bundle ?? ''), 'the bundle, which holds a token, is not left behind')
   })
 
-  test('the cluster is given a bundle with its token, to poll the API inside the cluster', async (t) => {
+  test('the cluster is given a bundle with a token of its own, to poll the API inside the cluster', async (t) => {
     const { run, state } = machine(t)
     await run('up', env)
     const documents = parseAllDocuments(readFileSync(join(state, 'bundle.yaml'), 'utf8'))
@@ -204,7 +204,13 @@ describe('the demo on kind', { timeout: 120_000 }, () => {
     const kinds = objects.map(({ kind }) => kind)
     for (const kind of ['Namespace', 'FluxInstance', 'ResourceSet']) assert.ok(kinds.includes(kind), kind)
     const secret = objects.find(({ kind }) => kind === 'Secret')
-    assert.equal(Buffer.from(secret.data.token, 'base64').toString(), tokens.AUTH_TOKEN)
+    const token = Buffer.from(secret.data.token, 'base64').toString()
+    const { name, role, cluster } = (await api.call('GET', '/whoami', { token })).body
+    assert.deepEqual(
+      [name, role, cluster],
+      ['cluster-demo-cluster-01', 'cluster', 'demo-cluster-01'],
+      'good for the polls of this cluster alone',
+    )
     const providers = objects.filter(({ kind }) => kind === 'ResourceSetInputProvider')
     assert.equal(providers.length, 3)
     for (const { metadata, spec } of providers) {

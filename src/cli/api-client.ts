@@ -1,9 +1,10 @@
 // Talks to the API: tokens, retries, and what came back as a value or as a failure that says what to do.
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Impact } from '../domain/impact.ts'
 import { isObject, type Json } from '../domain/json.ts'
 import { EXIT, Failure } from './failure.ts'
 import { hintFor } from './refusal-hints.ts'
+import { describeAnswer, explain, openSender, type Raw } from './send-request.ts'
 import type { Settings } from './settings.ts'
 import type { Env } from './terminal.ts'
 
@@ -26,6 +27,8 @@ export interface Api {
   readonly url: URL
   /** Reads with the read token. */
   get(path: string, call?: Call): Promise<Answer>
+  /** Reads with the write token what only those may see who may change it. */
+  getAsWriter(path: string, call?: Call): Promise<Answer>
   /** Writes once, however often it has to be sent. */
   write(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, call?: Call): Promise<Answer>
   close(): void
@@ -64,6 +67,8 @@ interface Options {
   readonly version: string
   /** How often a call is tried that did not get through. */
   readonly tries?: number
+  /** Makes sure before each call that the tokens are still good. */
+  fresh?(settings: Settings): Promise<Settings>
   note(text: string): void
 }
 
@@ -75,16 +80,14 @@ const LONGEST_DELAY_MS = 10_000
 /** What a proxy or a busy server says of a request that it did not carry out. */
 const TRY_AGAIN = new Set([429, 502, 503, 504])
 
-export function openApi({ settings, env, version, tries = TRIES, note }: Options): Api {
+export function openApi(options: Options): Api {
+  const { settings, env, version, tries = TRIES, fresh, note } = options
   const { url, timeoutMs } = settings
-  // An import would load all that these modules can do, the websocket client included: twice the time to start.
-  const { request, Agent, globalAgent } = process.getBuiltinModule(
-    url.protocol === 'https:' ? 'node:https' : 'node:http',
-  )
-  const proxyEnv = proxySettings(env)
-  const agent = proxyEnv ? new Agent({ keepAlive: true, proxyEnv }) : globalAgent
+  const sender = openSender(url.protocol, env, timeoutMs)
+  let current = settings
+  let renewing: Promise<Settings> | undefined
   const hide = (text: string): string =>
-    [settings.readToken, settings.writeToken].reduce<string>(
+    [current.readToken, current.writeToken].reduce<string>(
       (hidden, token) => (token ? hidden.replaceAll(token, '(token)') : hidden),
       text,
     )
@@ -104,19 +107,17 @@ export function openApi({ settings, env, version, tries = TRIES, note }: Options
       ...(payload && { 'content-type': 'application/json', 'content-length': payload.length }),
       ...call.headers,
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Raw>()
-    const sent = request(target, { method, headers, agent }, (response) => {
-      readAll(response).then(
-        (text) => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
-        reject,
-      )
+    return sender.send(target, { method, headers, payload })
+  }
+
+  /** Once for all calls that are under way together. */
+  async function freshSettings(): Promise<Settings> {
+    if (!fresh) return settings
+    renewing ??= fresh(current).finally(() => {
+      renewing = undefined
     })
-    const timer = setTimeout(() => {
-      reject(new TimeoutError(timeoutMs))
-      sent.destroy()
-    }, timeoutMs)
-    sent.on('error', reject).end(payload)
-    return promise.finally(() => clearTimeout(timer))
+    current = await renewing
+    return current
   }
 
   let isClosed = false
@@ -124,16 +125,17 @@ export function openApi({ settings, env, version, tries = TRIES, note }: Options
   async function exchange(
     method: string,
     path: string,
-    token: string | undefined,
+    use: 'readToken' | 'writeToken',
     call: Call,
   ): Promise<Answer> {
     const { expect = [] } = call
+    const token = (await freshSettings())[use]
     for (let attempt = 1; ; attempt++) {
       let reason: string
       let delay = (FIRST_DELAY_MS * 2 ** (attempt - 1) * (1 + Math.random())) / 2
       try {
         const raw = await send(method, path, token, call)
-        const isFinal = attempt === tries || !TRY_AGAIN.has(raw.status) || expect.includes(raw.status)
+        const isFinal = attempt === tries || !mayPass(raw) || expect.includes(raw.status)
         if (isFinal) return understand(url, raw, expect, hide)
         reason = `HTTP ${raw.status}`
         delay = retryAfter(raw.headers) ?? delay
@@ -141,7 +143,7 @@ export function openApi({ settings, env, version, tries = TRIES, note }: Options
         // Another call has failed meanwhile: nobody waits for this one.
         if (error instanceof Failure || isClosed) throw error
         if (attempt === tries || !isPassing(error)) {
-          throw unreachable(url, error, proxyEnv !== undefined, method !== 'GET')
+          throw unreachable(url, error, sender.isProxied, method !== 'GET')
         }
         reason = explain(error)
       }
@@ -152,27 +154,17 @@ export function openApi({ settings, env, version, tries = TRIES, note }: Options
 
   return {
     url,
-    get: (path, call = {}) => exchange('GET', path, settings.readToken, call),
+    get: (path, call = {}) => exchange('GET', path, 'readToken', call),
+    getAsWriter: (path, call = {}) => exchange('GET', path, 'writeToken', call),
     write(method, path, call = {}) {
       const headers = { 'idempotency-key': crypto.randomUUID(), ...call.headers }
-      return exchange(method, path, settings.writeToken, { ...call, headers })
+      return exchange(method, path, 'writeToken', { ...call, headers })
     },
     close() {
       isClosed = true
-      agent.destroy()
+      sender.close()
     },
   }
-}
-
-/** The variables of proxies when there are any; like curl, one without a scheme is of HTTP. */
-function proxySettings(env: Env): Record<string, string | undefined> | undefined {
-  const names = Object.keys(env).filter((name) => /^https?_proxy$/i.test(name) && env[name])
-  if (names.length === 0) return undefined
-  const withScheme = names.map((name) => [
-    name,
-    env[name]?.includes('://') ? env[name] : `http://${env[name]}`,
-  ])
-  return { ...env, ...Object.fromEntries(withScheme) }
 }
 
 function tooLarge(bytes: number): Failure {
@@ -183,26 +175,9 @@ function tooLarge(bytes: number): Failure {
   )
 }
 
-interface Raw {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-}
-
-function readAll(response: IncomingMessage): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    response.on('data', (chunk: Buffer) => chunks.push(chunk))
-    response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
-    response.on('error', reject)
-  })
-}
-
-class TimeoutError extends Error {
-  readonly code = 'ETIMEDOUT'
-  constructor(ms: number) {
-    super(`no answer within ${ms / 1000} s`)
-  }
+/** Of ours, 429 is for credentials that are not valid: they will not be in a moment either. */
+function mayPass({ status, text }: Raw): boolean {
+  return TRY_AGAIN.has(status) && !(status === 429 && text.includes('"rate_limited"'))
 }
 
 function retryAfter(headers: IncomingHttpHeaders): number | undefined {
@@ -232,32 +207,13 @@ function understand(url: URL, raw: Raw, expected: readonly number[], hide: (text
   throw new Refusal(status, JSON.parse(hide(text)), headers['x-request-id'] as string | undefined)
 }
 
-function strange(url: URL, { status, headers, text }: Raw, hide: (text: string) => string): Failure {
-  const type = String(headers['content-type'] ?? 'no content type').split(';')[0]
-  const where = headers.location ? `, and points to ${headers.location}` : ''
-  const excerpt = text.trim().slice(0, 100).split('\n')[0] ?? ''
-  const message = `what answers at ${url.href} is not this API: HTTP ${status}, ${type}${where}`
+function strange(url: URL, raw: Raw, hide: (text: string) => string): Failure {
+  const excerpt = raw.text.trim().slice(0, 100).split('\n')[0] ?? ''
+  const message = `what answers at ${url.href} is not this API: ${describeAnswer(raw)}`
   return new Failure(EXIT.unreachable, hide(message), {
     details: excerpt ? [hide(excerpt)] : [],
     hint: 'check --api-url or FLUX_API_URL, and what is in between: a proxy, a login page, a port-forward',
   })
-}
-
-const REASONS: Record<string, string> = {
-  ECONNREFUSED: 'connection refused: nothing listens there',
-  ECONNRESET: 'the connection was cut',
-  EPIPE: 'the connection was cut',
-  ENOTFOUND: 'no such host',
-  EAI_AGAIN: 'the host name could not be looked up',
-  EHOSTUNREACH: 'no route to the host',
-  ENETUNREACH: 'the network cannot be reached',
-  HPE_INVALID_CONSTANT: 'what answers does not speak HTTP',
-  EPROTO: 'what answers does not speak TLS: is it http instead of https?',
-}
-
-function explain(error: unknown): string {
-  const { code = '', message } = error as NodeJS.ErrnoException
-  return REASONS[code] ?? (message || code)
 }
 
 /** Whether trying again may help. */

@@ -117,6 +117,25 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     define: async () => (await import('./commands/bootstrap.ts')).defineBootstrap,
   },
   {
+    name: 'token',
+    group: SETUP,
+    types: true,
+    summary: 'who may come in, as what, and until when',
+    define: async () => (await import('./commands/named-tokens.ts')).defineToken,
+  },
+  {
+    name: 'login',
+    group: SETUP,
+    summary: 'keep a token for a server, or log in at its issuer',
+    define: async () => (await import('./commands/login.ts')).defineLogin,
+  },
+  {
+    name: 'logout',
+    group: SETUP,
+    summary: 'forget the tokens of a server',
+    define: async () => (await import('./commands/login.ts')).defineLogout,
+  },
+  {
     name: 'config',
     group: SETUP,
     summary: 'keep servers and their tokens under names',

@@ -7,7 +7,7 @@ import type { Learned } from './learn-types.ts'
 import { type Noun, namesOf } from './nouns.ts'
 import { parseFormat } from './print.ts'
 import { createSession, type Session } from './session.ts'
-import { type GlobalFlags, resolveSettings } from './settings.ts'
+import { type GlobalFlags, resolveSettings, type Settings } from './settings.ts'
 import type { Terminal } from './terminal.ts'
 
 export const PROGRAM = 'flux-resourceset-cli'
@@ -107,6 +107,11 @@ class LazyCommands {
   }
 }
 
+/** A command below one that is loaded as a whole. */
+export function addSubcommand(parent: Command, name: string, description: string): Command {
+  return parent.command(name).description(description).helpOption('-h, --help', 'show help')
+}
+
 interface Tree {
   readonly tools: Tools
   readonly commands: LazyCommands
@@ -188,6 +193,15 @@ function lowerFirst(text: string): string {
   return `${text[0]?.toLowerCase()}${text.slice(1)}`
 }
 
+/** Keeps the token of somebody who has logged in good, for as long as a command takes. */
+export function keepFresh({ terminal: { env }, version }: Surroundings) {
+  return async (settings: Settings): Promise<Settings> => {
+    if (!settings.login) return settings
+    const { renewLogin } = await import('./renew-login.ts')
+    return renewLogin(settings, { env, version })
+  }
+}
+
 async function openSession(
   program: Command,
   surroundings: Surroundings,
@@ -203,7 +217,7 @@ async function openSession(
   }
   const warning = settings.context === undefined ? undefined : permissionWarning(terminal.env)
   if (warning) note(`Warning: ${warning}`)
-  const api = openApi({ settings, env: terminal.env, version, note })
+  const api = openApi({ settings, env: terminal.env, version, fresh: keepFresh(surroundings), note })
   return createSession({
     terminal,
     settings,

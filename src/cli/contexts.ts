@@ -2,14 +2,27 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isObject } from '../domain/json.ts'
-import { usage } from './failure.ts'
+import { type Failure, usage } from './failure.ts'
+import { withLock } from './file-lock.ts'
 import { replaceFile } from './replace-file.ts'
 import type { Env } from './terminal.ts'
+
+/** What somebody who logged in at an OIDC issuer has from there, and what it takes to renew it. */
+export interface IssuerLogin {
+  readonly token: string
+  /** RFC 3339; when the token stops being one, as far as that is known. */
+  readonly expires_at?: string
+  readonly refresh_token?: string
+  readonly token_endpoint: string
+  readonly client_id: string
+}
 
 export interface Context {
   readonly api_url: string
   readonly api_token?: string
   readonly write_token?: string
+  /** In the place of both tokens. */
+  readonly login?: IssuerLogin
 }
 
 export interface ContextFile {
@@ -62,18 +75,43 @@ function parseContexts(path: string, text: string): ContextFile {
   const contexts = isObject(content) ? content.contexts : undefined
   if (!isObject(contexts)) throw usage(`${path} must hold an object "contexts"`)
   for (const [name, context] of Object.entries(contexts)) {
-    const { api_url, api_token = '', write_token = '' } = isObject(context) ? context : {}
+    const { api_url, api_token = '', write_token = '', login } = isObject(context) ? context : {}
     if (typeof api_url !== 'string') throw usage(`${path}: context "${name}" has no api_url`)
     if (typeof api_token !== 'string' || typeof write_token !== 'string')
       throw usage(`${path}: the tokens of context "${name}" must be text`)
+    if (login !== undefined && !isLogin(login))
+      throw usage(`${path}: the login of context "${name}" is not whole: take it out, and log in again`)
   }
   return content as unknown as ContextFile
 }
 
-export function saveContexts(env: Env, content: ContextFile): void {
+function isLogin(login: unknown): login is IssuerLogin {
+  if (!isObject(login)) return false
+  const { token, token_endpoint, client_id, expires_at = '', refresh_token = '' } = login
+  const texts = [token, token_endpoint, client_id, expires_at, refresh_token]
+  return texts.every((text) => typeof text === 'string')
+}
+
+export function hasContext({ contexts }: ContextFile, name: string | undefined): name is string {
+  return name !== undefined && Object.hasOwn(contexts, name)
+}
+
+export function unknownContext({ contexts }: ContextFile, name: string): Failure {
+  return usage(`there is no context "${name}": known are ${Object.keys(contexts).join(', ') || 'none yet'}`)
+}
+
+/** Changes the file as it is by then: what one process has just read, another must not write meanwhile. */
+export async function updateContexts(
+  env: Env,
+  change: (file: ContextFile) => ContextFile | Promise<ContextFile>,
+): Promise<void> {
   const path = configPath(env)
   if (path === undefined) throw usage('there is no folder for the configuration: set HOME or XDG_CONFIG_HOME')
-  replaceFile(path, `${JSON.stringify(content, null, 2)}\n`)
+  await withLock(path, async () => {
+    const file = loadContexts(env)
+    const changed = await change(file)
+    if (changed !== file) replaceFile(path, `${JSON.stringify(changed, null, 2)}\n`)
+  })
 }
 
 /** What to say when others on this machine can read the tokens. */

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { parseTime } from '../domain/time.ts'
 import { Failure } from './failure.ts'
-import { parseMoment, parseRevision } from './moments.ts'
+import { fromNow, parseExpiry, parseMoment, parseRevision } from './moments.ts'
 
 const NOW = new Date('2026-03-01T12:30:15.250Z')
 
@@ -119,5 +119,40 @@ test('whatever is understood is a time that the service understands as well', ()
       assert.equal(parseTime(time), time)
     }),
     { numRuns: 300 },
+  )
+})
+
+test('an end is so long from now, a day or a moment', () => {
+  const expiry = (text: string) => parseExpiry(text, '--expires', NOW)
+  assert.equal(expiry('90s'), '2026-03-01T12:31:45.250Z')
+  assert.equal(expiry('12h'), '2026-03-02T00:30:15.250Z')
+  assert.equal(expiry('1w'), expiry('7d'))
+  assert.equal(expiry('2027-01-31'), '2027-01-31T00:00:00.000Z')
+  assert.equal(expiry('2027-01-31T12:00:00+02:00'), '2027-01-31T10:00:00.000Z')
+})
+
+test('an end that the service would not understand is wrong use', () => {
+  for (const text of ['', 'never', '90', '-1d', '2027-02-30', '3000000d', `${'9'.repeat(30)}w`]) {
+    assert.throws(
+      () => parseExpiry(text, '--expires', NOW),
+      (error) => error instanceof Failure && error.exitCode === 2 && error.message.endsWith(`not "${text}"`),
+      text,
+    )
+  }
+})
+
+test('how long ago something was, or is still to come, is told in one unit', () => {
+  const tell = (ms: number) => fromNow(new Date(NOW.getTime() + ms).toISOString(), NOW)
+  const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
+  assert.deepEqual([tell(0), tell(-900), tell(-59_400)], ['0s ago', '1s ago', '59s ago'])
+  assert.deepEqual([tell(-59_600), tell(90 * minute), tell(-47 * hour)], ['1m ago', 'in 2h', '47h ago'])
+  assert.deepEqual([tell(48 * hour), tell(90 * day - 40), tell(-400 * day)], ['in 2d', 'in 90d', '400d ago'])
+})
+
+test('a time from now is told as what it was asked for by', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 59 }), fc.constantFrom('s', 'm'), (number, unit) => {
+      assert.equal(fromNow(parseExpiry(`${number}${unit}`, '--expires', NOW), NOW), `in ${number}${unit}`)
+    }),
   )
 })

@@ -8,9 +8,11 @@ import { startProgress } from './progress.ts'
 import type { Session } from './session.ts'
 
 const PAGE = 5000
+/** They are found like documents, and are of no type. */
+export const TOKENS = { name: 'tokens' }
 
 /** Where a document, or something below it, is found. */
-export function pathOf(noun: Noun, id: string, ...below: readonly string[]): string {
+export function pathOf(noun: Pick<Noun, 'name'>, id: string, ...below: readonly string[]): string {
   return `/${[noun.name, id, ...below].map(segment).join('/')}`
 }
 

@@ -2,9 +2,9 @@
 import type { Command } from 'commander'
 import type { Json } from '../domain/json.ts'
 import { type Answer, Refusal } from './api-client.ts'
-import { ask, INTERRUPTED } from './ask.ts'
+import { confirm, INTERRUPTED } from './ask.ts'
 import { count, describeImpact, describePreview, type Preview, receivers } from './change-report.ts'
-import { unmet, usage } from './failure.ts'
+import { usage } from './failure.ts'
 import { clusterNoun, nameOf } from './nouns.ts'
 import type { Printable } from './print.ts'
 import { changesIn } from './revision-changes.ts'
@@ -119,10 +119,7 @@ async function agree(
   const touched = touchedBy(session, seen)
   if (touched <= 1 && !removes) return {}
   terminal.stderr.write(describePreview(painter(terminal, terminal.stderr), seen))
-  const word = removes ? 'removals' : 'yes'
-  const question = `Change ${count(touched, 'cluster')}? Type "${word}" to go on: `
-  const answer = (await ask(terminal, question)).trim().toLowerCase()
-  if (answer !== word && !(word === 'yes' && answer === 'y')) throw unmet('nothing was changed')
+  await confirm(terminal, `Change ${count(touched, 'cluster')}?`, removes ? 'removals' : 'yes')
   return { plan: seen.plan, ...(removes && { confirm: 'removals' }) }
 }
 

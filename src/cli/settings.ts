@@ -1,5 +1,12 @@
 // Which server to talk to, with which tokens, and how to answer: flags, then the environment, then the context.
-import { type Context, type ContextFile, loadContexts } from './contexts.ts'
+import {
+  type Context,
+  type ContextFile,
+  hasContext,
+  type IssuerLogin,
+  loadContexts,
+  unknownContext,
+} from './contexts.ts'
 import { usage } from './failure.ts'
 import type { Env } from './terminal.ts'
 
@@ -19,9 +26,9 @@ export interface Settings {
   readonly url: URL
   readonly readToken: string | undefined
   readonly writeToken: string | undefined
-  /** The token for reading as it was given, fit to be handed on to a cluster. */
-  readonly pollToken: string | undefined
   readonly context: string | undefined
+  /** Of the context, where its token is used. */
+  readonly login: IssuerLogin | undefined
   readonly timeoutMs: number
 }
 
@@ -36,20 +43,27 @@ export function resolveSettings(flags: GlobalFlags, env: Env): Settings {
   const url = parseUrl(given ?? DEFAULT_URL, source)
   // A context's tokens are for its own server and no other; and with a context that has tokens, no other's are for it.
   const own = context && parseUrl(context.api_url, 'the context').href === url.href ? context : undefined
-  const isComplete = explicit && Boolean(own?.api_token || own?.write_token)
+  const { api_token, write_token, login } = own ?? {}
+  const isComplete = explicit && Boolean(api_token || write_token || login)
   const pick = (flag: string | undefined, flagName: string, variable: string, held: string | undefined) => {
     if (flag !== undefined) return parseToken(flag, flagName)
     const set = isComplete ? undefined : parseToken(env[variable], variable)
     return set ?? parseToken(held, `the token of context "${name}"`)
   }
-  const readToken = pick(flags.apiToken, '--api-token', 'FLUX_API_TOKEN', own?.api_token)
-  const writeToken = pick(flags.writeToken, '--write-token', 'FLUX_API_WRITE_TOKEN', own?.write_token)
+  const readToken = pick(flags.apiToken, '--api-token', 'FLUX_API_TOKEN', api_token ?? login?.token)
+  const writeToken = pick(
+    flags.writeToken,
+    '--write-token',
+    'FLUX_API_WRITE_TOKEN',
+    write_token ?? login?.token,
+  )
+  const isUsed = login !== undefined && [readToken, writeToken].includes(login.token)
   return {
     url,
     readToken: readToken ?? writeToken,
     writeToken: writeToken ?? readToken,
-    pollToken: readToken,
     context: own && name,
+    login: isUsed ? login : undefined,
     timeoutMs: parseTimeout(flags.timeout),
   }
 }
@@ -63,11 +77,8 @@ function chooseContext(
   const needed = explicit || !(flags.apiUrl ?? env.FLUX_API_URL)
   const file: ContextFile = needed ? loadContexts(env) : { contexts: {} }
   const name = flags.context ?? file.current_context
-  const context = name !== undefined && Object.hasOwn(file.contexts, name) ? file.contexts[name] : undefined
-  if (name !== undefined && !context) {
-    const known = Object.keys(file.contexts).join(', ') || 'none yet'
-    throw usage(`there is no context "${name}": known are ${known}`)
-  }
+  const context = hasContext(file, name) ? file.contexts[name] : undefined
+  if (name !== undefined && !context) throw unknownContext(file, name)
   return { name, context, explicit }
 }
 
@@ -93,7 +104,7 @@ export function parseToken(text: string | undefined, source: string): string | u
   return token
 }
 
-function parseTimeout(text: string | undefined): number {
+export function parseTimeout(text: string | undefined): number {
   if (text === undefined) return DEFAULT_TIMEOUT_S * 1000
   const seconds = /^(\d+(?:\.\d+)?)s?$/.exec(text)?.[1]
   if (seconds === undefined || Number(seconds) < 0.1 || Number(seconds) > MAX_TIMEOUT_S) {

@@ -32,9 +32,9 @@ export function describeChange(change: BeforeAndAfter, clusterType: string): Des
 }
 
 /** Not even a digest of a secret leaves the store. */
-function shown(type: string, document: Document | null): Document | null {
+export function shown<T extends Document | null>(type: string, document: T): T {
   if (type !== TOKENS || document === null) return document
-  return withoutSecrets(asToken(document)) as unknown as Document
+  return withoutSecrets(asToken(document)) as unknown as T
 }
 
 function operationOf(change: BeforeAndAfter, clusterType: string): DescribedChange['op'] {

@@ -6,7 +6,7 @@ import type { Entry, View } from './view.ts'
 
 export function findLive(
   view: View,
-  type: ResourceType,
+  type: Pick<ResourceType, 'name' | 'singular'>,
   id: string,
   expect: Expectation | undefined,
 ): Result<Entry> {
@@ -17,7 +17,7 @@ export function findLive(
 }
 
 export function checkExpectation(
-  type: ResourceType,
+  type: Pick<ResourceType, 'singular'>,
   id: string,
   entry: Entry | undefined,
   expect: Expectation | undefined,

@@ -1,13 +1,14 @@
 // Named tokens: who they are for, what they grant, until when. Of their secrets only digests are known.
 import type { CreateToken, Outcome, RevokeToken, RotateToken } from './command.ts'
 import type { Draft } from './draft.ts'
+import { checkExpectation, findLive } from './find-document.ts'
 import { checkGrant, type Grant } from './grant.ts'
-import type { Detail } from './problem.ts'
-import { fail, invalid, notFound, type Result, succeed } from './problem.ts'
+import { type Detail, fail, invalid, type Result, succeed } from './problem.ts'
 import type { Document, Types } from './resource-type.ts'
 
 /** Where they are kept: beside the documents, and of no type that a request could name. */
 export const TOKENS = 'tokens'
+const TYPE = { name: TOKENS, singular: 'token' }
 
 interface Secret {
   /** SHA-256, in hex. */
@@ -49,17 +50,25 @@ export function withoutSecrets({ secrets, ...token }: Token): Omit<Token, 'secre
   }
 }
 
+/** What its uses are kept under: another token of the same name is another one. */
+export function useKeyOf({ id, created_at }: Token): string {
+  return `${id} ${created_at}`
+}
+
 /** Names that the audit uses for others. */
 const RESERVED_NAMES = ['reader', 'writer', 'seed', 'local', 'unknown', 'anonymous']
 const NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$/
+const ID = /^(?:tok-[0-9a-f]{16}$|frs_)/i
 /** Of one token at a time, those within their grace included. */
 const MAX_SECRETS = 5
 
 function checkName(name: string): Detail[] {
-  const message = RESERVED_NAMES.includes(name)
+  const message = RESERVED_NAMES.includes(name.toLowerCase())
     ? 'is what the audit calls somebody else: choose another'
-    : !NAME.test(name) &&
-      'must be 1 to 253 letters, digits, "-", "_" or ".", with a letter or digit at both ends, such as ci-team-a'
+    : ID.test(name)
+      ? 'looks like the id or the secret of a token: choose another'
+      : !NAME.test(name) &&
+        'must be 1 to 253 letters, digits, "-", "_" or ".", with a letter or digit at both ends, such as ci-team-a'
   return message ? [{ path: '/name', message }] : []
 }
 
@@ -79,13 +88,15 @@ export function parseTokenList(text: string): {
     : { tokens: [], problem: 'may hold only printable ASCII characters without spaces' }
 }
 
-export function createToken(types: Types, draft: Draft, { token }: CreateToken): Result<Outcome> {
+export function createToken(types: Types, draft: Draft, { token, expect }: CreateToken): Result<Outcome> {
   const details = [...checkName(token.name), ...checkGrant(types, draft, token)]
   if (token.expires_at !== undefined && token.expires_at <= token.created_at)
     details.push({ path: '/expires_at', message: `is ${token.expires_at}, which is over already` })
   if (details.length > 0) return invalid(details)
+  const met = checkExpectation(TYPE, token.name, draft.get(TOKENS, token.id), expect)
+  if (!met.ok) return met
   if (draft.get(TOKENS, token.id)) {
-    const message = `there is a token "${token.name}" already: choose another name, or rotate it`
+    const message = `there is a token "${token.name}" already: choose another name, or rotate or revoke that one`
     return fail({ code: 'conflict', message, details: [{ path: '/name', message }] })
   }
   put(draft, token)
@@ -93,13 +104,16 @@ export function createToken(types: Types, draft: Draft, { token }: CreateToken):
 }
 
 export function rotateToken(draft: Draft, command: RotateToken): Result<Outcome> {
-  const { id, secret, graceEnd } = command
-  const found = draft.get(TOKENS, id)
-  if (!found) return notFound('token', id)
-  const token = asToken(found.document)
+  const { id, secret, graceEnd, expect } = command
+  const found = findLive(draft, TYPE, id, expect)
+  if (!found.ok) return found
+  const token = asToken(found.value.document)
   const { created_at: now } = secret
   if (token.expires_at !== undefined && token.expires_at <= now) {
-    return fail({ code: 'conflict', message: `token "${token.name}" has expired: create another one` })
+    return fail({
+      code: 'conflict',
+      message: `token "${token.name}" has expired: revoke it and create another one`,
+    })
   }
   // A second rotation may shorten the grace of the first, and never makes it longer.
   const old = token.secrets
@@ -116,11 +130,11 @@ export function rotateToken(draft: Draft, command: RotateToken): Result<Outcome>
   return succeed({ type: TOKENS, id, created: false })
 }
 
-export function revokeToken(draft: Draft, { id }: RevokeToken): Result<Outcome> {
-  const found = draft.get(TOKENS, id)
-  if (!found) return notFound('token', id)
+export function revokeToken(draft: Draft, { id, expect }: RevokeToken): Result<Outcome> {
+  const found = findLive(draft, TYPE, id, expect)
+  if (!found.ok) return found
   draft.remove(TOKENS, id, { path: '' })
-  return succeed({ type: TOKENS, id, created: false, removed: found.document })
+  return succeed({ type: TOKENS, id, created: false, removed: found.value.document })
 }
 
 function put(draft: Draft, token: Token): void {

@@ -2,11 +2,13 @@
 import { createHash } from 'node:crypto'
 import type { Command } from '../domain/command.ts'
 import { type Decision, decide } from '../domain/decide.ts'
+import { shown } from '../domain/describe-change.ts'
 import { diffFields } from '../domain/diff.ts'
 import { excerpt, type Json } from '../domain/json.ts'
 import { type Detail, fail, type Result } from '../domain/problem.ts'
-import type { Types } from '../domain/resource-type.ts'
+import type { Document, Types } from '../domain/resource-type.ts'
 import type { Steps } from '../domain/steps.ts'
+import { asToken, TOKENS } from '../domain/token.ts'
 import type { Change, Entry } from '../domain/view.ts'
 import type { Past } from './past.ts'
 
@@ -16,9 +18,16 @@ export function* planOf(changes: readonly Change[]): Steps<string> {
   for (const { type, id, before, after } of [...changes].sort(byPlace)) {
     yield
     hash.update(`${JSON.stringify([type, id, before?.deleted, after?.deleted])}\n`)
-    hash.update(`${before ? JSON.stringify(before.document) : ''}\n${after?.json ?? ''}\n`)
+    const is = after && type === TOKENS ? JSON.stringify(asked(after.document)) : after?.json
+    hash.update(`${before ? JSON.stringify(before.document) : ''}\n${is ?? ''}\n`)
   }
   return `sha256:${hash.digest('hex')}`
+}
+
+/** Of a token, what was asked for: its secret and its times are others every time. */
+function asked(document: Document): object {
+  const { id, name, role, cluster, selector, types, expires_at } = asToken(document)
+  return { id, name, role, cluster, selector, types, expires_at }
 }
 
 /** Mostly they are in order already, and sorting then costs next to nothing. */
@@ -98,15 +107,21 @@ function byKey(changes: readonly Change[]): Map<string, Change> {
 function differencesOf(key: string, planned: Change, current: Change | undefined): Detail[] {
   if (!current) return []
   const found = new Map<string, string>()
-  for (const { path, before, after } of diffFields(contentOf(planned.after), contentOf(current.after))) {
+  for (const { path, before, after } of diffFields(
+    contentOf(planned, planned.after),
+    contentOf(current, current.after),
+  )) {
     found.set(path, `would become ${excerpt(after)}, not ${excerpt(before)} as planned`)
   }
-  for (const { path, before, after } of diffFields(contentOf(planned.before), contentOf(current.before))) {
+  for (const { path, before, after } of diffFields(
+    contentOf(planned, planned.before),
+    contentOf(current, current.before),
+  )) {
     found.set(path, `was ${excerpt(before)} when the plan was made and is ${excerpt(after)} now`)
   }
   return [...found].map(([path, message]) => ({ path: `/${key}${path}`, message }))
 }
 
-function contentOf(state: Pick<Entry, 'document' | 'deleted'> | undefined): Json {
-  return state === undefined || state.deleted ? null : state.document
+function contentOf({ type }: Change, state: Pick<Entry, 'document' | 'deleted'> | undefined): Json {
+  return state === undefined || state.deleted ? null : shown(type, state.document)
 }

@@ -191,7 +191,8 @@ function countAndLog(scope: FastifyInstance, service: Service): void {
 }
 
 function describe({ addressOf }: Service, { id, method, url, identity, raw }: FastifyRequest) {
-  const path = url.split('?')[0]
+  // Somebody may name a token by itself.
+  const path = url.split('?')[0]?.replaceAll(/frs_\w{20,}/g, 'frs_***')
   return { request_id: id, method, path, actor: identity?.name, ip: addressOf(raw) }
 }
 

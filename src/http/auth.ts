@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { type Grant, type Role, reaches } from '../domain/grant.ts'
 import { fail, type Problem, type Result, succeed } from '../domain/problem.ts'
 import type { Types } from '../domain/resource-type.ts'
-import { asToken, type Token } from '../domain/token.ts'
+import { asToken, type Token, useKeyOf } from '../domain/token.ts'
 import type { PolledView } from '../domain/view.ts'
 import { hashOf, isSecret } from '../engine/token-secret.ts'
 import type { TokenUses } from '../engine/token-uses.ts'
@@ -117,7 +117,7 @@ export function createAuth(parts: AuthParts): Auth {
         credential: hash,
       })
     }
-    uses.note(token.id, () => addressOf(request))
+    uses.note(useKeyOf(token), () => addressOf(request))
     const { name } = token
     return succeed({ name, via: 'token', grant: token, ...(end !== undefined && { expiresAt: end }) })
   }

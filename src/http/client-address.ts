@@ -18,7 +18,8 @@ export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
     return version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4')
   }
   return ({ socket, headers }) => {
-    let address = plain(socket.remoteAddress ?? UNIX)
+    // A connection that is gone has no address any more.
+    let address = plain(socket.remoteAddress ?? (socket.destroyed ? 'unknown' : UNIX))
     if (trustedProxies.length === 0 || !isTrusted(address)) return address
     const hops = String(headers['x-forwarded-for'] ?? '').split(',')
     for (const hop of hops.reverse()) {
@@ -32,10 +33,10 @@ export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
   }
 }
 
-/** An IPv4 address stays one on a socket of IPv6; a port behind it goes. */
+/** Without a port behind it; an IPv4 address stays one on a socket of IPv6. */
 function plain(address: string): string {
-  const mapped = address.replace(/^::ffff:(?=\d+\.)/i, '')
-  return /^\[([^\]]+)\](?::\d+)?$/.exec(mapped)?.[1] ?? mapped.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
+  const bare = address.replace(/^\[([^\]]*)\](?::\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
+  return bare.replace(/^::ffff:(?=\d+\.)/i, '')
 }
 
 function addNetwork(list: BlockList, network: string): void {

@@ -40,7 +40,9 @@ export function createFailureLimit(perMinute: number, now: () => Date): FailureL
 /** One customer of IPv6 has a network of 2^64 addresses. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address
-  const [head = '', tail = ''] = address.split('%')[0]?.split('::') ?? []
+  // In the one form that everybody writes it in.
+  const usual = new URL(`http://[${address.split('%')[0]}]`).hostname.slice(1, -1)
+  const [head = '', tail = ''] = usual.split('::')
   const left = head.split(':').filter(Boolean)
   const right = tail.split(':').filter(Boolean)
   const groups = [...left, ...Array<string>(Math.max(8 - left.length - right.length, 0)).fill('0'), ...right]

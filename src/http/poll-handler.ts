@@ -45,7 +45,7 @@ export function createPollHandler(service: Service): PollHandler {
 
   function giveUp(poll: Poll, error: unknown): void {
     const id = requestId(poll.request)
-    log.error({ err: error, request_id: id, path: poll.request.url }, 'poll failed')
+    log.error({ err: error, request_id: id, path: poll.request.url?.split('?')[0] }, 'poll failed')
     poll.response.setHeader('X-Request-Id', id)
     finish(poll, { ok: false, problem: internalError(id) })
   }

@@ -67,6 +67,10 @@ export function toProblem(
   }
   if (statusCode === 413)
     return { code: 'payload_too_large', message: 'the body is larger than this route takes' }
+  // In its own words it repeats the URL, and what somebody put there by mistake.
+  if (error.code === 'FST_ERR_BAD_URL')
+    return { code: 'validation_error', message: 'the path is not well percent-encoded' }
+  if (statusCode === 414) return { code: 'validation_error', message: 'a part of the path is too long' }
   if (statusCode >= 400 && statusCode < 500) return { code: 'validation_error', message }
   return internalError(requestId)
 }

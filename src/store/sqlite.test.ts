@@ -605,3 +605,87 @@ describe('a SQLite file of the first version', () => {
     assert.ok((await verifyLog(store)).verified)
   })
 })
+
+describe('uses of tokens in a SQLite file', () => {
+  const use = { id: 'tok-a', time: minute(1), address: '10.0.0.1' }
+  const usesOf = async (store: Store, ...ids: string[]) =>
+    (await store.usesOf(ids)).map((found) => ({ ...found }))
+
+  test('survive reopening, and are seen by others that have it open', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const [store, beside] = [open(), open({ write: false })]
+    assert.deepEqual(await usesOf(beside, 'tok-a'), [])
+    await store.recordUses([use])
+    assert.deepEqual(await usesOf(beside, 'tok-a'), [use])
+    await store.close()
+    assert.deepEqual(await usesOf(open({ mode: 'rw' }), 'tok-a'), [use])
+  })
+
+  test('are recorded by one that only reads too, which still commits nothing', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const store = await committed(open(), revisionOf(put('a')))
+    const reader = open({ write: false })
+    await reader.recordUses([use])
+    assert.deepEqual(await usesOf(store, 'tok-a'), [use])
+    await assert.rejects(async () => reader.commit(1, revisionOf(put('b'))), /reading only/)
+    assert.equal(await store.head(), 1)
+    await reader.close()
+    const older = { ...use, time: minute(0), address: null }
+    await store.recordUses([older])
+    assert.deepEqual(await usesOf(open({ write: false }), 'tok-a'), [use])
+  })
+
+  test('are recorded by several at once: the newest wins, whoever had it', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const stores = [open(), open({ write: false }), open({ write: false })]
+    const times = [3, 7, 5]
+    await Promise.all(
+      stores.map((store, i) =>
+        store.recordUses([{ id: 'tok-a', time: minute(times[i] as number), address: `from ${i}` }]),
+      ),
+    )
+    for (const store of stores)
+      assert.deepEqual(await usesOf(store, 'tok-a'), [{ id: 'tok-a', time: minute(7), address: 'from 1' }])
+  })
+
+  test('are not recorded where the file may only be read, and nothing fails for it', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    const store = await committed(open(), revisionOf(put('a')))
+    await store.recordUses([use])
+    await store.close()
+    foldLog(path)
+    const before = readFileSync(path)
+    const reader = open({ mode: 'ro', write: false })
+    await reader.recordUses([{ ...use, time: minute(9) }])
+    assert.deepEqual(await usesOf(reader, 'tok-a'), [use])
+    await reader.close()
+    assert.ok(before.equals(readFileSync(path)))
+  })
+
+  for (const [what, isFirst] of [
+    ['that cannot be recorded fail as the store fails, and work again once it does', false],
+    ['that cannot be recorded the first time work again once the store does', true],
+  ] as const) {
+    test(what, async (t) => {
+      const { path, open } = temporaryDatabase(t)
+      const store = open({ write: false })
+      if (!isFirst) await store.recordUses([{ ...use, time: minute(0) }])
+      const db = new DatabaseSync(path)
+      t.after(() => db.close())
+      db.exec('ALTER TABLE token_uses RENAME TO away')
+      await assert.rejects(async () => store.recordUses([use]), StoreError)
+      await assert.rejects(async () => store.usesOf(['tok-a']), StoreError)
+      db.exec('ALTER TABLE away RENAME TO token_uses')
+      await store.recordUses([use])
+      assert.deepEqual(await usesOf(store, 'tok-a'), [use])
+    })
+  }
+
+  test('find their place in a file of the first version', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    writeVersion1(path, [revisionOf(put('a'))])
+    const store = open({ write: false })
+    await store.recordUses([use])
+    assert.deepEqual(await usesOf(store, 'tok-a'), [use])
+  })
+})

@@ -100,7 +100,8 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
       }),
     async recordUses(uses) {
       if (mode === 'ro') return
-      notes ??= writer ?? startWriter(options)
+      // A thread that could not start once may start now.
+      if (!notes || notes.hasEnded()) notes = writer ?? startWriter(options)
       for (let at = 0; at < uses.length; at += USES_AT_ONCE)
         await notes.recordUses(uses.slice(at, at + USES_AT_ONCE))
     },
@@ -141,6 +142,7 @@ function loadDocuments(
 }
 
 interface Writer {
+  hasEnded(): boolean
   commit(base: number, revision: NewRevision): Promise<CommitResult>
   prune(anchor: Anchor): Promise<void>
   remember(remembered: Remembered): Promise<void>
@@ -194,6 +196,7 @@ function startWriter(options: WriterOptions): Writer {
   }
 
   return {
+    hasEnded: () => failure !== undefined,
     commit,
     async prune(anchor) {
       await ask({ anchor })

@@ -145,6 +145,7 @@ export function storeContract(name: string, open: OpenStore): void {
     describe('hashes', () => hashPromises(open))
     describe('giving up a part of the log', () => prunePromises(open))
     describe('answers', () => answerPromises(open))
+    describe('uses of tokens', () => usePromises(open))
   })
 }
 
@@ -1353,5 +1354,77 @@ function answerPromises(open: OpenStore): void {
     assert.equal(await recall(store, 'old', minute(DAY + 10)), undefined)
     assert.deepEqual(await recall(store, 'young', minute(DAY + 10)), at('young', minute(10)))
     assert.deepEqual(await recall(store, 'new', minute(DAY + 10)), at('new', minute(DAY + 10)))
+  })
+}
+
+function usePromises(open: OpenStore): void {
+  const use = (id: string, time: string, address: string | null = '10.0.0.1') => ({ id, time, address })
+  /** In the order of their ids: a store may answer in any. */
+  const usesOf = async (store: Store, ...ids: string[]) =>
+    (await store.usesOf(ids)).map((found) => ({ ...found })).sort((a, b) => (a.id < b.id ? -1 : 1))
+
+  test('of those that were never used are left out', async (t) => {
+    const store = await open(t)
+    assert.deepEqual(await usesOf(store, 'a', 'b'), [])
+    await store.recordUses([use('a', minute(1))])
+    assert.deepEqual(await usesOf(store, 'a', 'b'), [use('a', minute(1))])
+    assert.deepEqual(await usesOf(store, 'b'), [])
+    assert.deepEqual(await usesOf(store), [])
+  })
+
+  test('are those that were recorded last, with the address or without', async (t) => {
+    const store = await open(t)
+    await store.recordUses([use('a', minute(1)), use('b', minute(1), null)])
+    await store.recordUses([use('a', minute(2), null), use('b', minute(3), '2001:db8::1')])
+    const newest = [use('a', minute(2), null), use('b', minute(3), '2001:db8::1')]
+    assert.deepEqual(await usesOf(store, 'a', 'b'), newest)
+  })
+
+  test('are not taken back by older ones, also within one recording', async (t) => {
+    const store = await open(t)
+    await store.recordUses([use('a', minute(5)), use('a', minute(3), 'older'), use('b', minute(5))])
+    await store.recordUses([use('a', minute(4), 'older'), use('b', minute(6), 'newer')])
+    assert.deepEqual(await usesOf(store, 'a', 'b'), [use('a', minute(5)), use('b', minute(6), 'newer')])
+  })
+
+  test('of the same minute are the ones that came last', async (t) => {
+    const store = await open(t)
+    await store.recordUses([use('a', minute(1), 'first')])
+    await store.recordUses([use('a', minute(1), 'second')])
+    assert.deepEqual(await usesOf(store, 'a'), [use('a', minute(1), 'second')])
+  })
+
+  test('of none, and of thousands at once, are recorded', async (t) => {
+    const store = await open(t)
+    await store.recordUses([])
+    const many = Array.from({ length: 1203 }, (_, i) => use(`t${i}`, minute(i)))
+    await store.recordUses(many)
+    const found = await store.usesOf([...many.map(({ id }) => id), 'another'])
+    assert.equal(found.length, many.length)
+    const byId = new Map(found.map((each) => [each.id, { ...each }]))
+    for (const each of many) assert.deepEqual(byId.get(each.id), each)
+  })
+
+  test('are kept under any id, and found by exactly that', async (t) => {
+    const store = await open(t)
+    const ids = ['__proto__', 'constructor', '', 'ü 漢字', `it's "quoted"`, '%', '["a"]', 'x'.repeat(5000)]
+    await store.recordUses(ids.map((id, i) => use(id, minute(i))))
+    for (const [i, id] of ids.entries()) assert.deepEqual(await usesOf(store, id), [use(id, minute(i))])
+    assert.deepEqual(await usesOf(store, '%%', 'Constructor', 'a', 'toString'), [])
+  })
+
+  test('make no revision, leave the log and the documents alone, and stay when the log is given up', async (t) => {
+    const store = await committed(await open(t), revisionOf(put('a')), revisionOf(put('a', { n: 2 })))
+    const before = [await store.head(), await store.history(ALL), await logOf(store, 0), await loadAll(store)]
+    await store.recordUses([use('a', minute(9))])
+    const after = [await store.head(), await store.history(ALL), await logOf(store, 0), await loadAll(store)]
+    assert.deepEqual(after, before)
+    assert.deepEqual(
+      await store.commit(2, revisionOf(put('a', { n: 3 }))),
+      { ok: true },
+      'the base is the same',
+    )
+    await pruneTo(store, 2)
+    assert.deepEqual(await usesOf(store, 'a'), [use('a', minute(9))])
   })
 }

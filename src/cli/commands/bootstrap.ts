@@ -3,13 +3,17 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { POLL_BASE } from '../../domain/base-url.ts'
 import { isObject, type Json, type JsonObject } from '../../domain/json.ts'
+import { Refusal } from '../api-client.ts'
+import { count } from '../change-report.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
-import { usage } from '../failure.ts'
+import { describeGrant } from '../describe-grant.ts'
+import { EXIT, Failure, usage } from '../failure.ts'
+import { checkGrace, createToken, type IssuedToken, rotateToken } from '../mint-token.ts'
 import { clusterNoun, type Noun } from '../nouns.ts'
 import { harmless } from '../print.ts'
 import { startProgress } from '../progress.ts'
-import { listAll, pathOf } from '../read-documents.ts'
-import { replaceFile } from '../replace-file.ts'
+import { listAll, pathOf, TOKENS } from '../read-documents.ts'
+import { checkFolder, replaceFile } from '../replace-file.ts'
 import type { Session } from '../session.ts'
 
 interface Flags {
@@ -19,6 +23,7 @@ interface Flags {
   readonly externalUrl?: string
   readonly tokenSecret?: string
   readonly withToken?: boolean
+  readonly tokenGrace?: string
   readonly certSecret?: string
   readonly fluxInstance?: boolean
   readonly outputDir?: string
@@ -29,8 +34,10 @@ const AT_ONCE = 8
 const SEPARATOR = /(?<=\n)---\n/
 /** The URL of a provider that polls without TLS. */
 const PLAIN_POLL = new RegExp(`(?<=\\n) {2}url: http:[^\\n]*${POLL_BASE}/`)
-/** The last line of the Secret that a bundle leaves empty. */
+/** The Secret that a bundle leaves empty, and its last line. */
+const TOKEN_SECRET = 'internal-api-token'
 const EMPTY_SECRET = /(?<=\n)type: Opaque\n/
+const DEFAULT_GRACE = '24h'
 
 export function defineBootstrap(command: Command, { run, program }: Tools): void {
   command
@@ -53,17 +60,25 @@ export function defineBootstrap(command: Command, { run, program }: Tools): void
       '--token-secret <name>',
       'a Secret that is there already and holds the token; the bundle has none then',
     )
-    .option('--with-token', 'put your token for reading into the bundle, which is a secret then')
+    .option(
+      '--with-token',
+      "make the cluster's own token and put it into the bundle, which is a secret then; for admins",
+    )
+    .option(
+      '--token-grace <duration>',
+      `how long the token stays valid that the cluster has already (default ${DEFAULT_GRACE})`,
+    )
     .option('--cert-secret <name>', 'a Secret with a client certificate, or with the authority of the server')
     .option('--no-flux-instance', 'leave Flux itself out: it is installed already')
     .addHelpText(
       'after',
       `
 Apply the bundle once, when the Flux Operator is there; the cluster polls from then on. Applied again it changes
-nothing. The Secret internal-api-token is empty unless --with-token fills it.
+nothing. The Secret ${TOKEN_SECRET} is empty unless --with-token fills it: with the token cluster-ID, which polls
+for this cluster and no other. One that is there already is rotated.
 
 Examples:
-  ${PROGRAM} bootstrap demo-cluster-01 --external-url https://fleet.example.com | kubectl apply -f -
+  ${PROGRAM} bootstrap demo-cluster-01 --external-url https://fleet.example.com --with-token | kubectl apply -f -
   ${PROGRAM} bootstrap --selector environment=prod --output-dir clusters/
   ${PROGRAM} bootstrap --flavor identity --selector id --output-dir image/`,
     )
@@ -76,7 +91,7 @@ Examples:
 }
 
 async function bootstrap(session: Session, cluster: string | undefined, flags: Flags): Promise<void> {
-  const { selector, outputDir, withToken, tokenSecret } = flags
+  const { selector, outputDir, withToken, tokenSecret, tokenGrace } = flags
   if ((cluster === undefined) === (selector === undefined))
     throw usage('which cluster? Give its id, or --selector SELECTOR with --output-dir FOLDER')
   if (selector !== undefined && outputDir === undefined)
@@ -84,25 +99,36 @@ async function bootstrap(session: Session, cluster: string | undefined, flags: F
   if (outputDir === '') throw usage('--output-dir must name a folder')
   if (withToken && tokenSecret !== undefined)
     throw usage('--token-secret names a Secret that is there already: there is none to put the token into')
-  if (withToken && session.settings.pollToken === undefined)
-    throw usage('--with-token needs a token for reading: give FLUX_API_TOKEN or --api-token')
+  if (withToken && outputDir === undefined && session.format.kind === 'name')
+    throw usage('the token would be lost: use another --output')
+  if (tokenGrace !== undefined && !withToken) throw usage('--token-grace goes with --with-token')
+  checkGrace(tokenGrace, '--token-grace')
   const noun = clusterNoun(session.nouns)
-  const read = async (id: string, flavor = flags.flavor): Promise<string> => {
+  const read: Read = async (id, { flavor = flags.flavor, secret = tokenSecret } = {}) => {
     const query = {
       flavor,
       interval: flags.interval,
       api_url: flags.externalUrl,
-      token_secret: tokenSecret,
+      token_secret: secret,
       cert_secret: flags.certSecret,
       flux_instance: flags.fluxInstance === false ? false : undefined,
     }
     const { body } = await session.api.get(pathOf(noun, id, 'bootstrap'), { query })
-    return fillIn(String(body), withToken ? session.settings.pollToken : undefined)
+    return String(body)
   }
-  if (outputDir === undefined) return print(session, await read(cluster as string))
+  if (outputDir === undefined) {
+    const bundle = await read(cluster as string)
+    return print(session, withToken ? await fillIn(session, cluster as string, bundle, tokenGrace) : bundle)
+  }
   const ids = cluster === undefined ? await idsOf(session, noun, selector) : [cluster]
   await writeFiles(session, ids, { ...flags, outputDir }, read)
 }
+
+/** The bundle of a cluster, as the API has it. */
+type Read = (
+  id: string,
+  instead?: { readonly flavor?: string | undefined; readonly secret?: string | undefined },
+) => Promise<string>
 
 async function idsOf(session: Session, noun: Noun, selector: string | undefined): Promise<string[]> {
   const { documents } = await listAll(session, noun, { query: { selector } })
@@ -113,10 +139,49 @@ async function idsOf(session: Session, noun: Noun, selector: string | undefined)
   return ids
 }
 
-function fillIn(bundle: string, token: string | undefined): string {
-  if (token === undefined) return bundle
-  const data = `data:\n  token: ${Buffer.from(token).toString('base64')}\n`
+/** Makes a token last of all: whatever else is wrong is known by then. */
+async function fillIn(
+  session: Session,
+  id: string,
+  bundle: string,
+  grace: string | undefined,
+): Promise<string> {
+  const { secret } = await clusterToken(session, id, grace)
+  const data = `data:\n  token: ${Buffer.from(secret).toString('base64')}\n`
   return bundle.replace(EMPTY_SECRET, (line) => `${line}${data}`)
+}
+
+/** The token of a cluster: made, or given a new secret, with the old one valid until the cluster has the new bundle. */
+async function clusterToken(session: Session, id: string, grace = DEFAULT_GRACE): Promise<IssuedToken> {
+  const name = `cluster-${id}`
+  const message = `for the bootstrap of cluster ${id}`
+  try {
+    return await createToken(session, { name, role: 'cluster', cluster: id }, message)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    if (error.status === 403) throw needsAdmin(error, id)
+    if (error.status !== 409) throw error
+  }
+  const { body: known } = await session.api.getAsWriter(pathOf(TOKENS, name))
+  // Or the cluster would be given what somebody else may do.
+  if (known.role !== 'cluster' || known.cluster !== id)
+    throw new Failure(
+      EXIT.refused,
+      `there is a token "${name}" already, and it is not for polls of this cluster: it has the ${describeGrant(known)}`,
+      { hint: `${PROGRAM} token revoke ${name}, if nobody needs it` },
+    )
+  return rotateToken(session, name, grace, message)
+}
+
+function needsAdmin({ message, details }: Refusal, id: string): Failure {
+  return new Failure(
+    EXIT.refused,
+    '--with-token makes a token for the cluster, which only the role admin may',
+    {
+      details: [message, ...details],
+      hint: `give the token of an admin by FLUX_API_WRITE_TOKEN or --write-token, or leave --with-token out and ask one for: ${PROGRAM} token create cluster-${id} --role cluster --cluster ${id}`,
+    },
+  )
 }
 
 async function print(session: Session, bundle: string): Promise<void> {
@@ -145,12 +210,15 @@ async function parseManifests(bundle: string): Promise<JsonObject[]> {
   return documents.map((document) => document.toJS() as Json).filter(isObject)
 }
 
-/** Of the identity flavor there is one bundle for all, and a file for each cluster that says who it is. */
+/**
+ * Of the identity flavor there is one bundle for all, and a file for each cluster that says who it is. Tokens are the
+ * clusters' own, so they are never in what all of them share.
+ */
 async function writeFiles(
   session: Session,
   ids: readonly string[],
-  { outputDir, flavor }: Flags & { readonly outputDir: string },
-  read: (id: string, flavor?: string) => Promise<string>,
+  { outputDir, flavor, withToken = false, tokenGrace }: Flags & { readonly outputDir: string },
+  read: Read,
 ): Promise<void> {
   const written: string[] = []
   const write = (path: string, text: string): void => {
@@ -159,19 +227,35 @@ async function writeFiles(
   }
   const isShared = flavor === 'identity'
   const folder = isShared ? join(outputDir, 'clusters') : outputDir
-  if (isShared) write(join(outputDir, 'bootstrap.yaml'), await read(ids[0] as string))
+  if (isShared) {
+    const shared = await read(ids[0] as string, withToken ? { secret: TOKEN_SECRET } : {})
+    write(join(outputDir, 'bootstrap.yaml'), shared)
+  }
   let isPlain = false
+  const bundleOf = async (id: string): Promise<string> => {
+    const bundle = await read(id, isShared ? { flavor: 'concrete' } : {})
+    isPlain ||= pollsInPlain(bundle)
+    const own = isShared ? identityIn(bundle, withToken) : bundle
+    if (!withToken) return own
+    checkFolder(folder)
+    return fillIn(session, id, own, tokenGrace)
+  }
   const progress = startProgress(session, 'Writing')
   try {
     for (let at = 0; at < ids.length; at += AT_ONCE) {
       const some = ids.slice(at, at + AT_ONCE)
-      const bundles = await Promise.all(some.map((id) => read(id, isShared ? 'concrete' : flavor)))
-      for (const [i, bundle] of bundles.entries()) {
-        isPlain ||= pollsInPlain(bundle)
-        write(join(folder, `${some[i]}.yaml`), isShared ? identityIn(bundle) : bundle)
-      }
+      const texts = await Promise.allSettled(some.map(bundleOf))
+      // What one of them was given must not get lost because another was not.
+      for (const [i, text] of texts.entries())
+        if (text.status === 'fulfilled') write(join(folder, `${some[i]}.yaml`), text.value)
+      const failed = texts.find((text) => text.status === 'rejected')
+      if (failed) throw failed.reason
       progress.show(at + some.length, ids.length)
     }
+  } catch (error) {
+    if (withToken && written.length > 0)
+      session.note(`${count(written.length, 'file')} written to ${outputDir} before this:`)
+    throw error
   } finally {
     progress.end()
   }
@@ -183,9 +267,12 @@ async function writeFiles(
   })
 }
 
-/** The part of a bundle that is the cluster's own: its first two manifests, the namespace and the identity. */
-function identityIn(bundle: string): string {
-  return bundle.split(SEPARATOR).slice(1, 3).join('---\n')
+/** The part of a bundle that is the cluster's own: its first manifests, which are the namespace, the identity and a Secret. */
+function identityIn(bundle: string, withSecret: boolean): string {
+  return bundle
+    .split(SEPARATOR)
+    .slice(1, withSecret ? 4 : 3)
+    .join('---\n')
 }
 
 function pollsInPlain(bundle: string): boolean {

@@ -1,11 +1,12 @@
 // `completion`: scripts for shells, and the command that they ask what could come next.
 import type { Argument, Command, Option } from 'commander'
 import { openApi } from '../api-client.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { keepFresh, PROGRAM, type Tools } from '../command-tree.ts'
 import { loadContexts } from '../contexts.ts'
 import { usage } from '../failure.ts'
 import { type Noun, namesOf } from '../nouns.ts'
 import { FORMATS } from '../print.ts'
+import { TOKENS } from '../read-documents.ts'
 import { type GlobalFlags, resolveSettings } from '../settings.ts'
 
 const FUNCTION = '_flux_resourceset_cli'
@@ -147,6 +148,7 @@ function nounOf({ nouns }: Tools, command: Command): Noun | undefined {
 
 async function valuesOf(tools: Tools, command: Command, option: Option): Promise<Candidate[]> {
   const { nouns, surroundings } = tools
+  if (option.argChoices) return option.argChoices.map((each): Candidate => [each])
   const name = option.long?.slice(2) ?? ''
   if (name === 'output') return FORMATS.map((format): Candidate => [format.replace('TEMPLATE', '')])
   if (name === 'context')
@@ -154,7 +156,7 @@ async function valuesOf(tools: Tools, command: Command, option: Option): Promise
   if (name === 'type') return nouns.map((noun): Candidate => [noun.name, noun.description])
   if (name === 'confirm') return [['removals']]
   const noun = nouns.find((each) => namesOf(each).includes(name))
-  if (noun) return ids(tools, noun)
+  if (noun) return ids(tools, noun.name)
   const field = nounOf(tools, command)?.schema.properties?.[name.replaceAll('-', '_')]
   return (field?.enum ?? []).map((each): Candidate => [String(each)])
 }
@@ -167,27 +169,35 @@ async function argumentsOf(tools: Tools, command: Command, given: readonly strin
   const name = expected.name()
   if (name === 'endpoint')
     return nouns.flatMap(({ delivery }) => (delivery ? [[delivery.endpoint] as const] : []))
+  if (name === 'token') return ids(tools, TOKENS.name)
   if (name === 'shell') return Object.keys(SCRIPTS).map((each): Candidate => [each])
   if (command.parent?.name() === 'config') {
     return Object.keys(loadContexts(surroundings.terminal.env).contexts).map((each): Candidate => [each])
   }
   const noun = name === 'id' ? nounOf(tools, command) : nouns.find((each) => namesOf(each).includes(name))
-  return noun && command.name() !== 'create' ? ids(tools, noun) : []
+  return noun && command.name() !== 'create' ? ids(tools, noun.name) : []
 }
 
 const MOST_IDS = 1000
 /** A completion that makes people wait is worse than none. */
 const PATIENCE_MS = 2000
 
-async function ids({ program, surroundings, isAway }: Tools, noun: Noun): Promise<Candidate[]> {
+/** What a list has: ids, and of tokens, which only those may see who may change them, their names. */
+async function ids({ program, surroundings, isAway }: Tools, list: string): Promise<Candidate[]> {
   if (isAway) return []
   const { terminal, version } = surroundings
+  const { env } = terminal
   try {
-    const settings = { ...resolveSettings(program.opts<GlobalFlags>(), terminal.env), timeoutMs: PATIENCE_MS }
-    const api = openApi({ settings, env: terminal.env, version, tries: 1, note() {} })
+    const settings = { ...resolveSettings(program.opts<GlobalFlags>(), env), timeoutMs: PATIENCE_MS }
+    const api = openApi({ settings, env, version, tries: 1, fresh: keepFresh(surroundings), note() {} })
     try {
-      const { body } = await api.get(`/${noun.name}`, { query: { limit: MOST_IDS } })
-      return body.map(({ id }: { id: string }): Candidate => [id])
+      const query = { limit: MOST_IDS }
+      if (list !== TOKENS.name) {
+        const { body } = await api.get(`/${list}`, { query })
+        return body.map(({ id }: { id: string }): Candidate => [id])
+      }
+      const { body } = await api.getAsWriter(`/${list}`, { query })
+      return body.map(({ name, role }: { name: string; role: string }): Candidate => [name, role])
     } finally {
       api.close()
     }

@@ -1,7 +1,17 @@
 // `config`: servers and their tokens under names, so that nothing has to be exported or typed.
 import type { Command } from 'commander'
-import { PROGRAM, type Tools } from '../command-tree.ts'
-import { type ContextFile, configPath, loadContexts, permissionWarning, saveContexts } from '../contexts.ts'
+import { addSubcommand, PROGRAM, type Tools } from '../command-tree.ts'
+import {
+  type Context,
+  type ContextFile,
+  configPath,
+  hasContext,
+  type IssuerLogin,
+  loadContexts,
+  permissionWarning,
+  unknownContext,
+  updateContexts,
+} from '../contexts.ts'
 import { usage } from '../failure.ts'
 import { type Printable, parseFormat, render } from '../print.ts'
 import { readStdin } from '../read-files.ts'
@@ -13,7 +23,7 @@ interface Config {
   readonly terminal: Terminal
   flags(): GlobalFlags
   load(): ContextFile
-  save(file: ContextFile): void
+  update(change: (file: ContextFile) => ContextFile): Promise<void>
   note(text: string): void
 }
 
@@ -32,7 +42,7 @@ export function defineConfig(command: Command, { program, surroundings }: Tools)
       if (warning) note(`Warning: ${warning}`)
       return loadContexts(terminal.env)
     },
-    save: (file) => saveContexts(terminal.env, file),
+    update: (change) => updateContexts(terminal.env, change),
   }
   command.addHelpText(
     'after',
@@ -47,7 +57,7 @@ export function defineConfig(command: Command, { program, surroundings }: Tools)
 }
 
 function defineSetContext(command: Command, config: Config): void {
-  sub(command, 'set-context', 'Add a server under a name, or change what is known of it.')
+  addSubcommand(command, 'set-context', 'Add a server under a name, or change what is known of it.')
     .argument('<name>', 'how you call it')
     .addHelpText(
       'after',
@@ -56,57 +66,66 @@ function defineSetContext(command: Command, config: Config): void {
     .action(async (name: string) => {
       if (name.trim() === '') throw usage('a context needs a name')
       const { apiUrl, apiToken, writeToken } = config.flags()
-      const file = config.load()
-      const known = Object.hasOwn(file.contexts, name) ? file.contexts[name] : undefined
+      const known = contextIn(config.load(), name)
       const url = apiUrl ?? known?.api_url
       if (url === undefined) throw usage(`the new context "${name}" needs --api-url`)
       parseUrl(url, '--api-url')
       const lines = await linesFor(config.terminal, [apiToken, writeToken])
-      const token = (
-        given: string | undefined,
-        held: string | undefined,
-        flag: string,
-      ): string | undefined =>
-        given === undefined ? held : parseToken(given === '-' ? lines.shift() : given, flag)
-      const api_token = token(apiToken, known?.api_token, '--api-token')
-      const write_token = token(writeToken, known?.write_token, '--write-token')
-      const context = { api_url: url, ...(api_token && { api_token }), ...(write_token && { write_token }) }
-      const current_context = file.current_context ?? name
-      config.save({ ...file, current_context, contexts: { ...file.contexts, [name]: context } })
-      const inUse = current_context === name ? ', and in use' : ''
-      config.note(`context "${name}" ${known ? 'changed' : 'added'}${inUse}`)
+      const given = (token: string | undefined, flag: string): string | undefined =>
+        token === undefined ? undefined : (parseToken(token === '-' ? lines.shift() : token, flag) ?? '')
+      const tokens = [given(apiToken, '--api-token'), given(writeToken, '--write-token')] as const
+      let isCurrent = false
+      await config.update((file) => {
+        const { api_token, write_token, login } = contextIn(file, name) ?? {}
+        const [read = api_token, write = write_token] = tokens
+        const context = {
+          api_url: url,
+          ...(read && { api_token: read }),
+          ...(write && { write_token: write }),
+          // A token takes the place of a login.
+          ...(login && !tokens.some(Boolean) && { login }),
+        }
+        const current_context = file.current_context ?? name
+        isCurrent = current_context === name
+        return { ...file, current_context, contexts: { ...file.contexts, [name]: context } }
+      })
+      config.note(`context "${name}" ${known ? 'changed' : 'added'}${isCurrent ? ', and in use' : ''}`)
     })
 }
 
+function contextIn(file: ContextFile, name: string): Context | undefined {
+  return hasContext(file, name) ? file.contexts[name] : undefined
+}
+
 function defineUseContext(command: Command, config: Config): void {
-  sub(command, 'use-context', 'Talk to this server from now on.')
+  addSubcommand(command, 'use-context', 'Talk to this server from now on.')
     .argument('<name>', 'one of get-contexts')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config use-context prod`)
-    .action((name: string) => {
-      const file = config.load()
-      needContext(file, name)
-      config.save({ ...file, current_context: name })
+    .action(async (name: string) => {
+      needContext(config.load(), name)
+      await config.update((file) => ({ ...file, current_context: name }))
       config.note(`context "${name}" is in use`)
     })
 }
 
 function defineDeleteContext(command: Command, config: Config): void {
-  sub(command, 'delete-context', 'Forget a server and its tokens.')
+  addSubcommand(command, 'delete-context', 'Forget a server and its tokens.')
     .argument('<name>', 'one of get-contexts')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config delete-context old`)
-    .action((name: string) => {
-      const file = config.load()
-      needContext(file, name)
-      const { [name]: _gone, ...contexts } = file.contexts
-      const { current_context, ...rest } = file
-      const isOther = current_context !== undefined && current_context !== name
-      config.save({ ...rest, ...(isOther && { current_context }), contexts })
+    .action(async (name: string) => {
+      needContext(config.load(), name)
+      await config.update((file) => {
+        const { [name]: _gone, ...contexts } = file.contexts
+        const { current_context, ...rest } = file
+        const isOther = current_context !== undefined && current_context !== name
+        return { ...rest, ...(isOther && { current_context }), contexts }
+      })
       config.note(`context "${name}" is forgotten`)
     })
 }
 
 function defineGetContexts(command: Command, config: Config): void {
-  sub(command, 'get-contexts', 'The servers that you have names for.')
+  addSubcommand(command, 'get-contexts', 'The servers that you have names for.')
     .addHelpText(
       'after',
       `\nExamples:\n  ${PROGRAM} config get-contexts\n  ${PROGRAM} config get-contexts -o name`,
@@ -114,11 +133,11 @@ function defineGetContexts(command: Command, config: Config): void {
     .action(async () => {
       const file = redact(config.load())
       const entries = Object.entries(file.contexts)
-      const rows = entries.map(([name, { api_url, api_token, write_token }]) => [
+      const rows = entries.map(([name, { api_url, api_token, write_token, login }]) => [
         name === file.current_context ? '*' : '',
         name,
         api_url,
-        [api_token && 'read', write_token && 'write'].filter(Boolean).join(', '),
+        [api_token && 'read', write_token && 'write', login && 'login'].filter(Boolean).join(', '),
       ])
       await print(config, {
         value: file,
@@ -132,7 +151,7 @@ function defineGetContexts(command: Command, config: Config): void {
 }
 
 function defineView(command: Command, config: Config): void {
-  sub(command, 'view', 'The whole file, without its tokens.')
+  addSubcommand(command, 'view', 'The whole file, without its tokens.')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config view -o yaml`)
     .action(async () => {
       const file = redact(config.load())
@@ -146,13 +165,8 @@ async function print({ terminal, flags }: Config, result: Printable): Promise<vo
   terminal.stdout.write(await render(terminal, await parseFormat(output), headers, result))
 }
 
-function sub(parent: Command, name: string, description: string): Command {
-  return parent.command(name).description(description).helpOption('-h, --help', 'show help')
-}
-
-function needContext({ contexts }: ContextFile, name: string): void {
-  if (Object.hasOwn(contexts, name)) return
-  throw usage(`there is no context "${name}": known are ${Object.keys(contexts).join(', ') || 'none yet'}`)
+function needContext(file: ContextFile, name: string): void {
+  if (!hasContext(file, name)) throw unknownContext(file, name)
 }
 
 /** A line of stdin for every token that is to come from there. */
@@ -171,9 +185,25 @@ async function linesFor(terminal: Terminal, tokens: readonly (string | undefined
 const HIDDEN = '(set)'
 
 function redact(file: ContextFile): ContextFile {
-  const contexts = Object.entries(file.contexts).map(([name, { api_url, api_token, write_token }]) => [
-    name,
-    { api_url, ...(api_token && { api_token: HIDDEN }), ...(write_token && { write_token: HIDDEN }) },
-  ])
+  const contexts = Object.entries(file.contexts).map(([name, context]) => {
+    const { api_url, api_token, write_token, login } = context
+    const shown: Context = {
+      api_url,
+      ...(api_token && { api_token: HIDDEN }),
+      ...(write_token && { write_token: HIDDEN }),
+      ...(login && { login: redactLogin(login) }),
+    }
+    return [name, shown]
+  })
   return { ...file, contexts: Object.fromEntries(contexts) }
+}
+
+function redactLogin({ expires_at, refresh_token, token_endpoint, client_id }: IssuerLogin): IssuerLogin {
+  return {
+    token: HIDDEN,
+    ...(expires_at && { expires_at }),
+    ...(refresh_token && { refresh_token: HIDDEN }),
+    token_endpoint,
+    client_id,
+  }
 }

@@ -1,10 +1,10 @@
 // Named tokens: created, listed, rotated, revoked. Their secrets are answered once and never again.
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { parseDuration } from '../../domain/duration.ts'
-import type { Grant } from '../../domain/grant.ts'
+import { type Grant, ROLES } from '../../domain/grant.ts'
 import { isObject, type Json } from '../../domain/json.ts'
 import { type Detail, invalid, notFound, type Result, succeed } from '../../domain/problem.ts'
-import { asToken, TOKENS, type Token, withoutSecrets } from '../../domain/token.ts'
+import { asToken, TOKENS, type Token, useKeyOf, withoutSecrets } from '../../domain/token.ts'
 import type { Entry, View } from '../../domain/view.ts'
 import { newSecret, newToken, tokenIdOf } from '../../engine/token-secret.ts'
 import { NEW_TOKEN_SCHEMA, ROTATION_SCHEMA } from '../../registry/token-schema.ts'
@@ -15,7 +15,7 @@ import { parsePage, sendPageHeaders } from '../list-query.ts'
 import { sendProblem } from '../problem-response.ts'
 import { parseTimeAt, type RawQuery } from '../query.ts'
 import type { Service } from '../service.ts'
-import { answerWrite } from '../write.ts'
+import { answerWrite, etagOf } from '../write.ts'
 
 interface ById {
   Params: { id: string }
@@ -36,52 +36,56 @@ const checkRotation = buildChecker(ROTATION_SCHEMA)
 export function tokenRoutes(app: FastifyInstance, service: Service): void {
   const { engine, now } = service
 
-  async function present(tokens: readonly Token[]): Promise<Result<object[]>> {
-    return engine.inspect(async () => {
-      const uses = await engine.uses.of(tokens.map(({ id }) => id))
-      return succeed(
-        tokens.map((token) => {
-          const use = uses.get(token.id)
-          // An earlier token of the same name is another one.
-          const isOurs = use !== undefined && use.time.slice(0, 16) >= token.created_at.slice(0, 16)
-          return {
-            ...withoutSecrets(token),
-            last_used_at: isOurs ? use.time : null,
-            last_used_from: isOurs ? use.address : null,
-          }
-        }),
-      )
+  async function present(tokens: readonly Token[]): Promise<object[]> {
+    const uses = await engine.uses.of(tokens.map(useKeyOf))
+    return tokens.map((token) => {
+      const use = uses.get(useKeyOf(token))
+      return {
+        ...withoutSecrets(token),
+        last_used_at: use?.time ?? null,
+        last_used_from: use?.address ?? null,
+      }
     })
   }
 
   app.get<{ Querystring: RawQuery }>('/tokens', LIST, async (request, reply) => {
     const details: Detail[] = []
     const page = parsePage(request.query, details)
+    const { role } = request.query
+    if (role !== undefined && !ROLES.some((known) => known === role))
+      details.push({ path: '?role', message: `must be one of ${ROLES.join(', ')}, not "${role}"` })
     if (details.length > 0) return sendProblem(reply, invalid(details).problem)
     const { limit, offset } = page
     const wanted = FILTERS.filter((name) => request.query[name] !== undefined)
-    const found = Iterator.from(engine.state.all(TOKENS))
-      .map(({ document }) => asToken(document))
-      .filter((token) => wanted.every((name) => token[name] === request.query[name]))
-      .toArray()
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
-    const presented = await present(found.slice(offset, offset + limit))
-    if (!presented.ok) return sendProblem(reply, presented.problem)
-    sendPageHeaders(reply, request.url, page, found.length)
-    return reply.send(presented.value)
+    const read = await engine.inspect(async () => {
+      const found = Iterator.from(engine.state.all(TOKENS))
+        .map(({ document }) => asToken(document))
+        .filter((token) => wanted.every((name) => token[name] === request.query[name]))
+        .toArray()
+        .sort((a, b) => (a.name < b.name ? -1 : 1))
+      return succeed({ total: found.length, tokens: await present(found.slice(offset, offset + limit)) })
+    })
+    if (!read.ok) return sendProblem(reply, read.problem)
+    sendPageHeaders(reply, request.url, page, read.value.total)
+    return reply.send(read.value.tokens)
   })
+
+  /** By its id or by its name, also when another process has just made it. */
+  function find(text: string): Promise<Result<Found>> {
+    return engine.inspect(async () => {
+      const { state } = engine
+      const entry = state.get(TOKENS, text) ?? state.get(TOKENS, tokenIdOf(text))
+      if (!entry) return notFound('token', text)
+      const token = asToken(entry.document)
+      return succeed({ entry, token, presented: (await present([token]))[0] as object })
+    })
+  }
 
   app.get<ById>('/tokens/:id', READ, async (request, reply) => {
-    const entry = findToken(engine.state, request.params.id)
-    if (!entry) return sendProblem(reply, notFound('token', request.params.id).problem)
-    return sendOne(reply, asToken(entry.document))
+    const found = await find(request.params.id)
+    if (!found.ok) return sendProblem(reply, found.problem)
+    return reply.header('ETag', etagOf(found.value.entry)).send(found.value.presented)
   })
-
-  async function sendOne(reply: FastifyReply, token: Token): Promise<FastifyReply> {
-    const presented = await present([token])
-    if (!presented.ok) return sendProblem(reply, presented.problem)
-    return reply.send(presented.value[0])
-  }
 
   app.post<{ Body: Json }>('/tokens', CREATE, (request, reply) => {
     const parsed = parseNewToken(request.body)
@@ -89,9 +93,9 @@ export function tokenRoutes(app: FastifyInstance, service: Service): void {
     const createdBy = request.identity?.name ?? 'unknown'
     const { token, secret } = newToken({ ...parsed.value, createdBy }, now())
     const command = { op: 'create_token', token, path: '' } as const
-    return answerWrite({ service, request, reply }, command, () => ({
+    return answerWrite({ service, request, reply }, command, ({ after }) => ({
       status: 201,
-      headers: { Location: `/tokens/${token.id}`, 'Cache-Control': 'no-store' },
+      headers: { Location: `/tokens/${token.id}`, ...headersOf(after, token.id) },
       body: { ...withoutSecrets(token), last_used_at: null, last_used_from: null },
       shownOnce: { secret },
     }))
@@ -103,41 +107,43 @@ export function tokenRoutes(app: FastifyInstance, service: Service): void {
     async (request, reply): Promise<FastifyReply> => {
       const grace = parseGrace(request.body)
       if (!grace.ok) return sendProblem(reply, grace.problem)
-      const entry = findToken(engine.state, request.params.id)
-      if (!entry) return sendProblem(reply, notFound('token', request.params.id).problem)
-      const uses = await present([asToken(entry.document)])
-      if (!uses.ok) return sendProblem(reply, uses.problem)
+      const found = await find(request.params.id)
+      if (!found.ok) return sendProblem(reply, found.problem)
+      const { id, name } = found.value.token
+      const { last_used_at, last_used_from } = found.value.presented as Record<string, unknown>
       const time = now()
       const { secret, kept } = newSecret(time)
       const graceEnd = new Date(time.getTime() + grace.value * 1000).toISOString()
-      const command = {
-        op: 'rotate_token',
-        id: entry.id,
-        name: asToken(entry.document).name,
-        secret: kept,
-        graceEnd,
-        path: '',
-      } as const
+      const command = { op: 'rotate_token', id, name, secret: kept, graceEnd, path: '' } as const
       return answerWrite({ service, request, reply }, command, ({ after }) => ({
-        headers: { 'Cache-Control': 'no-store' },
+        headers: headersOf(after, id),
         body: {
-          ...uses.value[0],
-          ...withoutSecrets(asToken((after.get(TOKENS, entry.id) as Entry).document)),
+          ...withoutSecrets(asToken((after.get(TOKENS, id) as Entry).document)),
+          last_used_at,
+          last_used_from,
         },
         shownOnce: { secret },
       }))
     },
   )
 
-  app.delete<ById>('/tokens/:id', REVOKE, (request, reply) => {
-    const entry = findToken(engine.state, request.params.id)
-    if (!entry) return sendProblem(reply, notFound('token', request.params.id).problem)
-    const { id, name } = asToken(entry.document)
+  app.delete<ById>('/tokens/:id', REVOKE, async (request, reply): Promise<FastifyReply> => {
+    const found = await find(request.params.id)
+    if (!found.ok) return sendProblem(reply, found.problem)
+    const { id, name } = found.value.token
     const command = { op: 'revoke_token', id, name, path: '' } as const
-    return answerWrite({ service, request, reply }, command, (_written, { removed }) => ({
-      body: withoutSecrets(asToken(removed as Token & Entry['document'])),
-    }))
+    return answerWrite({ service, request, reply }, command, () => ({ body: found.value.presented }))
   })
+}
+
+interface Found {
+  readonly entry: Entry
+  readonly token: Token
+  readonly presented: object
+}
+
+function headersOf(view: View, id: string): Record<string, string> {
+  return { ETag: etagOf(view.get(TOKENS, id) as Entry), 'Cache-Control': 'no-store' }
 }
 
 /** Who the service takes its caller for. */
@@ -147,11 +153,6 @@ export function whoamiRoute(app: FastifyInstance): void {
     const { role, cluster, selector, types } = grant
     return reply.send({ name, via, role, cluster, selector, types, expires_at: expiresAt })
   })
-}
-
-/** By its id or by its name. */
-function findToken(view: View, text: string): Entry | undefined {
-  return view.get(TOKENS, text) ?? view.get(TOKENS, tokenIdOf(text))
 }
 
 function parseNewToken(

@@ -1,0 +1,225 @@
+// `login` and `logout`: a token for a context, typed, piped or from an OIDC issuer, and none any more.
+import type { Command } from 'commander'
+import type { Grant } from '../../domain/grant.ts'
+import { isObject, type JsonObject } from '../../domain/json.ts'
+import { type Api, openApi, Refusal } from '../api-client.ts'
+import { askHidden } from '../ask.ts'
+import { PROGRAM, type Tools } from '../command-tree.ts'
+import {
+  type Context,
+  type ContextFile,
+  hasContext,
+  type IssuerLogin,
+  loadContexts,
+  unknownContext,
+  updateContexts,
+} from '../contexts.ts'
+import { describeGrant } from '../describe-grant.ts'
+import { type Client, loginByDevice, type Prompt } from '../device-login.ts'
+import { EXIT, Failure, usage } from '../failure.ts'
+import { isLoopback } from '../issuer.ts'
+import { fromNow } from '../moments.ts'
+import { parseFormat, render } from '../print.ts'
+import { readStdin } from '../read-files.ts'
+import { type GlobalFlags, parseTimeout, parseToken, parseUrl, type Settings } from '../settings.ts'
+import { type Env, painter, plain, type Terminal } from '../terminal.ts'
+
+/** As the service takes somebody. */
+export interface Identity extends Grant {
+  readonly name: string
+  readonly via: string
+  readonly expires_at?: string
+}
+
+export function defineLogin(command: Command, { program, surroundings }: Tools): void {
+  command
+    .option('--with-token', 'read a token from stdin, or type it, instead of logging in at the issuer')
+    .addHelpText(
+      'after',
+      `
+Where the server has an OIDC issuer, it shows a URL and a code to confirm in a browser, and keeps the login fresh from
+then on. Otherwise it takes a token: piped, or typed without being shown. The token is kept in the context in use, in
+the one that --context names, or in a new one for --api-url, called by --context or by its host.
+
+Examples:
+  ${PROGRAM} login --api-url https://flux-api.example.com
+  pass flux/prod | ${PROGRAM} login --with-token --context prod
+  ${PROGRAM} logout`,
+    )
+    .action(async ({ withToken = false }: { withToken?: boolean }) => {
+      const { terminal, version } = surroundings
+      await login(terminal, version, program.opts<GlobalFlags>(), withToken)
+    })
+}
+
+export function defineLogout(command: Command, { program, surroundings }: Tools): void {
+  command
+    .addHelpText(
+      'after',
+      `\nThe context keeps its URL. A token is good for others until it is revoked: ${PROGRAM} token revoke NAME\n\nExamples:\n  ${PROGRAM} logout\n  ${PROGRAM} logout --context prod`,
+    )
+    .action(async () => {
+      const { env, stderr } = surroundings.terminal
+      const { context, apiUrl, quiet } = program.opts<GlobalFlags>()
+      if (apiUrl !== undefined) throw usage('logout is from a context: give --context NAME')
+      const file = loadContexts(env)
+      const name = context ?? file.current_context
+      if (name === undefined) throw usage('there is no context in use: give --context NAME')
+      if (!hasContext(file, name)) throw unknownContext(file, name)
+      await updateContexts(env, ({ contexts, ...rest }) => ({
+        ...rest,
+        contexts: { ...contexts, [name]: { api_url: (contexts[name] as Context).api_url } },
+      }))
+      if (!quiet) stderr.write(`context "${name}" holds no tokens any more\n`)
+    })
+}
+
+async function login(
+  terminal: Terminal,
+  version: string,
+  flags: GlobalFlags,
+  withToken: boolean,
+): Promise<void> {
+  const { env, stderr } = terminal
+  if (flags.apiToken !== undefined || flags.writeToken !== undefined)
+    throw usage('login asks for the token: pipe it in, and leave --api-token and --write-token out')
+  const format = await parseFormat(flags.output)
+  const { name, api_url, isKnown } = chooseContext(flags, env, loadContexts(env))
+  const note = (text: string): void => {
+    if (!flags.quiet) stderr.write(`${plain(text)}\n`)
+  }
+  const url = parseUrl(api_url, '--api-url')
+  const timeoutMs = parseTimeout(flags.timeout)
+  const as = <T>(token: string | undefined, use: (api: Api) => Promise<T>): Promise<T> => {
+    const settings: Settings = {
+      url,
+      readToken: token,
+      writeToken: token,
+      context: undefined,
+      login: undefined,
+      timeoutMs,
+    }
+    const api = openApi({ settings, env, version, note })
+    return use(api).finally(() => api.close())
+  }
+  if (url.protocol === 'http:' && !isLoopback(url)) {
+    const warning = painter(terminal, stderr)('yellow', 'Warning:')
+    stderr.write(`${warning} ${url.origin} is plain http: whoever is in between can read your token\n`)
+  }
+  const token = await givenToken(terminal, withToken)
+  const client = token === undefined && !withToken ? await as(undefined, issuerOf) : undefined
+  const gained = client
+    ? await loginByDevice(client, { env, version, timeoutMs }, (prompt) => show(terminal, prompt))
+    : (token ?? (await typedToken(terminal, url)))
+  const identity = await as(typeof gained === 'string' ? gained : gained.token, (api) => whoami(api))
+  let isCurrent = false
+  await updateContexts(env, (file) => {
+    const current_context = file.current_context ?? name
+    isCurrent = current_context === name
+    const context = { api_url, ...held(gained, identity) }
+    return { ...file, current_context, contexts: { ...file.contexts, [name]: context } }
+  })
+  const isRenewed = typeof gained !== 'string' && gained.refresh_token !== undefined
+  const what = isRenewed ? describeGrant(identity) : describeIdentity(identity)
+  note(`logged in to ${url.href} as ${identity.name}: ${what}`)
+  note(`context "${name}" ${isKnown ? 'changed' : 'added'}${isCurrent ? ', and in use' : ''}`)
+  const before = ['FLUX_API_URL', 'FLUX_API_TOKEN', 'FLUX_API_WRITE_TOKEN'].filter((each) =>
+    env[each]?.trim(),
+  )
+  if (before.length > 0)
+    note(`set in the environment, and before the context: ${before.join(', ')}; or give --context ${name}`)
+  if (format.kind === 'human') return
+  const value = { context: name, server: url.href, ...identity }
+  const printable = { value, names: [name], human: () => '' }
+  terminal.stdout.write(await render(terminal, format, true, printable))
+}
+
+interface Chosen {
+  readonly name: string
+  readonly api_url: string
+  readonly isKnown: boolean
+}
+
+/** The context to log in to, which need not be there yet when a URL is given. */
+function chooseContext(flags: GlobalFlags, env: Env, file: ContextFile): Chosen {
+  const { contexts, current_context: current } = file
+  const urlOf = (name: string): string => (contexts[name] as Context).api_url
+  const isSame = (a: string, b: string): boolean =>
+    parseUrl(a, 'the API URL').href === parseUrl(b, 'the context').href
+  if (flags.context !== undefined) {
+    const { context: name, apiUrl } = flags
+    if (name.trim() === '') throw usage('a context needs a name')
+    const isKnown = hasContext(file, name)
+    if (!isKnown && apiUrl === undefined) throw unknownContext(file, name)
+    return { name, api_url: apiUrl ?? urlOf(name), isKnown }
+  }
+  const given = flags.apiUrl ?? (env.FLUX_API_URL || undefined)
+  if (hasContext(file, current) && (given === undefined || isSame(given, urlOf(current))))
+    return { name: current, api_url: urlOf(current), isKnown: true }
+  if (given === undefined) throw usage('which server? Give --api-url https://…')
+  const name = parseUrl(given, flags.apiUrl === undefined ? 'FLUX_API_URL' : '--api-url').hostname
+  const isKnown = hasContext(file, name)
+  if (isKnown && !isSame(given, urlOf(name)))
+    throw usage(`context "${name}" is that of ${urlOf(name)}: give this one a name by --context NAME`)
+  return { name, api_url: given, isKnown }
+}
+
+/** What is piped in, if anything is. */
+async function givenToken(terminal: Terminal, withToken: boolean): Promise<string | undefined> {
+  if (terminal.stdin.isTTY) return undefined
+  const token = parseToken(await readStdin(terminal), 'stdin')
+  if (withToken && token === undefined) throw usage('stdin holds no token')
+  return token
+}
+
+async function typedToken(terminal: Terminal, { href }: URL): Promise<string> {
+  const isAsked = terminal.stdin.isTTY
+  const typed = isAsked ? await askHidden(terminal, `Token for ${href}: `) : undefined
+  const token = parseToken(typed, 'what you typed')
+  if (token === undefined)
+    throw usage(isAsked ? 'no token was typed' : 'stdin holds no token, and the server has no issuer')
+  return token
+}
+
+/** Where people log in, when the server says so. */
+async function issuerOf(api: Api): Promise<Client | undefined> {
+  const { body } = await api.get('/openapi.json')
+  const schemes: JsonObject = body?.components?.securitySchemes ?? {}
+  const { openIdConnectUrl, 'x-client-id': clientId } = isObject(schemes.oidc) ? schemes.oidc : {}
+  const isWhole = typeof openIdConnectUrl === 'string' && typeof clientId === 'string'
+  return isWhole ? { openIdConnectUrl, clientId } : undefined
+}
+
+/** On stderr whatever else is to be quiet: without it nobody can log in. */
+function show(terminal: Terminal, { url, completeUrl, code, seconds }: Prompt): void {
+  const bold = (text: string): string => painter(terminal, terminal.stderr)('bold', plain(text))
+  const minutes = Math.max(1, Math.round(seconds / 60))
+  terminal.stderr.write(
+    completeUrl === undefined
+      ? `To log in, open ${bold(url)}\nand type the code ${bold(code)} there`
+      : `To log in, open ${bold(completeUrl)}\nand confirm the code ${bold(code)}`,
+  )
+  terminal.stderr.write(` within ${minutes} minute${minutes === 1 ? '' : 's'}.\n`)
+}
+
+/** Asked before anything is kept: a token that is not taken is of no use. */
+async function whoami(api: Api): Promise<Identity> {
+  try {
+    return (await api.get('/whoami')).body
+  } catch (error) {
+    if (!(error instanceof Refusal && error.status === 401)) throw error
+    const { details } = error
+    throw new Failure(EXIT.refused, `${api.url.href} does not take this token: nothing was kept`, { details })
+  }
+}
+
+/** One token for everything, where it may write; a login is for everything anyway. */
+function held(gained: string | IssuerLogin, { role }: Identity): Omit<Context, 'api_url'> {
+  if (typeof gained !== 'string') return { login: gained }
+  return { api_token: gained, ...((role === 'editor' || role === 'admin') && { write_token: gained }) }
+}
+
+function describeIdentity(identity: Identity): string {
+  const { expires_at } = identity
+  return `${describeGrant(identity)}${expires_at ? `, expires ${fromNow(expires_at, new Date())}` : ''}`
+}

@@ -1,0 +1,271 @@
+// `token`: who may come in, as what, and until when.
+import { type Command, Option } from 'commander'
+import { ROLES } from '../../domain/grant.ts'
+import { confirm } from '../ask.ts'
+import { addSubcommand, PROGRAM, type Tools } from '../command-tree.ts'
+import { describeGrant, scopeOf } from '../describe-grant.ts'
+import { usage } from '../failure.ts'
+import { collectIds } from '../field-flags.ts'
+import { checkGrace, createToken, type IssuedToken, rotateToken, type ShownToken } from '../mint-token.ts'
+import { fromNow, parseExpiry } from '../moments.ts'
+import { typeNamed } from '../nouns.ts'
+import type { Look } from '../print.ts'
+import { pathOf, TOKENS } from '../read-documents.ts'
+import { checkFlags, sendChange } from '../send-change.ts'
+import type { Session } from '../session.ts'
+import { isInteractive, plain } from '../terminal.ts'
+import type { Identity } from './login.ts'
+
+export function defineToken(command: Command, tools: Tools): void {
+  command.addHelpText(
+    'after',
+    '\nAll but whoami is for admins. Roles: cluster polls for one cluster, poller for all; viewer reads everything; editor\nchanges what its scope allows; admin may do everything.',
+  )
+  defineCreate(command, tools)
+  defineList(command, tools)
+  defineRotate(command, tools)
+  defineRevoke(command, tools)
+  defineWhoami(command, tools)
+}
+
+const MESSAGE = ['-m, --message <text>', 'why it is done; kept with the revision'] as const
+const SHOWN_ONCE = 'The secret is on stdout and nothing else; it is shown this once.'
+
+interface CreateFlags {
+  readonly role: string
+  readonly cluster?: string
+  readonly selector?: string
+  readonly types?: readonly string[]
+  readonly expires?: string
+  readonly message?: string
+}
+
+function defineCreate(command: Command, { run }: Tools): void {
+  addSubcommand(command, 'create', 'Create a token, and show its secret.')
+    .argument('<name>', 'what the audit calls whoever uses it')
+    .addOption(roleOption('what it is for').makeOptionMandatory())
+    .option('--cluster <id>', 'of the role cluster: the one that it polls for')
+    .option('-l, --selector <selector>', 'of an editor: only changes that touch clusters which match')
+    .option('--types <types>', 'of an editor: only changes of these types, joined by commas', collectIds)
+    .option('--expires <when>', 'until when: 12h, 90d, 2027-01-31 or an RFC 3339 time (default never)')
+    .option(...MESSAGE)
+    .addHelpText(
+      'after',
+      `\n${SHOWN_ONCE}\n\nExamples:\n  TOKEN=$(${PROGRAM} token create ci-team-a --role editor --selector team=a --expires 90d)\n  ${PROGRAM} token create cluster-lab-01 --role cluster --cluster lab-01\n  ${PROGRAM} token create docs --role editor --types namespaces,rolebindings -o json`,
+    )
+    .action(
+      run(async (session, name: string, flags: CreateFlags) => {
+        const { role, cluster, selector, types, expires, message } = flags
+        refuseNames(session)
+        const token = {
+          name,
+          role,
+          ...(cluster !== undefined && { cluster }),
+          ...(selector !== undefined && { selector }),
+          ...(types && { types: types.map((type) => typeNamed(session.nouns, type)) }),
+          ...(expires !== undefined && { expires_at: parseExpiry(expires, '--expires', new Date()) }),
+        }
+        const issued = await createToken(session, token, message)
+        await printSecret(session, issued, 'created')
+      }),
+    )
+}
+
+function roleOption(about: string): Option {
+  return new Option('--role <role>', about).choices([...ROLES])
+}
+
+/** A secret that is not printed is lost. */
+function refuseNames({ format }: Session): void {
+  if (format.kind === 'name') throw usage('the secret would be lost: use another --output')
+}
+
+async function printSecret(session: Session, issued: IssuedToken, done: string): Promise<void> {
+  const { id, name, secret, expires_at, old_secrets_expire_at: end } = issued
+  const now = new Date()
+  await session.print({ value: issued, human: () => `${plain(secret)}\n` })
+  const until = expires_at === undefined ? 'never expires' : `expires ${fromNow(expires_at, now)}`
+  const old = done === 'rotated' ? `; earlier secrets ${end ? `end ${fromNow(end, now)}` : 'are void'}` : ''
+  session.note(`token "${name}" (${id}) ${done}: ${describeGrant(issued)}, ${until}${old}`)
+  session.note('its secret is shown this once')
+}
+
+function defineList(command: Command, { run }: Tools): void {
+  addSubcommand(command, 'list', 'Tokens, without their secrets.')
+    .addOption(roleOption('only those of this role'))
+    .option('--cluster <id>', 'only those of this cluster')
+    .addHelpText(
+      'after',
+      `\nExamples:\n  ${PROGRAM} token list\n  ${PROGRAM} token list --role admin -o wide\n  ${PROGRAM} token list -o jsonpath='{range [*]}{.name}{"\\n"}{end}'`,
+    )
+    .action(
+      run(async (session, { role, cluster }: { role?: string; cluster?: string }) => {
+        const tokens = await readAll(session, { role, cluster })
+        await session.print({
+          value: tokens,
+          names: tokens.map(({ name }) => `tokens/${name}`),
+          human: (look) => describeTokens(look, tokens),
+        })
+        if (tokens.length === 0 && session.format.kind === 'human') session.note('No tokens found.')
+      }),
+    )
+}
+
+const PAGE = 1000
+
+/** All pages; one that moved from a page to the next meanwhile is there once. */
+async function readAll(
+  { api }: Session,
+  query: { readonly role: string | undefined; readonly cluster: string | undefined },
+): Promise<ShownToken[]> {
+  const found = new Map<string, ShownToken>()
+  for (let offset = 0; ; offset += PAGE) {
+    const { body, headers } = await api.getAsWriter('/tokens', { query: { ...query, limit: PAGE, offset } })
+    for (const token of body as ShownToken[]) found.set(token.id, token)
+    if (body.length === 0 || offset + PAGE >= Number(headers['x-total-count'])) return [...found.values()]
+  }
+}
+
+function describeTokens({ table, wide }: Look, tokens: readonly ShownToken[]): string {
+  if (tokens.length === 0) return ''
+  const now = new Date()
+  const ago = (time: string | null | undefined, otherwise: string): string =>
+    time ? fromNow(time, now) : otherwise
+  const rows = tokens.map((token) => [
+    token.name,
+    token.role,
+    scopeOf(token),
+    ago(token.expires_at, 'never'),
+    ago(token.last_used_at, 'never'),
+    token.last_used_from ?? '',
+    ...(wide ? [token.id, ago(token.created_at, ''), token.created_by, ago(token.rotated_at, 'never')] : []),
+  ])
+  const more = wide ? ['ID', 'CREATED', 'BY', 'ROTATED'] : []
+  return table(['NAME', 'ROLE', 'SCOPE', 'EXPIRES', 'LAST-USED', 'FROM', ...more], rows)
+}
+
+function defineRotate(command: Command, { run }: Tools): void {
+  addSubcommand(command, 'rotate', 'Give a token a new secret, and show it.')
+    .argument('<token>', 'its name or id')
+    .option('--grace <duration>', 'how long earlier secrets stay valid: 0s to 90d (default 24h)')
+    .option(...MESSAGE)
+    .addHelpText(
+      'after',
+      `\n${SHOWN_ONCE}\n\nExamples:\n  TOKEN=$(${PROGRAM} token rotate ci-team-a)\n  ${PROGRAM} token rotate ci-team-a --grace 0s -m 'it was in a log'`,
+    )
+    .action(
+      run(async (session, name: string, { grace, message }: { grace?: string; message?: string }) => {
+        refuseNames(session)
+        checkGrace(grace, '--grace')
+        await printSecret(session, await rotateToken(session, name, grace, message), 'rotated')
+      }),
+    )
+}
+
+interface RevokeFlags {
+  readonly yes?: boolean
+  readonly message?: string
+}
+
+function defineRevoke(command: Command, { run }: Tools): void {
+  addSubcommand(command, 'revoke', 'Revoke tokens: they are good for nothing from then on.')
+    .argument('<token...>', 'their names or ids')
+    .option(...MESSAGE)
+    .option('-y, --yes', 'do not ask on a terminal')
+    .addHelpText(
+      'after',
+      `\nExamples:\n  ${PROGRAM} token revoke ci-team-a -m 'the team has moved on'\n  ${PROGRAM} token revoke old-1 old-2 --yes`,
+    )
+    .action(
+      run(async (session, names: string[], { yes, message }: RevokeFlags) => {
+        const flags = { yes: true, ...(message !== undefined && { message }) }
+        checkFlags(flags)
+        // One that is not there is noticed before any other is gone.
+        const tokens = new Map<string, ShownToken>()
+        for (const name of names) {
+          const { body } = await session.api.getAsWriter(pathOf(TOKENS, name))
+          tokens.set(body.id, body)
+        }
+        if (!yes) await askFirst(session, [...tokens.values()])
+        const revoked: ShownToken[] = []
+        try {
+          for (const { id } of tokens.values()) {
+            const { answer } = await sendChange(session, flags, {
+              method: 'DELETE',
+              path: pathOf(TOKENS, id),
+            })
+            revoked.push(answer?.body)
+          }
+        } finally {
+          // What is gone is told, whatever became of the others.
+          if (revoked.length > 0) await printRevoked(session, revoked)
+        }
+      }),
+    )
+}
+
+async function askFirst({ terminal }: Session, tokens: readonly ShownToken[]): Promise<void> {
+  if (!isInteractive(terminal)) return
+  const now = new Date()
+  for (const token of tokens) {
+    const { name, last_used_at: used, last_used_from: from } = token
+    const use = used ? `last used ${fromNow(used, now)} from ${from}` : 'never used'
+    terminal.stderr.write(`${plain(`${name}: ${describeGrant(token)}, ${use}`)}\n`)
+  }
+  await confirm(terminal, `Revoke ${tokens.length === 1 ? 'this token' : `these ${tokens.length} tokens`}?`)
+}
+
+async function printRevoked(session: Session, revoked: readonly ShownToken[]): Promise<void> {
+  await session.print({
+    value: revoked.length === 1 ? revoked[0] : revoked,
+    names: revoked.map(({ name }) => `tokens/${name}`),
+    human: () => revoked.map(({ name }) => `token "${plain(name)}" revoked\n`).join(''),
+  })
+}
+
+function defineWhoami(command: Command, { run }: Tools): void {
+  addSubcommand(command, 'whoami', 'Who the server takes you for, and what you may do.')
+    .addHelpText(
+      'after',
+      `\nWhere changes are made with another token, that one is shown as well.\n\nExamples:\n  ${PROGRAM} token whoami\n  ${PROGRAM} token whoami -o jsonpath='{.role}'`,
+    )
+    .action(
+      run(async (session) => {
+        const { api, settings } = session
+        const isOne = settings.readToken === settings.writeToken
+        const [reader, writer] = (await Promise.all([
+          api.get('/whoami').then(({ body }) => body),
+          isOne ? undefined : api.getAsWriter('/whoami').then(({ body }) => body),
+        ])) as [Identity, Identity | undefined]
+        const isSame = !writer || JSON.stringify(writer) === JSON.stringify(reader)
+        await session.print({
+          value: isSame ? reader : { ...reader, writes_as: writer },
+          names: [reader.name],
+          human: (look) =>
+            isSame
+              ? describeIdentity(look, reader)
+              : `To read:\n${describeIdentity(look, reader)}\nTo change:\n${describeIdentity(look, writer)}`,
+        })
+      }),
+    )
+}
+
+const MEANS: Readonly<Record<string, string>> = {
+  environment: "a token of the server's own settings",
+  token: 'a named token',
+  certificate: 'a client certificate',
+  oidc: 'a login at the issuer',
+}
+
+function describeIdentity({ pairs }: Look, identity: Identity): string {
+  const { name, via, role, expires_at } = identity
+  const expires = expires_at ? `${fromNow(expires_at, new Date())} (${expires_at})` : 'never'
+  const scope = scopeOf(identity)
+  return pairs([
+    ['Name:', name],
+    ['Role:', role],
+    ...(scope ? [['Scope:', scope] as const] : []),
+    ['By:', MEANS[via] ?? via],
+    ['Expires:', expires],
+  ])
+}
