@@ -1,7 +1,7 @@
 // The environment, read once: a Config, or every problem with it at once.
 import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
-import { parseBaseUrl } from './domain/base-url.ts'
+import { isLoopback, parseBaseUrl } from './domain/base-url.ts'
 import { parseTokenList } from './domain/token.ts'
 
 export interface Config {
@@ -184,8 +184,12 @@ function parseOidc(env: Environment, problems: string[]): OidcConfig | undefined
     return undefined
   }
   const url = URL.parse(issuer)
-  const isLocal = url !== null && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
-  if (!url || url.search || url.hash || !(url.protocol === 'https:' || (url.protocol === 'http:' && isLocal)))
+  if (
+    !url ||
+    url.search ||
+    url.hash ||
+    !(url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url)))
+  )
     problems.push(
       `OIDC_ISSUER must be an https:// URL, exactly as in the tokens' "iss", not "${redact(issuer)}"`,
     )

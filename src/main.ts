@@ -168,7 +168,6 @@ function readFiles(
       [shared, rules, secured].flatMap((read) => (read?.ok === false ? read.problems : [])),
     )
   }
-  for (const warning of secured?.warnings ?? []) log.warn(warning)
   if (shared.value.hasWeak)
     log.warn('a token of the environment is shorter than 16 characters: it can be guessed')
   const files: Files = { shared: shared.value.tokens, rules: rules.value, tls: secured?.options }
@@ -195,7 +194,9 @@ async function removeStaleSocket(path: string): Promise<void> {
   if (!statSync(path, { throwIfNoEntry: false })?.isSocket()) return
   const socket = connect(path)
   const isServed = await new Promise<boolean>((resolve) => {
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    socket
+      .once('connect', () => resolve(true))
+      .once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED'))
   })
   socket.destroy()
   if (!isServed) rmSync(path, { force: true })

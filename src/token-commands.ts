@@ -1,8 +1,7 @@
 // Tokens directly in the store: the first admin, and the way back in when nobody has a token any more.
 import { userInfo } from 'node:os'
 import type { Command } from './domain/command.ts'
-import type { Grant } from './domain/grant.ts'
-import { ROLES } from './domain/grant.ts'
+import { describeGrant, type Grant, ROLES } from './domain/grant.ts'
 import { parseTime } from './domain/time.ts'
 import { asToken, TOKENS, useKeyOf, withoutSecrets } from './domain/token.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
@@ -81,12 +80,10 @@ async function list(args: readonly string[], use: Use, print: Print): Promise<vo
     if (json) print(JSON.stringify(rows))
     else if (rows.length === 0) print('there are no tokens')
     else
-      for (const { name, role, cluster, selector, types, expires_at, last_used_at } of rows) {
-        const scope = [cluster, selector && `(${selector})`, types?.join(',')].filter(Boolean).join(' ')
-        const what = `${role}${scope ? ` ${scope}` : ''}`
-        print(
-          `${name}: ${what}, ${expires_at ? `until ${expires_at}` : 'for ever'}, last used ${last_used_at ?? 'never'}`,
-        )
+      for (const token of rows) {
+        const { name, expires_at, last_used_at } = token
+        const until = expires_at ? `until ${expires_at}` : 'for ever'
+        print(`${name}: ${describeGrant(token)}, ${until}, last used ${last_used_at ?? 'never'}`)
       }
   })
 }

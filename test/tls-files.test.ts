@@ -350,7 +350,7 @@ test('a bad read is tried again without a further change', async (t) => {
   assert.ok(read.ok)
   writeFileSync(files.cert, next.cert)
   const served: string[] = []
-  const server = { setSecureContext: ({ cert }: { cert: string }) => void served.push(cert) }
+  const server = { on() {}, setSecureContext: ({ cert }: { cert: string }) => void served.push(cert) }
   const log = { info() {}, warn() {}, error() {} }
   t.after(reloadTls(files, server, log))
   assert.deepEqual(served, [])
@@ -469,7 +469,7 @@ suite('files are followed', { concurrency: true }, () => {
     writeFiles(folder, await issueServer('changed'))
     assert.ok(read.ok)
     const served: string[] = []
-    const server = { setSecureContext: ({ cert }: { cert: string }) => void served.push(cert) }
+    const server = { on() {}, setSecureContext: ({ cert }: { cert: string }) => void served.push(cert) }
     t.after(reloadTls(files, server, { info() {}, warn() {}, error() {} }))
     assert.deepEqual(served, [readFileSync(files.cert, 'utf8')])
   })

@@ -1,4 +1,5 @@
 // Talks to an OIDC issuer: where it is found, its endpoints, and the tokens that it gives.
+import { isLoopback } from '../domain/base-url.ts'
 import { isObject, type JsonObject } from '../domain/json.ts'
 import type { IssuerLogin } from './contexts.ts'
 import { EXIT, Failure } from './failure.ts'
@@ -53,11 +54,6 @@ export function secureUrl(text: unknown, what: string, origin?: URL): URL {
   const isPlain = url?.protocol === 'http:' && isLoopback(url) && (origin === undefined || isLoopback(origin))
   if (url && !url.username && !url.password && (url.protocol === 'https:' || isPlain)) return url
   throw refused(`${what} must be an https URL, not ${JSON.stringify(text) ?? 'left out'}`)
-}
-
-/** This machine. */
-export function isLoopback({ hostname }: URL): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }
 
 /** Posts a form; the answer is JSON of OAuth, of an error too. */

@@ -1,7 +1,6 @@
 // Tokens with their secrets, which the service shows once: made, replaced, and never lost without a word.
-import { parseDuration } from '../domain/duration.ts'
 import type { JsonObject } from '../domain/json.ts'
-import type { Token } from '../domain/token.ts'
+import { GRACE, parseGrace, type Token } from '../domain/token.ts'
 import type { Answer } from './api-client.ts'
 import { EXIT, Failure, usage } from './failure.ts'
 import { pathOf, TOKENS } from './read-documents.ts'
@@ -19,8 +18,6 @@ export interface ShownToken extends Omit<Token, 'secrets'> {
 export interface IssuedToken extends ShownToken {
   readonly secret: string
 }
-
-const MOST_GRACE_S = 90 * 86_400
 
 export async function createToken(
   session: Session,
@@ -64,8 +61,6 @@ function issued({ body }: Answer, done: string, next: string): IssuedToken {
 
 /** Before anything is sent: what is wrong must not be noticed half way. */
 export function checkGrace(text: string | undefined, flag: string): void {
-  if (text === undefined) return
-  const seconds = parseDuration(text)
-  if (seconds === undefined || seconds > MOST_GRACE_S)
-    throw usage(`${flag} must be a duration from 0s to 90d, such as 30m, 24h or 7d, not "${text}"`)
+  if (text !== undefined && parseGrace(text) === undefined)
+    throw usage(`${flag} must be ${GRACE}, not "${text}"`)
 }

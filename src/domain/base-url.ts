@@ -1,7 +1,12 @@
-// The URL that a service is reached under, a host and perhaps a path that its routes are below; and where clusters poll.
+// URLs: of a service, a host and perhaps a path that its routes are below; where clusters poll; and of this machine.
 
 /** Below the base: the list of clusters, and `/{dns}/{endpoint}` for what one of them gets. */
 export const POLL_BASE = '/api/v2/flux/clusters'
+
+/** Whether a URL leads to this machine, where no TLS is needed. */
+export function isLoopback({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
 
 /** Without a slash at its end; nothing when it is no such URL. */
 export function parseBaseUrl(text: string): string | undefined {

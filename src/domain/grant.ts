@@ -26,6 +26,17 @@ export function reaches(grant: Grant, role: Role): boolean {
   return ROLES.indexOf(grant.role) >= ROLES.indexOf(role)
 }
 
+/** Which clusters and types; nothing where there is no limit. */
+export function scopeOf({ cluster, selector, types }: Grant): string {
+  const parts = [cluster, selector !== undefined && `(${selector})`, types?.join(',')]
+  return parts.filter(Boolean).join(' ')
+}
+
+export function describeGrant(grant: Grant): string {
+  const scope = scopeOf(grant)
+  return `role ${grant.role}${scope ? ` for ${scope}` : ''}`
+}
+
 /** Everything wrong with a grant; a cluster that it names must be there. */
 export function checkGrant(types: Types, view: View | undefined, grant: Grant): Detail[] {
   const { role, cluster, selector, types: names } = grant

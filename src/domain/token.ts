@@ -1,6 +1,7 @@
 // Named tokens: who they are for, what they grant, until when. Of their secrets only digests are known.
 import type { CreateToken, Outcome, RevokeToken, RotateToken } from './command.ts'
 import type { Draft } from './draft.ts'
+import { parseDuration } from './duration.ts'
 import { checkExpectation, findLive } from './find-document.ts'
 import { checkGrant, type Grant } from './grant.ts'
 import { type Detail, fail, invalid, type Result, succeed } from './problem.ts'
@@ -53,6 +54,17 @@ export function withoutSecrets({ secrets, ...token }: Token): Omit<Token, 'secre
 /** What its uses are kept under: another token of the same name is another one. */
 export function useKeyOf({ id, created_at }: Token): string {
   return `${id} ${created_at}`
+}
+
+/** How long earlier secrets stay valid when nothing is said. */
+export const DEFAULT_GRACE = '24h'
+const MAX_GRACE_DAYS = 90
+export const GRACE = `a duration from 0s to ${MAX_GRACE_DAYS}d, such as 30m, 24h or 7d`
+
+/** In seconds; nothing when it is none, or too long. */
+export function parseGrace(text: string): number | undefined {
+  const seconds = parseDuration(text)
+  return seconds !== undefined && seconds <= MAX_GRACE_DAYS * 86_400 ? seconds : undefined
 }
 
 /** Names that the audit uses for others. */

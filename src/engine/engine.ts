@@ -109,6 +109,8 @@ interface Decided {
 /** Writers elsewhere can win every race for a while, but not for ever. */
 const MAX_ATTEMPTS = 100
 const DEFAULT_BRAKE_PERCENT = 10
+/** Whoever sends them may be gone already. */
+const MAX_WAITING = 1000
 
 /** Loads the state and follows the store until stopped. */
 export async function startEngine({
@@ -124,6 +126,7 @@ export async function startEngine({
 
   let stopping = false
   let writes: Promise<unknown> = Promise.resolve()
+  let waiting = 0
   let committing: Promise<unknown> | undefined
   let following: Promise<void> | undefined
 
@@ -310,8 +313,13 @@ export async function startEngine({
     catchUp,
     write(work, author, options = {}) {
       if (stopping) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
+      if (waiting >= MAX_WAITING)
+        return Promise.resolve(
+          fail({ code: 'unavailable', message: 'too many writes are waiting: try again' }),
+        )
+      waiting++
       const result = writes.then(() => guarded('commit', () => attempt(work, author, options)))
-      writes = result.catch(() => {})
+      writes = result.catch(() => {}).finally(() => waiting--)
       return result
     },
     inspect: (read) =>

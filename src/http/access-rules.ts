@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { checkGrant, type Grant, ROLES } from '../domain/grant.ts'
 import { isObject, type Json } from '../domain/json.ts'
-import type { Types } from '../domain/resource-type.ts'
+import { canonicalDns, type Types } from '../domain/resource-type.ts'
 import { buildChecker } from '../registry/validator.ts'
 import type { Read } from './follow-files.ts'
 
@@ -67,7 +67,7 @@ export function readAccessRules(path: string, types: Types): Read<AccessRules> {
   if (details.length === 0) return { ok: true, value: read }
   return {
     ok: false,
-    problems: details.map(({ path: at, message }) => `ACCESS_FILE ${path}: ${at} ${message}`),
+    problems: details.map(({ path: at, message }) => `ACCESS_FILE ${path}: ${`${at} ${message}`.trim()}`),
   }
 }
 
@@ -88,17 +88,30 @@ export function grantOfClaims({ oidc }: AccessRules, values: readonly string[]):
   return given
 }
 
-/** The same for the names of a certificate; `*` in the cluster becomes what it stands for in the name. */
-export function grantOfNames({ certificates }: AccessRules, names: readonly string[]): Grant | undefined {
-  for (const { name, ...given } of certificates) {
-    const parts = name.split('*').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-    const pattern = new RegExp(`^${parts.join('([^./]+)')}$`, 'i')
-    for (const candidate of names) {
-      const matched = pattern.exec(candidate)
-      if (!matched) continue
+/**
+ * The same for the names of a certificate, and which of them it was; `*` in the cluster becomes what it stands for in the
+ * name. A certificate that is several clusters is none.
+ */
+export function grantOfNames(
+  { certificates }: AccessRules,
+  names: readonly string[],
+): { readonly name: string; readonly grant: Grant } | undefined {
+  for (const { name: wanted, ...given } of certificates) {
+    const parts = usual(wanted).split('*').map(RegExp.escape)
+    const pattern = new RegExp(`^${parts.join('([^./]+)')}$`)
+    const fitting = names.flatMap((name) => {
+      const matched = pattern.exec(usual(name))
+      if (!matched) return []
       const cluster = given.cluster?.replace('*', () => matched[1] ?? '*')
-      return { ...given, ...(cluster !== undefined && { cluster }) }
-    }
+      return [{ name, grant: { ...given, ...(cluster !== undefined && { cluster }) } }]
+    })
+    const isOne = new Set(fitting.map(({ grant }) => grant.cluster)).size === 1
+    if (fitting.length > 0) return isOne ? fitting[0] : undefined
   }
   return undefined
+}
+
+/** Names of DNS are the same in any case and with a dot at their end; URIs are not. */
+function usual(name: string): string {
+  return name.includes('://') ? name : canonicalDns(name)
 }

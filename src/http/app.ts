@@ -3,6 +3,7 @@ import type { RequestListener, Server } from 'node:http'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { POLL_BASE } from '../domain/base-url.ts'
+import type { Problem } from '../domain/problem.ts'
 import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
 import { createHttpServer, refuseBrokenRequest, type Transport } from './http-server.ts'
@@ -35,10 +36,6 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
   })
   app.decorateRequest('identity', undefined)
   app.decorateRequest('bodyProblem', undefined)
-  // Bodies are read only where a route takes one.
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-
   const security = { ...SECURITY_HEADERS, ...(transport.tls && STRICT_TRANSPORT) }
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(security).header('X-Request-Id', request.id).header('X-Revision', engine.state.revision)
@@ -60,8 +57,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     const path = request.url.split('?')[0] ?? ''
     const readOnly = mode === 'read-only' && !['GET', 'HEAD'].includes(request.method)
     const allow = readOnly ? 'GET, HEAD' : allowedOn(path)
-    if (allow === '')
-      return sendProblem(reply, { code: 'not_found', message: `no route ${request.method} ${path}` })
+    if (allow === '') return sendProblem(reply, noRoute(request))
     const why = readOnly
       ? 'this instance is read-only: write to one in crud mode'
       : `${request.method} is not possible here, only ${allow}`
@@ -71,7 +67,9 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
   if (corsOrigins.length > 0) await app.register(cors, { origin: [...corsOrigins], ...CORS })
   for (const url of [POLL_BASE, `${POLL_BASE}/:dns/:endpoint`]) {
     app.get(url, { config: { access: 'poll' } }, (request, reply) => {
-      polls(request.raw, reply.hijack().raw)
+      if (polls(request.raw, reply.raw)) reply.hijack()
+      // The framework knows more ways to write a path than a poll may be asked for in.
+      else sendProblem(reply, noRoute(request))
     })
   }
   app.register(async (scope) => {
@@ -102,17 +100,23 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
 /** Probes and metrics on a port of their own: without TLS, and away from whoever may reach the API. */
 export async function buildAdminApp(service: Service): Promise<FastifyInstance> {
   const app = createInstance((handle) => createHttpServer(service.limits, {}, handle))
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(reply, { code: 'not_found', message: `no route ${request.method} ${request.url}` }),
-  )
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.headers(SECURITY_HEADERS)
+    done()
+  })
+  app.setNotFoundHandler((request, reply) => sendProblem(reply, noRoute(request)))
   probeRoutes(app, service)
   metricsRoute(app, service)
   await app.ready()
   return app
 }
 
+function noRoute({ method, url }: FastifyRequest): Problem {
+  return { code: 'not_found', message: `no route ${method} ${url.split('?')[0]}` }
+}
+
 function createInstance(serverFactory: (handle: RequestListener) => Server): FastifyInstance {
-  return Fastify({
+  const app = Fastify({
     logger: false,
     bodyLimit: BODY_LIMIT,
     serverFactory,
@@ -121,9 +125,14 @@ function createInstance(serverFactory: (handle: RequestListener) => Server): Fas
     clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket),
     routerOptions: { maxParamLength: 300 },
     frameworkErrors: (error, request, reply) => {
-      sendProblem(reply.header('X-Request-Id', request.id), toProblem(error, request.id))
+      reply.headers(SECURITY_HEADERS).header('X-Request-Id', request.id)
+      sendProblem(reply, toProblem(error, request.id))
     },
   })
+  // Bodies are read only where a route takes one.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  return app
 }
 
 /** What browsers are to keep to, on the pages and anywhere else. */
@@ -200,6 +209,8 @@ function describe({ addressOf }: Service, { id, method, url, identity, raw }: Fa
 function collectMethods(app: FastifyInstance): (path: string) => string {
   const routes: { pattern: RegExp; methods: string[] }[] = []
   app.addHook('onRoute', ({ url, method }) => {
+    // What answers browsers that ask first is on every path.
+    if (url === '*') return
     routes.push({ pattern: new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`), methods: [method].flat() })
   })
   return (path) => {

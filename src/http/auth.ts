@@ -144,13 +144,17 @@ export function createAuth(parts: AuthParts): Auth {
     if (!certificate) return undefined
     if (!certificate.ok) return refuse(request, { kind: 'certificate', reason: certificate.reason })
     const { names, expiresAt } = certificate
-    const ruled = grantOfNames(rules(), names)
-    const clusters = new Set(names.flatMap((name) => state.clusterByDns(name)?.id ?? []))
-    const [cluster] = clusters
-    const grant = ruled ?? (clusters.size === 1 ? ({ role: 'cluster', cluster } as Grant) : undefined)
+    if (expiresAt <= now())
+      return refuse(request, { kind: 'certificate', reason: 'the client certificate has expired meanwhile' })
+    const clusters = new Map(names.flatMap((name) => [[state.clusterByDns(name)?.id, name]] as const))
+    clusters.delete(undefined)
+    const [own] = clusters
+    const known = own &&
+      clusters.size === 1 && { name: own[1], grant: { role: 'cluster', cluster: own[0] } as Grant }
+    const { name, grant } = grantOfNames(rules(), names) || known || {}
     if (grant) {
-      const name = `certificate:${names[0]}`
-      return succeed({ name, via: 'certificate', grant, expiresAt: expiresAt.toISOString() })
+      const via = 'certificate'
+      return succeed({ name: `${via}:${name}`, via, grant, expiresAt: expiresAt.toISOString() })
     }
     const what = clusters.size > 1 ? 'more than one cluster' : `no ${types.cluster.type.singular}`
     return refuse(request, {

@@ -8,11 +8,19 @@ export type CertificateNames =
   | { readonly ok: false; readonly reason: string }
 
 const known = new WeakMap<Socket, CertificateNames>()
+const DISTRUSTED = Symbol('distrusted')
+
+/** What a connection has proved counts no longer: its authority may be gone. */
+export function distrust(socket: Socket): void {
+  Object.assign(socket, { [DISTRUSTED]: true })
+}
 
 /** Read once for each connection; nothing where no certificate was sent. */
 export function certificateNames(socket: Socket): CertificateNames | undefined {
   // On HTTP/2 it is something that stands for the socket.
   if (!('getPeerX509Certificate' in socket)) return undefined
+  if ((socket as { [DISTRUSTED]?: true })[DISTRUSTED])
+    return { ok: false, reason: 'the authorities have changed since this connection was made' }
   const read = known.get(socket)
   if (read) return read
   const { authorized, authorizationError } = socket as TLSSocket
@@ -32,7 +40,7 @@ export function certificateNames(socket: Socket): CertificateNames | undefined {
 const ENTRY = /([A-Za-z][\w ]*):("(?:[^"\\]|\\.)*"|[^",]*)(?:, |$)/y
 
 /** DNS names and URIs; the common name only where there is neither. What needs quoting is no name of ours. */
-export function namesIn(subjectAltName: string | undefined, subject: string): string[] {
+export function namesIn(subjectAltName: string | undefined, subject = ''): string[] {
   const names: string[] = []
   const text = subjectAltName ?? ''
   ENTRY.lastIndex = 0

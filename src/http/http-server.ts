@@ -1,5 +1,5 @@
 // The servers below the framework: plain, with TLS, with HTTP/2, and how long each of them waits for a client.
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
@@ -17,17 +17,22 @@ const KEEP_ALIVE_MS = 72_000
 const HANDSHAKE_MS = 10_000
 /** Half-sent requests are looked for so often. */
 const CHECK_MS = 2_000
+const LINGER_MS = 1_000
 
 export function createHttpServer(
   { connections, headersMs = 15_000, requestMs = 30_000 }: Limits,
   { tls, http2 = false }: Transport,
-  listener: RequestListener,
+  handle: RequestListener,
 ): Server {
   const timeouts = {
     headersTimeout: headersMs,
     requestTimeout: requestMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
+  }
+  const listener: RequestListener = (request, response) => {
+    if (request.httpVersionMajor < 2) (request.socket as Conversation)[LAST] = response
+    handle(request, response)
   }
   const secure = tls && { ...timeouts, handshakeTimeout: HANDSHAKE_MS, ...tls }
   const server = !secure
@@ -54,7 +59,8 @@ function createHttp2Server(
     session.setTimeout(KEEP_ALIVE_MS, () => session.close())
   })
   server.on('stream', (stream) => {
-    stream.setTimeout(requestMs, () => stream.close())
+    const timer = setTimeout(() => !stream.readableEnded && stream.close(), requestMs).unref()
+    stream.once('close', () => clearTimeout(timer))
   })
   const close = server.close.bind(server)
   server.close = (done) => {
@@ -64,13 +70,19 @@ function createHttp2Server(
   return server as unknown as Server
 }
 
+/** The answer to the last request of a connection, kept on its socket: next to nothing, as it is done for every poll. */
+const LAST = Symbol('last answer')
+type Conversation = Socket & { [LAST]?: ServerResponse }
+
 /** What is not HTTP, is too long or takes too long has no route; it still gets an answer of ours. */
-export function refuseBrokenRequest({ code }: { code?: string }, socket: Socket): void {
-  if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
-  const [status, message] = BROKEN_REQUESTS[code ?? ''] ?? [
-    '400 Bad Request',
-    'this is not a valid HTTP request',
-  ]
+export function refuseBrokenRequest({ code = '' }: { code?: string }, socket: Socket): void {
+  const isHttp = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
+  if (!socket.writable || !isHttp) return void socket.destroy()
+  const last = (socket as Conversation)[LAST]
+  // The answer to a good request before it must not be taken for this one's, nor this one's for that.
+  if (last?.req.complete && !last.writableFinished) return void last.once('close', () => leave(socket))
+  if (last && !last.req.complete && last.headersSent) return void leave(socket)
+  const [status, message] = BROKEN_REQUESTS[code] ?? ['400 Bad Request', 'this is not a valid HTTP request']
   const body = JSON.stringify({ error: 'validation_error', message })
   const head = [
     `HTTP/1.1 ${status}`,
@@ -78,7 +90,15 @@ export function refuseBrokenRequest({ code }: { code?: string }, socket: Socket)
     `Content-Length: ${body.length}`,
     'Connection: close',
   ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  leave(socket)
+}
+
+/** Closed at once, a connection would be reset and the answer lost with it; but nobody keeps one by not leaving. */
+function leave(socket: Socket): void {
+  socket.end()
+  socket.resume()
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
 const BROKEN_REQUESTS: Record<string, [string, string]> = {

@@ -7,6 +7,7 @@ import {
   jwtVerify,
   type RemoteJWKSet,
 } from 'jose'
+import { isLoopback } from '../domain/base-url.ts'
 import { isObject, type Json, type JsonObject, own } from '../domain/json.ts'
 import { findPoison } from './body.ts'
 
@@ -235,10 +236,6 @@ async function discover(issuer: string): Promise<URL> {
 
 function isPlainOnLoopback(url: URL): boolean {
   return url.protocol === 'http:' && isLoopback(url)
-}
-
-function isLoopback({ hostname }: URL): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }
 
 /** What went wrong with the issuer. */

@@ -1,4 +1,7 @@
 // Serves TLS with what its files hold, also after they are replaced.
+import type { Socket } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
+import { distrust } from './certificate-names.ts'
 import { readTlsFiles, type TlsFiles, type TlsOptions } from './tls-files.ts'
 import { watchFiles } from './watch-files.ts'
 
@@ -6,6 +9,7 @@ const RETRY_MS = 1000
 
 interface SecureServer {
   setSecureContext(options: TlsOptions): void
+  on(event: 'secureConnection', take: (socket: Socket) => void): unknown
 }
 
 interface Log {
@@ -15,11 +19,17 @@ interface Log {
 }
 
 /**
- * Serves what the files hold, now and whenever they change; answers how to stop. Connections live through it. As long as
+ * Serves what the files hold, now and whenever they change; answers how to stop. Connections live through it, but new authorities have to
+ * be convinced anew. As long as
  * the files are not good, the server keeps what it has.
  */
 export function reloadTls(files: TlsFiles, server: SecureServer, log: Log): () => void {
-  let served: string | undefined
+  let served: TlsOptions | undefined
+  const connections = new Set<Socket>()
+  server.on('secureConnection', (socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
   let retry: NodeJS.Timeout | undefined
   const told = new Set<string>()
   const load = (): void => {
@@ -35,11 +45,11 @@ export function reloadTls(files: TlsFiles, server: SecureServer, log: Log): () =
       return
     }
     const { options, certificate, warnings } = read
-    const next = JSON.stringify(options)
-    if (next === served && told.size === 0) return
+    if (isDeepStrictEqual(options, served) && told.size === 0) return
     // Whether clients are asked, and refused, is the server's from its start on: the context only brings new roots.
     server.setSecureContext(options)
-    served = next
+    if (served && served.ca !== options.ca) for (const socket of connections) distrust(socket)
+    served = options
     told.clear()
     log.info(certificate, 'TLS certificate loaded')
     for (const warning of warnings) log.warn({ warning }, 'the TLS files need attention')

@@ -1,6 +1,8 @@
 // `login` and `logout`: a token for a context, typed, piped or from an OIDC issuer, and none any more.
 import type { Command } from 'commander'
+import { isLoopback } from '../../domain/base-url.ts'
 import type { Grant } from '../../domain/grant.ts'
+import { describeGrant } from '../../domain/grant.ts'
 import { isObject, type JsonObject } from '../../domain/json.ts'
 import { type Api, openApi, Refusal } from '../api-client.ts'
 import { askHidden } from '../ask.ts'
@@ -14,10 +16,8 @@ import {
   unknownContext,
   updateContexts,
 } from '../contexts.ts'
-import { describeGrant } from '../describe-grant.ts'
 import { type Client, loginByDevice, type Prompt } from '../device-login.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
-import { isLoopback } from '../issuer.ts'
 import { fromNow } from '../moments.ts'
 import { parseFormat, render } from '../print.ts'
 import { readStdin } from '../read-files.ts'

@@ -1,9 +1,8 @@
 // `token`: who may come in, as what, and until when.
 import { type Command, Option } from 'commander'
-import { ROLES } from '../../domain/grant.ts'
+import { describeGrant, ROLES, scopeOf } from '../../domain/grant.ts'
 import { confirm } from '../ask.ts'
 import { addSubcommand, PROGRAM, type Tools } from '../command-tree.ts'
-import { describeGrant, scopeOf } from '../describe-grant.ts'
 import { usage } from '../failure.ts'
 import { collectIds } from '../field-flags.ts'
 import { checkGrace, createToken, type IssuedToken, rotateToken, type ShownToken } from '../mint-token.ts'

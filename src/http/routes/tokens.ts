@@ -1,10 +1,18 @@
 // Named tokens: created, listed, rotated, revoked. Their secrets are answered once and never again.
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { parseDuration } from '../../domain/duration.ts'
 import { type Grant, ROLES } from '../../domain/grant.ts'
 import { isObject, type Json } from '../../domain/json.ts'
 import { type Detail, invalid, notFound, type Result, succeed } from '../../domain/problem.ts'
-import { asToken, TOKENS, type Token, useKeyOf, withoutSecrets } from '../../domain/token.ts'
+import {
+  asToken,
+  DEFAULT_GRACE,
+  GRACE,
+  parseGrace,
+  TOKENS,
+  type Token,
+  useKeyOf,
+  withoutSecrets,
+} from '../../domain/token.ts'
 import type { Entry, View } from '../../domain/view.ts'
 import { newSecret, newToken, tokenIdOf } from '../../engine/token-secret.ts'
 import { NEW_TOKEN_SCHEMA, ROTATION_SCHEMA } from '../../registry/token-schema.ts'
@@ -27,8 +35,6 @@ const READ = { config: { access: 'admin' } } as const
 const CREATE = { config: { access: 'admin' }, preHandler: accepts([JSON_TYPE]) } as const
 const ROTATE = { config: { access: 'admin' }, preHandler: accepts([JSON_TYPE], { empty: true }) } as const
 const REVOKE = { config: { access: 'admin' }, preHandler: refuseBody } as const
-const DEFAULT_GRACE = '24h'
-const MAX_GRACE_DAYS = 90
 
 const checkNewToken = buildChecker(NEW_TOKEN_SCHEMA)
 const checkRotation = buildChecker(ROTATION_SCHEMA)
@@ -105,7 +111,7 @@ export function tokenRoutes(app: FastifyInstance, service: Service): void {
     '/tokens/:id/rotate',
     ROTATE,
     async (request, reply): Promise<FastifyReply> => {
-      const grace = parseGrace(request.body)
+      const grace = graceIn(request.body)
       if (!grace.ok) return sendProblem(reply, grace.problem)
       const found = await find(request.params.id)
       if (!found.ok) return sendProblem(reply, found.problem)
@@ -167,7 +173,7 @@ function parseNewToken(
 }
 
 /** In seconds. */
-function parseGrace(body: Json | undefined): Result<number> {
+function graceIn(body: Json | undefined): Result<number> {
   const details =
     body === undefined
       ? []
@@ -176,8 +182,7 @@ function parseGrace(body: Json | undefined): Result<number> {
         : [{ path: '', message: 'must be an object' }]
   if (details.length > 0) return invalid(details)
   const { grace = DEFAULT_GRACE } = (body ?? {}) as { grace?: string }
-  const seconds = parseDuration(grace)
-  if (seconds !== undefined && seconds <= MAX_GRACE_DAYS * 86_400) return succeed(seconds)
-  const message = `must be a duration from 0s to ${MAX_GRACE_DAYS}d, such as 30m, 24h or 7d, not "${grace}"`
-  return invalid([{ path: '/grace', message }])
+  const seconds = parseGrace(grace)
+  if (seconds !== undefined) return succeed(seconds)
+  return invalid([{ path: '/grace', message: `must be ${GRACE}, not "${grace}"` }])
 }
