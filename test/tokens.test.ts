@@ -1640,9 +1640,9 @@ describe('the token commands', () => {
     })
     await token('create', 'one', '--role=cluster', '--cluster=one')
     assert.deepEqual(await token('list'), [
-      'ci: editor (environment=dev) clusters,namespaces, until 2099-01-31T11:00:00.000Z, last used never',
-      'one: cluster one, for ever, last used never',
-      'ops: admin, for ever, last used never',
+      'ci: role editor for (environment=dev) clusters,namespaces, until 2099-01-31T11:00:00.000Z, last used never',
+      'one: role cluster for one, for ever, last used never',
+      'ops: role admin, for ever, last used never',
     ])
     const [listed = ''] = await token('list', '-o', 'json')
     assert.deepEqual(
@@ -1718,7 +1718,7 @@ describe('the token commands', () => {
     await token(...create)
     const lines: string[] = []
     await runTokenCommand(['list'], readOnly, types, (line) => lines.push(line))
-    assert.deepEqual(lines, ['x: admin, for ever, last used never'])
+    assert.deepEqual(lines, ['x: role admin, for ever, last used never'])
   })
 
   test('speak of flags that there are', async (t) => {
@@ -1747,7 +1747,7 @@ describe('the token commands', () => {
     await service.stop()
     const lines: string[] = []
     await runTokenCommand(['list'], { DATABASE_URL: `sqlite://${path}` }, types, (line) => lines.push(line))
-    assert.deepEqual(lines, ['ci: viewer, for ever, last used never'])
+    assert.deepEqual(lines, ['ci: role viewer, for ever, last used never'])
   })
 
   test('work for a user without a name, as in a container with a uid of its own', async (t) => {

@@ -3,10 +3,10 @@ import { named } from './brake.ts'
 import type { Comparison } from './impact.ts'
 import { equalJson, type Json, type JsonObject } from './json.ts'
 import { type Detail, fail, MAX_DETAILS, type Problem } from './problem.ts'
-import type { Types } from './resource-type.ts'
+import { dnsOf, type Types } from './resource-type.ts'
 import { parseSelector } from './selector.ts'
 import type { Steps } from './steps.ts'
-import type { Change, View } from './view.ts'
+import type { Change, Entry, View } from './view.ts'
 
 /** Each may do what those before it may; `cluster` only for one cluster. */
 export const ROLES = ['cluster', 'poller', 'viewer', 'editor', 'admin'] as const
@@ -114,18 +114,24 @@ function typesTouched({ cluster, delivered, patchable }: Types, change: Change):
   if (type !== cluster.type.name) return [type]
   const owners = new Map(delivered.map(({ name, delivery }) => [delivery.assignedBy, name]))
   if (patchable) owners.set(cluster.patches, patchable.name)
-  const was: JsonObject = before?.document ?? {}
-  const is: JsonObject = after?.document ?? {}
   // A cluster that comes or goes does so with all that it is assigned.
-  const stays = before && after && before.deleted === after.deleted
-  const isTouched = (field: string): boolean =>
-    stays ? !equalJson(was[field] ?? null, is[field] ?? null) : !isEmpty(was[field] ?? is[field])
-  const touched = Object.keys({ ...was, ...is }).filter(isTouched)
-  return [...new Set(touched.map((field) => owners.get(field) ?? type))]
+  const stays = before !== undefined && after !== undefined && before.deleted === after.deleted
+  const contentOf = (slot: Pick<Entry, 'document' | 'deleted'> | undefined): JsonObject =>
+    slot && (stays || !slot.deleted) ? slot.document : {}
+  const [was, is] = [contentOf(before), contentOf(after)]
+  const touched = Object.keys({ ...was, ...is }).filter((field) => !isSame(was[field], is[field]))
+  return [...new Set([...(stays ? [] : [type]), ...touched.map((field) => owners.get(field) ?? type)])]
+}
+
+/** A list that was not there yet is an empty one. */
+function isSame(a: Json | undefined, b: Json | undefined): boolean {
+  return (isEmpty(a) && isEmpty(b)) || equalJson(a ?? null, b ?? null)
 }
 
 function isEmpty(value: Json | undefined): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+  return (
+    value === undefined || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+  )
 }
 
 /** Clusters as they are and as they would be must match: nobody moves one in or out of their scope. */
@@ -147,6 +153,8 @@ function* refuseClusters(
     if (change.type !== name) continue
     const documents = [change.before?.document, change.after?.document]
     if (documents.some((document) => document && !selector.matches(document))) outside.add(change.id)
+    for (const { id, document } of predecessors(types, before, change))
+      if (!selector.matches(document)) outside.add(id)
   }
   for (const id of comparison.candidates()) {
     yield
@@ -160,4 +168,11 @@ function* refuseClusters(
     `this touches ${ids.length} cluster${ids.length === 1 ? '' : 's'} outside your scope (${text}): ${named(ids)}`,
     ids.map((id) => ({ path: `/${name}/${id}`, message: 'is outside your scope' })),
   )
+}
+
+/** Deleted clusters that are still told to remove everything, and would be given what another one gets. */
+function predecessors({ cluster }: Types, before: View, { after }: Change): readonly Entry[] {
+  if (!after || after.deleted) return []
+  const dns = dnsOf(cluster, after.document)
+  return before.dnsHolder(dns) ? [] : before.tombstonesWithDns(dns)
 }

@@ -83,6 +83,11 @@ export class Overlay implements View {
     return base && !this.has(type, base.id) ? base : undefined
   }
 
+  /** Those of the base, too. */
+  tombstonesWithDns(dns: string): readonly Entry[] {
+    return this.#base.tombstonesWithDns(dns)
+  }
+
   /** Those of the base: what is laid over it is checked on its own. */
   get ceilings() {
     return this.#base.ceilings

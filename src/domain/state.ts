@@ -72,8 +72,11 @@ export class State implements PolledView {
   }
 
   clusterByDns(dns: string): Entry | undefined {
-    const name = canonicalDns(dns)
-    return this.#liveByDns.get(name)?.entry ?? this.#tombstonesByDns.get(name)?.[0]
+    return this.#liveByDns.get(canonicalDns(dns))?.entry ?? this.tombstonesWithDns(dns)[0]
+  }
+
+  tombstonesWithDns(dns: string): readonly Entry[] {
+    return this.#tombstonesByDns.get(canonicalDns(dns)) ?? []
   }
 
   dnsHolder(dns: string, except?: string): Entry | undefined {

@@ -69,6 +69,8 @@ export interface View {
   count(type: string): number
   /** The live cluster, other than `except`, that has this DNS name. */
   dnsHolder(dns: string, except?: string): Entry | undefined
+  /** Deleted clusters that had this DNS name. */
+  tombstonesWithDns(dns: string): readonly Entry[]
   /** What no cluster passes. */
   readonly ceilings: Ceilings
 }

@@ -10,7 +10,7 @@ import {
   renderClusterList,
   renderInputs,
 } from '../domain/render-inputs.ts'
-import { type DeliveredType, dnsOf, type Types } from '../domain/resource-type.ts'
+import type { DeliveredType, Types } from '../domain/resource-type.ts'
 import type { Entry } from '../domain/view.ts'
 import type { RegisteredType } from '../registry/build-types.ts'
 import { closesConnection, sendAnswer } from './answer.ts'
@@ -143,7 +143,7 @@ function answerPoll(
   if (!type.ok) return type
   // Flux keeps what it has on a 404; an empty list would make it delete everything.
   const cluster = engine.state.clusterByDns(dns)
-  if (grant.role === 'cluster' && !isOwn(service, grant, cluster))
+  if (grant.role === 'cluster' && !isOwn(service, grant, dns, cluster))
     return fail({
       code: 'forbidden',
       message: `this token polls for cluster "${grant.cluster}" alone, which is not "${dns}"`,
@@ -153,11 +153,9 @@ function answerPoll(
 }
 
 /** Of several deleted clusters that had one name, each may learn that it is gone. */
-function isOwn({ engine, types }: Service, grant: Grant, found: Entry | undefined): boolean {
-  if (found === undefined || found.id === grant.cluster) return found !== undefined
-  const { cluster } = types
-  const own = found.deleted && engine.state.tombstone(cluster.type.name, grant.cluster ?? '')
-  return own ? dnsOf(cluster, own.document) === dnsOf(cluster, found.document) : false
+function isOwn({ engine }: Service, { cluster }: Grant, dns: string, found: Entry | undefined): boolean {
+  if (found === undefined || found.id === cluster) return found !== undefined
+  return found.deleted && engine.state.tombstonesWithDns(dns).some(({ id }) => id === cluster)
 }
 
 export function findEndpoint(types: Types, endpoint: string): Result<DeliveredType> {
