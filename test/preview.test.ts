@@ -216,7 +216,9 @@ describe('a dry run shows what a write would do, stores nothing, and its plan do
   test('and this is every route that writes', async () => {
     const service = await startService({ types })
     const { paths } = (await service.call('GET', '/openapi.json')).body
-    const missing = Object.entries<object>(paths).flatMap(([path, item]) => {
+    // A token is another one every time: its previews are told of with the rest of its life.
+    const others = Object.entries<object>(paths).filter(([path]) => !path.startsWith('/tokens'))
+    const missing = others.flatMap(([path, item]) => {
       const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`)
       return Object.keys(item)
         .filter((method) => ['post', 'put', 'patch', 'delete'].includes(method))
@@ -349,10 +351,12 @@ test('dry_run=false is a write', async () => {
   assert.equal(batch.body.revision, 5)
 })
 
-test('a dry run needs the write token, since it tells what a writer would be told', async () => {
+test('a dry run is for everybody who may read', async () => {
   const service = await start()
   for (const { on, body } of [WRITES[0], WRITES.at(-1)] as Write[]) {
-    assert.equal((await preview(service, on, { body, token: READ_TOKEN })).status, 403)
+    const { status, body: told } = await preview(service, on, { body, token: READ_TOKEN })
+    assert.equal(status, 200)
+    assert.match(told.warnings[0], /^you may not do this: the role viewer may not write/)
     assert.equal((await preview(service, on, { body, token: null })).status, 401)
   }
 })

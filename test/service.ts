@@ -30,13 +30,29 @@ export const READ_TOKEN = 'test-read-token'
 export const WRITE_TOKEN = 'test-write-token'
 export const RESOURCES = join(import.meta.dirname, '../resources')
 
+/** Nobody changes them, and making them takes longer than most tests. */
+let known: RegisteredTypes | undefined
+let knownTemplates: readonly Template[] | undefined
+
 export function builtInTypes(...moreFolders: string[]): RegisteredTypes {
+  if (moreFolders.length > 0) return loadAllTypes(moreFolders)
+  known ??= loadAllTypes([])
+  return known
+}
+
+function loadAllTypes(moreFolders: readonly string[]): RegisteredTypes {
   const loaded = loadTypes([RESOURCES, ...moreFolders])
   if (!loaded.ok) throw new Error(loaded.problems.join('\n'))
   return loaded.types
 }
 
 export function builtInTemplates(types: RegisteredTypes, ...moreFolders: string[]): readonly Template[] {
+  if (types !== known || moreFolders.length > 0) return loadAllTemplates(types, moreFolders)
+  knownTemplates ??= loadAllTemplates(types, [])
+  return knownTemplates
+}
+
+function loadAllTemplates(types: RegisteredTypes, moreFolders: readonly string[]): readonly Template[] {
   const loaded = loadTemplates([join(import.meta.dirname, '../deploy/templates'), ...moreFolders], types)
   if (!loaded.ok) throw new Error(loaded.problems.join('\n'))
   return loaded.templates

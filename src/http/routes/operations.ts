@@ -33,9 +33,13 @@ export function metricsRoute(app: FastifyInstance, { metrics }: Service): void {
 export async function descriptionRoutes(app: FastifyInstance, service: Service): Promise<void> {
   const { types, version, mode, login } = service
   const openapi = buildOpenapi(types, { version, mode, login })
-  const openapiYaml = stringify(openapi)
+  // Made when it is first asked for, which is mostly never.
+  let yaml: string | undefined
   app.get('/openapi.json', OPEN, (_request, reply) => reply.send(openapi))
-  app.get('/openapi.yaml', OPEN, (_request, reply) => reply.type('application/yaml').send(openapiYaml))
+  app.get('/openapi.yaml', OPEN, (_request, reply) => {
+    yaml ??= stringify(openapi)
+    return reply.type('application/yaml').send(yaml)
+  })
 
   // biome-ignore lint/suspicious/noExplicitAny: our document is checked against the OpenAPI schema by a test
   await app.register(swagger, { mode: 'static', specification: { document: openapi as any } })
