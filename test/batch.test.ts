@@ -1064,3 +1064,19 @@ test('assign with ensure assigns where it is missing, and changes only what is n
   assert.equal(both.status, 400, both.text)
   assert.match(both.body.message, /^\/operations\/0\/ensure does not go with merge/)
 })
+
+test('a warning that names what no header can hold is spelt out in it', async () => {
+  const service = await startService({ types })
+  const operation = { op: 'patch_values', component: 'b', values: {}, selector: 'environment,\u3000id' }
+  const answer = await service.call('POST', '/batch', { body: { operations: [operation] } })
+  assert.equal(answer.status, 200, answer.text)
+  assert.match(String(answer.headers.warning), /environment,\\\\u3000id/)
+  assert.match(answer.body.warnings[0], /environment,\u3000id/)
+})
+
+test('a message in a header is held to its length whatever the body says', async () => {
+  const service = await startService({ types })
+  const headers = { 'x-change-message': 'x'.repeat(1001) }
+  const body = { message: '', operations: [{ op: 'create', type: 'namespaces', document: { id: 'new' } }] }
+  assertProblem(await service.call('POST', '/batch', { body, headers }), 400, 'validation_error')
+})

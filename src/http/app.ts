@@ -41,6 +41,17 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     reply.headers(security).header('X-Request-Id', request.id).header('X-Revision', engine.state.revision)
     done()
   })
+  // What has no route is answered before its body is looked at: what is wrong with that does not matter.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!request.is404) return done()
+    const readOnly = mode === 'read-only' && isWrite(request)
+    const allow = readOnly ? 'GET, HEAD' : allowedOn(request.url.split('?')[0] ?? '')
+    if (allow === '') return void sendProblem(reply, noRoute(request))
+    const message = readOnly
+      ? 'this instance is read-only: write to one in crud mode'
+      : `${request.method} is not possible here, only ${allow}`
+    sendProblem(reply.header('Allow', allow), { code: 'method_not_allowed', message })
+  })
   app.addHook('onSend', (request, reply, payload, done) => {
     if (engine.draining && request.raw.httpVersionMajor < 2) reply.header('Connection', 'close')
     done(null, payload)
@@ -53,17 +64,6 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     if (problem.code === 'payload_too_large') reply.removeHeader('connection')
     return sendProblem(reply, problem)
   })
-  app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?')[0] ?? ''
-    const readOnly = mode === 'read-only' && !['GET', 'HEAD'].includes(request.method)
-    const allow = readOnly ? 'GET, HEAD' : allowedOn(path)
-    if (allow === '') return sendProblem(reply, noRoute(request))
-    const why = readOnly
-      ? 'this instance is read-only: write to one in crud mode'
-      : `${request.method} is not possible here, only ${allow}`
-    return sendProblem(reply.header('Allow', allow), { code: 'method_not_allowed', message: why })
-  })
-
   if (corsOrigins.length > 0) await app.register(cors, { origin: [...corsOrigins], ...CORS })
   for (const url of [POLL_BASE, `${POLL_BASE}/:dns/:endpoint`]) {
     app.get(url, { config: { access: 'poll' } }, (request, reply) => {

@@ -167,7 +167,8 @@ function parseAuthor({ addressOf }: Service, request: FastifyRequest): Result<Au
   // Header bytes arrive as Latin-1; people write UTF-8.
   const sent = header === undefined ? null : Buffer.from(String(header), 'latin1').toString('utf8')
   const message = (bodyField(request, 'message') as string | undefined) ?? sent
-  if (message !== null && message.length > MAX_MESSAGE) {
+  // The one in a body is counted by its schema.
+  if (sent !== null && [...sent].length > MAX_MESSAGE) {
     return invalid([{ path: 'X-Change-Message', message: `is longer than ${MAX_MESSAGE} characters` }])
   }
   return succeed({
@@ -232,7 +233,8 @@ export function etagOf({ revision }: Entry): string {
   return `"${revision}"`
 }
 
-/** RFC 7234's miscellaneous persistent warning, as Kubernetes sends them. */
+/** RFC 7234's miscellaneous persistent warning, as Kubernetes sends them; a header holds no more than ASCII. */
 function toWarning(text: string): string {
-  return `299 flux-resourceset "${text.replaceAll(/["\\]/g, '\\$&')}"`
+  const plain = text.replaceAll(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return `299 flux-resourceset "${plain.replaceAll(/["\\]/g, '\\$&')}"`
 }

@@ -1,6 +1,7 @@
 // Building blocks of an OpenAPI description: operations, parameters, answers.
 import type { RegisteredType } from './build-types.ts'
 import type { SchemaObject } from './resource-file.ts'
+import { schemaOf } from './validator.ts'
 
 export type Node = Record<string, unknown>
 
@@ -16,9 +17,95 @@ export function json(schema: Node, type = 'application/json'): Node {
   return { [type]: { schema } }
 }
 
-export function ok(description: string, schema: Node): Node {
-  return { description, content: json(schema) }
+export function ok(description: string, schema: Node, headers: readonly string[] = []): Node {
+  return { description, ...headed(headers), content: json(schema) }
 }
+
+/** The headers of an answer, by what `HEADERS` knows of them. */
+function headed(names: readonly string[]): Node {
+  const all = ['X-Revision', ...names]
+  const headers = Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+  return { headers }
+}
+
+/** A document that the caller has already. */
+export const NOT_MODIFIED = { description: 'What the caller has already.', ...headed(['ETag']) }
+
+/** What goes wrong, by what an operation is. */
+export const ANYWHERE = [401, 403, 429, 500, 503]
+export const READING = [400, ...ANYWHERE]
+export const READING_ONE = [400, 404, ...ANYWHERE]
+export const LOOKING_BACK = [400, 404, 410, ...ANYWHERE]
+export const CREATING = [400, 409, 412, 413, 415, 422, ...ANYWHERE]
+export const WRITING = [400, 404, 409, 412, 413, 415, 422, ...ANYWHERE]
+export const GOING_BACK = [400, 404, 409, 410, 412, 413, 415, 422, ...ANYWHERE]
+
+const PROBLEMS: Readonly<Record<number, string>> = {
+  400: 'Something in the request is wrong; details name it.',
+  401: 'No valid token.',
+  403: 'The token may not do this.',
+  404: 'No such document or cluster.',
+  409: 'A conflict, a changed plan, or a change that removes a lot and was not confirmed.',
+  410: 'History from before that revision was given up.',
+  412: 'If-Match or If-None-Match does not hold.',
+  413: 'The body is too large.',
+  415: 'The body is of a type that is not taken here.',
+  422: 'The Idempotency-Key was used for another request.',
+  429: 'Too many failures to say who asks.',
+  500: 'A failure of the service; the request id leads to its log.',
+  503: 'The store is away, or the service is stopping.',
+}
+const PROBLEM_HEADERS: Readonly<Record<number, readonly string[]>> = {
+  401: ['WWW-Authenticate'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+}
+
+/** What the operations refer to. */
+export function problemResponses(): Node {
+  return Object.fromEntries(
+    Object.entries(PROBLEMS).map(([status, description]) => {
+      const names = ['X-Request-Id', ...(PROBLEM_HEADERS[Number(status)] ?? [])]
+      const headers = Object.fromEntries(
+        names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+      )
+      return [`problem_${status}`, { description, headers, content: json(ref('error')) }]
+    }),
+  )
+}
+
+const header = (description: string, schema: SchemaObject, required = true): Node => ({
+  description,
+  ...(required && { required }),
+  schema,
+})
+const ETAG = '(?:"[^"]*")'
+export const HEADERS = {
+  'X-Revision': header('The revision of the fleet that this was made from, or that a write made.', {
+    type: 'integer',
+    minimum: 0,
+  }),
+  'X-Request-Id': header('What the request is called in the log.', { type: 'string', minLength: 1 }),
+  ETag: header('Of the document, or of the bytes.', { type: 'string', pattern: `^${ETAG}$` }),
+  Location: header('Where the new document is.', { type: 'string', pattern: '^/' }),
+  'X-Total-Count': header('How many there are on all pages.', { type: 'integer', minimum: 0 }),
+  Link: header('Where the pages before and after are (RFC 8288).', { type: 'string' }, false),
+  'X-Change-Count': header(
+    'How many documents a write changed; a preview says it in its body.',
+    { type: 'integer', minimum: 0 },
+    false,
+  ),
+  Warning: header('What is allowed and hardly meant.', { type: 'string' }, false),
+  'Idempotent-Replayed': header(
+    'That this is the first answer again.',
+    { type: 'string', enum: ['true'] },
+    false,
+  ),
+  'WWW-Authenticate': header('How to say who asks.', { type: 'string' }),
+  'Retry-After': header('Seconds to wait before trying again.', { type: 'integer', minimum: 0 }),
+}
+/** What an answer to a write has; an ETag where it is of a document that is there, and no preview. */
+export const WRITTEN_HEADERS = ['X-Request-Id', 'X-Change-Count', 'Warning', 'Idempotent-Replayed']
 
 export interface Operation {
   readonly tag: string
@@ -26,48 +113,64 @@ export interface Operation {
   readonly summary: string
   readonly parameters?: readonly Node[]
   readonly body?: Node
+  /** Whether the body may be left out. */
+  readonly bodyless?: boolean
   readonly answers: Record<string, Node>
+  readonly problems: readonly number[]
   readonly open?: boolean
-  readonly bodyIsOptional?: boolean
 }
 
-export function operation(operation: Operation): Node {
-  const { tag, id, summary, parameters, body, answers, open, bodyIsOptional } = operation
+export function operation(described: Operation): Node {
+  const { tag, id, summary, parameters, body, bodyless = false, answers, problems, open } = described
+  const refused = problems.map((status) => [status, { $ref: `#/components/responses/problem_${status}` }])
   return {
     tags: [tag],
     operationId: id,
     summary,
     ...(parameters && { parameters }),
-    ...(body && { requestBody: { required: !bodyIsOptional, content: body } }),
+    ...(body && { requestBody: { required: !bodyless, content: body } }),
     ...(open && { security: [] }),
-    responses: { ...answers, ...(open ? {} : { default: { $ref: '#/components/responses/problem' } }) },
+    responses: { ...answers, ...Object.fromEntries(refused) },
   }
 }
 
-export function inPath(name: string, description: string): Node {
-  return { name, in: 'path', required: true, description, schema: { type: 'string' } }
+export function inPath(name: string, description: string, schema: SchemaObject = { type: 'string' }): Node {
+  return { name, in: 'path', required: true, description, schema }
 }
 
 export function inQuery(name: string, description: string, schema: SchemaObject = { type: 'string' }): Node {
   return { name, in: 'query', description, schema }
 }
 
-export function inHeader(name: string, description: string): Node {
-  return { name, in: 'header', description, schema: { type: 'string' } }
+function inHeader(name: string, description: string, schema: SchemaObject = { type: 'string' }): Node {
+  return { name, in: 'header', description, schema }
 }
 
-export const LIMIT = inQuery('limit', 'How many to answer at most.', { type: 'integer', minimum: 0 })
-export const OFFSET = inQuery('offset', 'How many to skip.', { type: 'integer', minimum: 0 })
-export const AT = inQuery('at', 'As it was at this revision, or at this time (RFC 3339).')
+/** A whole number that loses no digits on its way. */
+const WHOLE = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
+const PLAN = '^sha256:[0-9a-f]{64}$'
+
+export function limit(maximum: number, otherwise?: number): Node {
+  const schema = { ...WHOLE, maximum, ...(otherwise !== undefined && { default: otherwise }) }
+  return inQuery('limit', 'How many to answer at most.', schema)
+}
+
+export const OFFSET = inQuery('offset', 'How many to skip.', WHOLE)
+export const REVISION = { ...WHOLE, maximum: 999_999_999_999_999 }
+const TIME = { type: 'string', format: 'date-time', ...schemaOf('date-time') }
+export const AT = inQuery('at', 'As it was at this revision, or at this time (RFC 3339).', {
+  anyOf: [REVISION, TIME],
+})
+export function time(name: string, description: string): Node {
+  return inQuery(name, description, TIME)
+}
 export const SELECTOR = inQuery(
   'selector',
   'Label selector over labels, id, cluster_name, cluster_dns, environment and uses.<type>.',
+  { type: 'string', format: 'label-selector', minLength: 1, example: 'environment in (dev,qa), region=eu' },
 )
 /** The page of a list of revisions. */
-export const REVISION_PAGE = [
-  inQuery('limit', 'How many to answer at most.', { type: 'integer', maximum: 1000 }),
-  inQuery('before', 'Only revisions before this one.', { type: 'integer', minimum: 0 }),
-]
+export const REVISION_PAGE = [limit(1000, 50), inQuery('before', 'Only revisions before this one.', WHOLE)]
 export const IMPACT_LIMIT = inQuery('impact_limit', 'How many details of the impact to answer.', {
   type: 'integer',
   minimum: 0,
@@ -76,11 +179,43 @@ export const IMPACT_LIMIT = inQuery('impact_limit', 'How many details of the imp
 })
 /** What every write takes. */
 export const WRITE = [
-  inHeader('X-Change-Message', 'Why the change is made; kept with its revision.'),
-  inHeader('Idempotency-Key', 'A repetition with the same key within 24 hours gets the first answer again.'),
+  inHeader('X-Change-Message', 'Why the change is made; kept with its revision.', {
+    type: 'string',
+    maxLength: 1000,
+  }),
+  inHeader('Idempotency-Key', 'A repetition with the same key within 24 hours gets the first answer again.', {
+    type: 'string',
+    pattern: '^[!-~]{1,255}$',
+  }),
   inQuery('dry_run', 'Answers a preview, and stores nothing.', { type: 'boolean' }),
-  inQuery('plan', 'The digest that a preview answered: do exactly that or nothing.'),
+  inQuery('plan', 'The digest that a preview answered: do exactly that or nothing.', {
+    type: 'string',
+    pattern: PLAN,
+  }),
   inQuery('confirm', 'Lets what removes a lot pass the brake.', { type: 'string', enum: ['removals'] }),
   IMPACT_LIMIT,
 ]
-export const IF_MATCH = inHeader('If-Match', 'Only when the document still has this ETag.')
+const REVISION_TAG = '"[0-9]{1,16}"'
+export const IF_MATCH = inHeader(
+  'If-Match',
+  'Only when the document still has this ETag, or is there at all (*).',
+  {
+    type: 'string',
+    pattern: `^(?:\\*|${REVISION_TAG}(?: *, *${REVISION_TAG})*)$`,
+  },
+)
+export const IF_ABSENT = inHeader(
+  'If-None-Match',
+  'Set to * to create the document; goes without If-Match.',
+  {
+    type: 'string',
+    enum: ['*'],
+  },
+)
+export const IF_CHANGED = inHeader(
+  'If-None-Match',
+  'ETags that the caller has already: 304 when nothing changed.',
+  {
+    type: 'string',
+  },
+)

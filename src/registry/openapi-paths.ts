@@ -1,41 +1,84 @@
 // The paths of the API, in OpenAPI's words.
 import { POLL_BASE } from '../domain/base-url.ts'
-import type { RegisteredType, RegisteredTypes } from './build-types.ts'
+import type { InputField } from '../domain/resource-type.ts'
+import type { RegisteredDelivery, RegisteredType, RegisteredTypes } from './build-types.ts'
 import {
   AT,
+  CREATING,
+  IF_ABSENT,
+  IF_CHANGED,
   IF_MATCH,
-  inHeader,
   inPath,
   inQuery,
   json,
-  LIMIT,
+  LOOKING_BACK,
+  limit,
+  NOT_MODIFIED,
   type Node,
   OFFSET,
   type Operation,
   ok,
   operation,
+  READING,
+  READING_ONE,
   REVISION_PAGE,
   ref,
   SELECTOR,
   schemaName,
   WRITE,
+  WRITING,
+  WRITTEN_HEADERS,
 } from './openapi-operation.ts'
+import { NDJSON } from './openapi-revisions.ts'
+import { published } from './openapi-schema.ts'
+import type { SchemaObject } from './resource-file.ts'
+import { schemaOf } from './validator.ts'
 
-function inputs(type: RegisteredType): Node {
+const MERGE_PATCH = 'application/merge-patch+json'
+const JSON_PATCH = 'application/json-patch+json'
+
+/** The answer to a poll. */
+export function inputs(types: RegisteredTypes, type: RegisteredDelivery): Node {
   return {
     type: 'object',
     required: ['inputs'],
+    properties: { inputs: { type: 'array', items: inputOf(types, type) } },
+  }
+}
+
+/** One input: what is always there, and what is where something was said. */
+function inputOf({ cluster }: RegisteredTypes, type: RegisteredDelivery): Node {
+  const own = type.schema.properties ?? {}
+  const references = type.referenceSchema?.properties ?? {}
+  const schemaFor = (source: string): SchemaObject => published(own[source] ?? references[source] ?? {})
+  const isSure = (source: string): boolean =>
+    source === 'id' ||
+    (type.schema.required?.includes(source) ?? false) ||
+    (own[source] ?? references[source])?.default !== undefined
+  const group = (sources: readonly string[]): Node => ({
+    type: 'object',
+    required: sources.filter(isSure),
+    properties: Object.fromEntries(sources.map((source) => [source, schemaFor(source)])),
+  })
+  const describe = (field: InputField): Node => {
+    if (field.kind === 'value') return schemaFor(field.source)
+    if (field.kind === 'group') return group(field.sources)
+    if (field.kind === 'patches') return { type: 'object', additionalProperties: { type: 'string' } }
+    const names = cluster.input.map(([name]) => name)
+    return {
+      type: 'object',
+      required: names,
+      properties: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
+    }
+  }
+  const { input } = type.delivery
+  const sure = input.filter((field) => field.kind !== 'value' || isSure(field.source))
+  return {
+    type: 'object',
+    required: ['id', ...sure.map(({ name }) => name)],
     properties: {
-      inputs: {
-        type: 'array',
-        description: `Of each assigned ${type.singular}: ${['id', ...(type.delivery?.input.map(({ name }) => name) ?? [])].join(', ')}.`,
-        items: {
-          type: 'object',
-          required: ['id', 'cluster'],
-          properties: { id: { type: 'string' } },
-          additionalProperties: true,
-        },
-      },
+      id: { type: 'string' },
+      ...Object.fromEntries(input.map((field) => [field.name, describe(field)])),
     },
   }
 }
@@ -50,27 +93,32 @@ function clusterList({ cluster }: RegisteredTypes): Node {
 export function pollPaths(types: RegisteredTypes): Node {
   const dns = inPath('dns', 'DNS name of the cluster; case and a trailing dot do not matter.')
   const cluster = types.get(types.cluster.type.name) as RegisteredType
-  const delivered = types.all.filter((type) => type.delivery)
+  const answers = (schema: Node): Operation['answers'] => ({
+    200: ok('Inputs for the Flux Operator.', schema, ['ETag']),
+    304: NOT_MODIFIED,
+  })
   return {
     [POLL_BASE]: {
       get: operation({
         tag: 'polls',
         id: 'poll_clusters',
         summary: 'All live clusters, for the provisioning layer.',
-        parameters: [LIMIT, OFFSET, ...filterParameters(cluster)],
-        answers: { 200: ok('Inputs for the Flux Operator.', clusterList(types)) },
+        parameters: [limit(Number.MAX_SAFE_INTEGER), OFFSET, IF_CHANGED, ...filterParameters(cluster)],
+        answers: answers(clusterList(types)),
+        problems: READING,
       }),
     },
     ...Object.fromEntries(
-      delivered.map((type) => [
-        `${POLL_BASE}/{dns}/${type.delivery?.endpoint}`,
+      types.delivered.map((type) => [
+        `${POLL_BASE}/{dns}/${type.delivery.endpoint}`,
         {
           get: operation({
             tag: 'polls',
             id: `poll_${type.name}`,
             summary: `What a cluster gets of ${type.name}; an empty list once the cluster is deleted.`,
-            parameters: [dns],
-            answers: { 200: ok('Inputs for the Flux Operator.', inputs(type)) },
+            parameters: [dns, IF_CHANGED],
+            answers: answers(ref(`${schemaName(type)}_inputs`)),
+            problems: READING_ONE,
           }),
         },
       ]),
@@ -82,37 +130,65 @@ function filterParameters({ filters }: RegisteredType): Node[] {
   return filters.map(({ name, description = '', schema }) => inQuery(name, description, schema))
 }
 
+/** What a write answers: the document, or a preview when it was asked for. */
+function written(schema: Node, { created = false } = {}): Operation['answers'] {
+  return {
+    200: ok('The document; a preview with dry_run.', { anyOf: [schema, ref('preview')] }, WRITTEN_HEADERS),
+    ...(created && {
+      201: ok('The new document.', schema, [...WRITTEN_HEADERS, 'ETag', 'Location']),
+    }),
+  }
+}
+
+function idOf(type: RegisteredType): SchemaObject {
+  const { description: _description, ...schema } = type.schema.properties?.id ?? {}
+  return published(schema)
+}
+
 export function documentPaths(types: RegisteredTypes, type: RegisteredType): Node {
   const { name, singular, file } = type
   const document = ref(schemaName(type))
   const said = (level: string, method: string, otherwise: string): string =>
     file.descriptions?.[level]?.[method] ?? otherwise
-  const id = inPath('id', file.schema.key.description ?? 'Id.')
+  const id = inPath('id', file.schema.key.description ?? 'Id.', idOf(type))
   const isCluster = type === types.cluster.type
   const flag = isCluster
     ? inQuery('purge', 'Leaves no tombstone: polls then answer 404.', { type: 'boolean' })
     : inQuery('cascade', 'Also removes every reference to it.', { type: 'boolean' })
+  const patch = ref(`${schemaName(type)}_to_merge`)
   return {
     [`/${name}`]: {
       get: operation({
         tag: name,
         id: `list_${name}`,
         summary: said('resource', 'get', `List ${name}.`),
-        parameters: [LIMIT, OFFSET, AT, ...(isCluster ? [SELECTOR] : []), ...filterParameters(type)],
+        parameters: [
+          limit(5000, 1000),
+          OFFSET,
+          AT,
+          ...(isCluster ? [SELECTOR] : []),
+          ...filterParameters(type),
+        ],
         answers: {
-          200: ok('Documents ordered by id; X-Total-Count and Link tell of the rest.', {
-            type: 'array',
-            items: document,
-          }),
+          200: ok(
+            'Documents ordered by id; X-Total-Count and Link tell of the rest.',
+            { type: 'array', items: document },
+            ['X-Request-Id', 'X-Total-Count', 'Link'],
+          ),
         },
+        problems: [...READING, 410],
       }),
       post: operation({
         tag: name,
         id: `create_${name}`,
         summary: said('resource', 'post', `Create a ${singular}.`),
         parameters: [...WRITE],
-        body: json(document),
-        answers: { 201: ok('The new document.', document) },
+        body: json(ref(`${schemaName(type)}_to_create`)),
+        answers: {
+          200: ok('A preview with dry_run.', ref('preview'), WRITTEN_HEADERS),
+          201: ok('The new document.', document, [...WRITTEN_HEADERS, 'ETag', 'Location']),
+        },
+        problems: CREATING,
       }),
     },
     [`/${name}/{id}`]: {
@@ -121,35 +197,38 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
         tag: name,
         id: `get_${name}`,
         summary: said('instance', 'get', `Get a ${singular}.`),
-        parameters: [AT],
-        answers: { 200: ok('The document, with its ETag.', document) },
+        parameters: [AT, IF_CHANGED],
+        answers: {
+          200: ok('The document, with its ETag.', document, ['X-Request-Id', 'ETag']),
+          304: NOT_MODIFIED,
+        },
+        problems: LOOKING_BACK,
       }),
       put: operation({
         tag: name,
         id: `replace_${name}`,
         summary: said('instance', 'put', `Replace a ${singular}.`),
-        parameters: [IF_MATCH, inHeader('If-None-Match', 'Set to * to create the document.'), ...WRITE],
-        body: json(document),
-        answers: { 200: ok('The document.', document), 201: ok('The new document.', document) },
+        parameters: [IF_MATCH, IF_ABSENT, ...WRITE],
+        body: json(ref(`${schemaName(type)}_to_replace`)),
+        answers: written(document, { created: true }),
+        problems: WRITING,
       }),
       patch: operation({
         tag: name,
         id: `patch_${name}`,
         summary: said('instance', 'patch', `Change some fields of a ${singular}.`),
         parameters: [IF_MATCH, ...WRITE],
-        body: {
-          ...json({ type: 'object' }),
-          ...json({ type: 'object' }, 'application/merge-patch+json'),
-          ...json({ type: 'array', items: { type: 'object' } }, 'application/json-patch+json'),
-        },
-        answers: { 200: ok('The document.', document) },
+        body: { ...json(patch), ...json(patch, MERGE_PATCH), ...json(ref('json_patch'), JSON_PATCH) },
+        answers: written(document),
+        problems: WRITING,
       }),
       delete: operation({
         tag: name,
         id: `delete_${name}`,
         summary: said('instance', 'delete', `Delete a ${singular}.`),
         parameters: [flag, IF_MATCH, ...WRITE],
-        answers: { 200: ok('What was deleted.', document) },
+        answers: written(document),
+        problems: WRITING,
       }),
     },
     [`/${name}/{id}/history`]: {
@@ -157,13 +236,18 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
         tag: name,
         id: `history_${name}`,
         summary: `The revisions that changed a ${singular}, newest first.`,
-        parameters: [id, ...REVISION_PAGE],
+        // Of what was never there, a later page is empty.
+        parameters: [inPath('id', 'Id, also of one that is gone.'), ...REVISION_PAGE],
         answers: {
-          200: ok('Revisions, each with its change of this document.', {
-            type: 'array',
-            items: ref('revision'),
-          }),
+          200: {
+            ...ok('Revisions, each with its change of this document.', {}, ['X-Request-Id', 'Link']),
+            content: {
+              ...json({ type: 'array', items: ref('revision') }),
+              ...json({ type: 'array', items: ref('revision') }, NDJSON),
+            },
+          },
         },
+        problems: READING_ONE,
       }),
     },
   }
@@ -172,9 +256,11 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
 export function clusterPaths(types: RegisteredTypes): Node {
   const type = types.get(types.cluster.type.name) as RegisteredType
   const { name } = type
-  const cluster = inPath('cluster', 'Id of the cluster.')
+  const cluster = inPath('cluster', 'Id of the cluster.', idOf(type))
   const document = ref(schemaName(type))
-  const assignments = types.all.flatMap((other) => (other.delivery ? [assignmentPath(type, other)] : []))
+  const assignments = types.delivered.map((other) => assignmentPath(type, other))
+  const patchable = types.delivered.find(({ delivery }) => delivery.patches)
+  const secret = { type: 'string', ...schemaOf('dns-subdomain') }
   return {
     [`/${name}/{cluster}/restore`]: {
       post: operation({
@@ -182,7 +268,8 @@ export function clusterPaths(types: RegisteredTypes): Node {
         id: `restore_${name}`,
         summary: 'Bring a deleted cluster back as it was.',
         parameters: [cluster, ...WRITE],
-        answers: { 200: ok('The cluster.', document) },
+        answers: written(document),
+        problems: WRITING,
       }),
     },
     [`/${name}/{cluster}/bootstrap`]: {
@@ -197,15 +284,27 @@ export function clusterPaths(types: RegisteredTypes): Node {
             enum: ['concrete', 'identity'],
             default: 'concrete',
           }),
-          inQuery('interval', 'How often each provider polls.', { type: 'string', default: '5m' }),
-          inQuery('api_url', 'Where clusters reach the service; EXTERNAL_URL when nothing is said.'),
-          inQuery('token_secret', 'A Secret that is there already and holds the token.'),
-          inQuery('cert_secret', 'A Secret with a certificate for the connection.'),
+          inQuery('interval', 'How often each provider polls, from 1s to 24h.', {
+            type: 'string',
+            pattern: '^(?:[0-9]{1,5}[hms])+$',
+            default: '5m',
+          }),
+          inQuery('api_url', 'Where clusters reach the service; EXTERNAL_URL when nothing is said.', {
+            type: 'string',
+            pattern: '^\\s*[Hh][Tt][Tt][Pp][Ss]?:',
+            example: 'https://fleet.example.com',
+          }),
+          inQuery('token_secret', 'A Secret that is there already and holds the token.', secret),
+          inQuery('cert_secret', 'A Secret with a certificate for the connection.', secret),
           inQuery('flux_instance', 'Whether Flux itself is installed.', { type: 'boolean', default: true }),
         ],
         answers: {
-          200: { description: 'The manifests.', content: json({ type: 'string' }, 'application/yaml') },
+          200: {
+            ...ok('The manifests, several documents in one stream.', {}, ['X-Request-Id']),
+            content: { 'application/yaml': {} },
+          },
         },
+        problems: READING_ONE,
       }),
     },
     [`/${name}/{cluster}/inputs/{endpoint}`]: {
@@ -215,67 +314,97 @@ export function clusterPaths(types: RegisteredTypes): Node {
         summary: 'What the cluster gets when it polls.',
         parameters: [
           cluster,
-          inPath('endpoint', 'Last segment of the poll URL.'),
+          inPath('endpoint', 'Last segment of the poll URL.', {
+            type: 'string',
+            enum: types.delivered.map(({ delivery }) => delivery.endpoint),
+          }),
           AT,
+          IF_CHANGED,
           inQuery('explain', 'Answers where every field comes from and who set it.', { type: 'boolean' }),
         ],
-        answers: { 200: ok('The very answer to its poll.', { type: 'object', additionalProperties: true }) },
+        answers: {
+          200: ok(
+            'The very answer to its poll; with explain, where its fields come from.',
+            {
+              anyOf: [
+                ...types.delivered.map((other) => ref(`${schemaName(other)}_inputs`)),
+                ref('explanation'),
+              ],
+            },
+            ['X-Request-Id'],
+          ),
+          304: NOT_MODIFIED,
+        },
+        problems: LOOKING_BACK,
       }),
     },
     ...Object.assign({}, ...assignments),
-    ...(types.patchable ? patchesPath(types, cluster) : {}),
+    ...(patchable ? patchesPath(types, patchable, cluster) : {}),
   }
 }
 
-function assignmentPath(cluster: RegisteredType, type: RegisteredType): Node {
+function assignmentPath(cluster: RegisteredType, type: RegisteredDelivery): Node {
   const reference = ref(`${schemaName(type)}_reference`)
-  const list = type.delivery?.assignedBy
+  const list = type.delivery.assignedBy
+  const patch = ref(`${schemaName(type)}_reference_to_merge`)
   const verb = (
     id: string,
     summary: string,
-    rest: Pick<Operation, 'body' | 'answers' | 'parameters'>,
+    rest: Pick<Operation, 'body' | 'bodyless' | 'answers' | 'parameters' | 'problems'>,
   ): Node => operation({ tag: cluster.name, id: `${id}_${type.name}`, summary, ...rest })
-  const write = { parameters: [IF_MATCH, ...WRITE] }
+  const write = { parameters: [IF_MATCH, ...WRITE], problems: WRITING }
   return {
     [`/${cluster.name}/{cluster}/${list}/{id}`]: {
-      parameters: [inPath('cluster', 'Id of the cluster.'), inPath('id', `Id of the ${type.singular}.`)],
+      parameters: [
+        inPath('cluster', 'Id of the cluster.', idOf(cluster)),
+        inPath('id', `Id of the ${type.singular}.`, idOf(type)),
+      ],
       get: verb('get_assigned', `How a ${type.singular} is assigned.`, {
         parameters: [AT],
-        answers: { 200: ok('The reference.', reference) },
+        answers: { 200: ok('The reference.', reference, ['X-Request-Id', 'ETag']) },
+        problems: LOOKING_BACK,
       }),
       put: verb('assign', `Assign a ${type.singular}, or replace how it is assigned.`, {
         ...write,
-        body: json(reference),
-        answers: { 200: ok('The reference.', reference), 201: ok('The new reference.', reference) },
+        body: json(ref(`${schemaName(type)}_reference_to_replace`)),
+        bodyless: true,
+        answers: written(reference, { created: true }),
       }),
       patch: verb('override', `Change how a ${type.singular} is assigned.`, {
         ...write,
-        body: json({ type: 'object' }, 'application/merge-patch+json'),
-        answers: { 200: ok('The reference.', reference) },
+        body: { ...json(patch), ...json(patch, MERGE_PATCH) },
+        answers: written(reference),
       }),
       delete: verb('unassign', `Take a ${type.singular} from the cluster.`, {
         ...write,
-        answers: { 200: ok('The reference as it was.', reference) },
+        answers: written(reference),
       }),
     },
   }
 }
 
-function patchesPath(types: RegisteredTypes, cluster: Node): Node {
+function patchesPath(types: RegisteredTypes, patchable: RegisteredType, cluster: Node): Node {
   const { type, patches } = types.cluster
-  const values = { type: 'object', additionalProperties: { type: 'string' } }
-  const answers = { 200: ok('The values.', values) }
-  const verb = (id: string, summary: string, rest: Pick<Operation, 'body' | 'parameters'>): Node =>
-    operation({ tag: type.name, id: `${id}_patches`, summary, answers, ...rest })
-  const write = { parameters: [IF_MATCH, ...WRITE] }
+  const answer = ref('values')
+  const verb = (
+    id: string,
+    summary: string,
+    rest: Pick<Operation, 'answers' | 'body' | 'parameters' | 'problems'>,
+  ): Node => operation({ tag: type.name, id: `${id}_patches`, summary, ...rest })
+  const write = { parameters: [IF_MATCH, ...WRITE], answers: written(answer), problems: WRITING }
+  const body = json(ref('values_to_merge'))
   return {
     [`/${type.name}/{cluster}/${patches}/{id}`]: {
-      parameters: [cluster, inPath('id', `Id of the ${types.patchable?.singular}.`)],
-      get: verb('get', "The cluster's values for one of its components.", { parameters: [AT] }),
-      put: verb('replace', 'Replace the values.', { ...write, body: json(values) }),
+      parameters: [cluster, inPath('id', `Id of the ${patchable.singular}.`, idOf(patchable))],
+      get: verb('get', "The cluster's values for one of its components.", {
+        parameters: [AT],
+        answers: { 200: ok('The values.', answer, ['X-Request-Id', 'ETag']) },
+        problems: LOOKING_BACK,
+      }),
+      put: verb('replace', 'Replace the values.', { ...write, body }),
       patch: verb('change', 'Set some values; null removes one.', {
         ...write,
-        body: json({ type: 'object' }, 'application/merge-patch+json'),
+        body: { ...body, ...json(ref('values_to_merge'), MERGE_PATCH) },
       }),
       delete: verb('delete', 'Remove all the values.', write),
     },
@@ -287,24 +416,49 @@ export function operationPaths(): Node {
     id: string,
     summary: string,
     description: string,
-    type = 'application/json',
-    schema: Node = { type: 'object' },
+    schema: Node,
+    { type = 'application/json', problems = [] }: { type?: string; problems?: readonly number[] } = {},
   ): Node => ({
     get: operation({
       tag: 'operations',
       id,
       summary,
       open: true,
-      answers: { 200: { description, content: json(schema, type) } },
+      answers: { 200: { ...ok(description, schema, ['X-Request-Id']), content: json(schema, type) } },
+      problems,
     }),
   })
+  const probe = (properties: Record<string, SchemaObject>): Node => ({
+    type: 'object',
+    required: Object.keys(properties),
+    properties,
+  })
+  const health = probe({ status: { const: 'ok' } })
+  const ready = probe({
+    status: { const: 'ready' },
+    mode: { type: 'string', enum: ['read-only', 'crud'] },
+    revision: { type: 'integer', minimum: 0 },
+  })
+  const yaml = { type: 'application/yaml' }
   return {
-    '/health': open('health', 'Whether the process lives.', 'It does.'),
-    '/ready': open('ready', 'Whether it can serve; 503 with the reason when not.', 'It can.'),
-    '/metrics': open('metrics', 'Metrics for Prometheus.', 'Metrics.', 'text/plain', { type: 'string' }),
-    '/openapi.json': open('openapi_json', 'This description as JSON.', 'OpenAPI 3.1.'),
-    '/openapi.yaml': open('openapi_yaml', 'This description as YAML.', 'OpenAPI 3.1.', 'application/yaml', {
-      type: 'string',
+    '/health': open('health', 'Whether the process lives.', 'It does.', health),
+    '/ready': open('ready', 'Whether it can serve; 503 with the reason when not.', 'It can.', ready, {
+      problems: [503],
     }),
+    '/metrics': open(
+      'metrics',
+      'Metrics for Prometheus.',
+      'Metrics.',
+      { type: 'string' },
+      { type: 'text/plain' },
+    ),
+    '/openapi.json': open('openapi_json', 'This description as JSON.', 'OpenAPI 3.1.', { type: 'object' }),
+    '/openapi.yaml': open(
+      'openapi_yaml',
+      'This description as YAML.',
+      'OpenAPI 3.1.',
+      { type: 'object' },
+      yaml,
+    ),
   }
 }

@@ -1,32 +1,37 @@
 // The log and the writes of many documents, in OpenAPI's words.
+import { TOKENS } from '../domain/token.ts'
 import { BATCH_SCHEMA, OPERATIONS, REVERT_SCHEMA, ROLLBACK_SCHEMA } from './batch-schema.ts'
+import type { RegisteredType, RegisteredTypes } from './build-types.ts'
 import {
+  GOING_BACK,
   IMPACT_LIMIT,
   inPath,
   inQuery,
   json,
-  LIMIT,
+  LOOKING_BACK,
+  limit,
   type Node,
   OFFSET,
   type Operation,
   ok,
   operation,
+  READING,
+  REVISION,
   REVISION_PAGE,
   ref,
+  schemaName,
+  time,
   WRITE,
+  WRITTEN_HEADERS,
 } from './openapi-operation.ts'
+import type { SchemaObject } from './resource-file.ts'
+import { schemaOf } from './validator.ts'
 
-const NDJSON = 'application/x-ndjson'
+export const NDJSON = 'application/x-ndjson'
 
-function revisionList(description: string): Node {
-  return {
-    description,
-    content: { ...json({ type: 'array', items: ref('revision') }), ...json(ref('revision'), NDJSON) },
-  }
-}
-
-export function revisionPaths(): Node {
-  const revision = inPath('revision', 'Its number.')
+export function revisionPaths(types: RegisteredTypes): Node {
+  const revision = inPath('revision', 'Its number.', REVISION)
+  const names = types.all.map(({ name }) => name)
   const text = (name: string, description: string): Node => inQuery(name, description)
   return {
     '/revisions': {
@@ -37,17 +42,26 @@ export function revisionPaths(): Node {
         parameters: [
           ...REVISION_PAGE,
           text('actor', 'Only by this actor.'),
-          text('type', 'Only those that changed a document of this type.'),
+          inQuery('type', 'Only those that changed a document of this type.', {
+            type: 'string',
+            enum: [...names, TOKENS],
+          }),
           text('id', 'Only those that changed a document of this id.'),
           text(
             'cluster',
             'Only those that changed this cluster, or a definition while it was assigned to it.',
           ),
-          text('since', 'Only from this time on (RFC 3339).'),
-          text('until', 'Only up to this time (RFC 3339).'),
+          time('since', 'Only from this time on (RFC 3339).'),
+          time('until', 'Only up to this time (RFC 3339).'),
           text('q', 'Only with this text in the message, the operation, the actor or the request id.'),
         ],
-        answers: { 200: revisionList('Revisions with their first changes.') },
+        answers: {
+          200: {
+            ...ok('Revisions with their first changes.', {}, ['X-Request-Id', 'Link']),
+            content: inLines(ref('revision'), { type: 'array', items: ref('revision') }),
+          },
+        },
+        problems: [...READING, 404],
       }),
     },
     '/revisions/verify': {
@@ -55,7 +69,8 @@ export function revisionPaths(): Node {
         tag: 'revisions',
         id: 'verify_revisions',
         summary: 'Whether the log is whole and the documents are what it says.',
-        answers: { 200: ok('What was found.', ref('verification')) },
+        answers: { 200: ok('What was found.', ref('verification'), ['X-Request-Id']) },
+        problems: READING,
       }),
     },
     '/revisions/{revision}': {
@@ -63,62 +78,204 @@ export function revisionPaths(): Node {
         tag: 'revisions',
         id: 'get_revision',
         summary: 'One revision with its changes, at most 1000 at a time, and what it meant for clusters.',
-        parameters: [revision, LIMIT, OFFSET, IMPACT_LIMIT],
+        parameters: [revision, limit(1000, 1000), OFFSET, IMPACT_LIMIT],
         answers: {
-          200: ok('The revision.', {
-            allOf: [ref('revision'), { type: 'object', properties: { impact: ref('impact') } }],
-          }),
+          200: {
+            ...ok('The revision.', {}, ['X-Request-Id']),
+            content: inLines(ref('revision_with_impact'), ref('revision_with_impact')),
+          },
         },
+        problems: LOOKING_BACK,
       }),
     },
     '/revisions/{revision}/revert': {
       post: fleetWrite('revert_revision', 'Undo what a revision did, unless it was built on since.', {
         parameters: [revision, ...WRITE],
-        body: json(REVERT_SCHEMA as Node),
+        body: json(spelt(REVERT_SCHEMA)),
+        bodyless: true,
       }),
     },
     '/rollback': {
       post: fleetWrite('rollback', 'Make the fleet, or a part of it, as it was.', {
         parameters: WRITE,
-        body: json(ROLLBACK_SCHEMA as Node),
+        body: json(rollbackSchema(types)),
       }),
     },
     '/batch': {
       post: fleetWrite('batch', 'Many changes as one revision, all of them or none.', {
         parameters: WRITE,
-        body: json(batchSchema()),
+        body: json(batchSchema(types)),
       }),
     },
   }
 }
 
-function fleetWrite(id: string, summary: string, rest: Pick<Operation, 'parameters' | 'body'>): Node {
-  const answers = {
-    200: ok('What was done; a preview with dry_run.', { anyOf: [ref('written'), ref('preview')] }),
-    409: ok(
-      'A conflict, a changed plan, or a change that removes a lot and was not confirmed.',
-      ref('error'),
-    ),
-  }
-  return operation({ tag: 'revisions', id, summary, answers, ...rest })
+/** As JSON, or one object on each line: like a list, to a reader of the description. */
+function inLines(item: Node, whole: Node): Node {
+  return { ...json(whole), ...json({ type: 'array', items: item }, NDJSON) }
 }
 
-/** With every operation spelt out. */
-function batchSchema(): Node {
-  const operations = Object.entries(OPERATIONS).map(([op, schema]) => ({
-    ...schema,
-    properties: { ...schema.properties, op: { const: op } },
-  }))
-  const { operations: list, ...properties } = BATCH_SCHEMA.properties ?? {}
-  return {
-    ...BATCH_SCHEMA,
-    properties: { operations: { ...list, items: { oneOf: operations } }, ...properties },
+function fleetWrite(
+  id: string,
+  summary: string,
+  rest: Pick<Operation, 'parameters' | 'body' | 'bodyless'>,
+): Node {
+  const answers = {
+    200: ok(
+      'What was done; a preview with dry_run.',
+      { anyOf: [ref('written'), ref('preview')] },
+      WRITTEN_HEADERS,
+    ),
   }
+  return operation({ tag: 'revisions', id, summary, answers, problems: GOING_BACK, ...rest })
+}
+
+const PLAN = { pattern: '^sha256:[0-9a-f]{64}$' }
+/** No text of a request may hold a NUL. */
+const TEXT = '^[^\\u0000]*$'
+
+/** With what its texts and its plan look like. */
+export function spelt(schema: SchemaObject): SchemaObject {
+  const { type, properties, items, pattern = TEXT } = schema
+  const isText = type === 'string' && schema.enum === undefined && schema.format === undefined
+  return {
+    ...(type === 'integer' && { maximum: Number.MAX_SAFE_INTEGER }),
+    ...schema,
+    ...(isText && { pattern }),
+    ...(items && { items: spelt(items) }),
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, child]) => [
+          name,
+          name === 'plan' ? { ...child, ...PLAN } : spelt(child),
+        ]),
+      ),
+    }),
+  }
+}
+
+function rollbackSchema(types: RegisteredTypes): Node {
+  const clusters = types.cluster.type.name
+  const names = types.all.map(({ name }) => name)
+  const { properties = {}, ...rest } = spelt(ROLLBACK_SCHEMA)
+  const { to_revision, to_time, selector, types: chosen, ...others } = properties
+  const when = [
+    { to_revision: { ...to_revision, ...REVISION } },
+    { to_time: { ...to_time, ...schemaOf('date-time') } },
+  ]
+  const what: Record<string, SchemaObject>[] = [
+    { types: { ...chosen, items: { type: 'string', enum: names } } },
+    // A selector chooses clusters.
+    { selector: selector ?? {}, types: { ...chosen, items: { const: clusters } } },
+  ]
+  return {
+    oneOf: when.flatMap((moment) =>
+      what.map((part) => ({
+        ...rest,
+        required: [...Object.keys(moment), ...('selector' in part ? ['selector'] : [])],
+        properties: { ...moment, ...part, ...others },
+      })),
+    ),
+  }
+}
+
+/** With every operation spelt out, for every type that it can be of, and every way to say which are meant. */
+function batchSchema(types: RegisteredTypes): Node {
+  const clusters = types.cluster.type.name
+  const variant = (op: string, more: Record<string, unknown>, ways: readonly string[]): Node[] => {
+    const schema = spelt(OPERATIONS[op] as SchemaObject)
+    const { id, clusters, selector, allow_empty, if_revision, ...properties } = schema.properties ?? {}
+    const targets: Record<string, Record<string, unknown>> = {
+      id: { id, ...(if_revision && { if_revision }) },
+      clusters: { clusters, ...(allow_empty && { allow_empty }) },
+      selector: { selector, allow_empty },
+    }
+    // What is unassigned is named beside where.
+    const named = op === 'unassign' ? { id } : {}
+    return ways.map((way) => ({
+      ...schema,
+      required: [
+        ...new Set([...(schema.required ?? []).filter((name) => name !== 'id'), ...Object.keys(named), way]),
+      ],
+      properties: { ...properties, ...named, ...targets[way], op: { const: op }, ...more },
+    }))
+  }
+  const each = (
+    op: string,
+    from: readonly RegisteredType[],
+    more: (type: RegisteredType) => Record<string, unknown>,
+    ways: (type: RegisteredType) => readonly string[],
+  ): Node[] => from.flatMap((type) => variant(op, { type: { const: type.name }, ...more(type) }, ways(type)))
+  const byId = (): readonly string[] => ['id']
+  const forClusters = (): readonly string[] => ['clusters', 'selector']
+  const any = ({ name }: RegisteredType): readonly string[] =>
+    name === clusters ? ['id', ...forClusters()] : byId()
+  const create = each(
+    'create',
+    types.all,
+    (type) => ({ document: ref(`${schemaName(type)}_to_create`) }),
+    () => ['document'],
+  )
+  const operations = [
+    ...create,
+    ...each('replace', types.all, (type) => ({ document: ref(`${schemaName(type)}_to_replace`) }), byId),
+    ...each(
+      'patch',
+      types.all,
+      (type) => ({ patch: { anyOf: [ref(`${schemaName(type)}_to_merge`), ref('json_patch')] } }),
+      any,
+    ),
+    ...each(
+      'delete',
+      types.all,
+      ({ name }) => ({ [name === clusters ? 'cascade' : 'purge']: { const: false } }),
+      any,
+    ),
+    ...each(
+      'restore',
+      types.all,
+      () => ({}),
+      ({ name }) => (name === clusters ? ['id', 'clusters'] : ['id']),
+    ),
+    ...each(
+      'assign',
+      types.delivered,
+      (type) => ({ ref: ref(`${schemaName(type)}_reference_to_assign`), ensure: { const: false } }),
+      forClusters,
+    ),
+    ...each(
+      'assign',
+      types.delivered,
+      (type) => ({
+        ref: ref(`${schemaName(type)}_reference_to_assign`),
+        ensure: { const: true },
+        merge: { const: false },
+      }),
+      forClusters,
+    ).map((schema) => ({ ...schema, required: [...(schema.required as string[]), 'ensure'] })),
+    ...each('unassign', types.delivered, () => ({}), forClusters),
+    ...(types.patchable ? variant('patch_values', { values: ref('values_to_merge') }, forClusters()) : []),
+  ]
+  const { properties = {}, ...rest } = spelt(BATCH_SCHEMA)
+  const { operations: list, ...others } = properties
+  return { ...rest, properties: { operations: { ...list, items: { oneOf: operations } }, ...others } }
 }
 
 const nullableDocument = { type: ['object', 'null'], additionalProperties: true }
 const REVISION_SCHEMA = {
   type: 'object',
+  required: [
+    'revision',
+    'time',
+    'actor',
+    'message',
+    'request_id',
+    'client_address',
+    'operation',
+    'hash',
+    'change_count',
+    'changes',
+  ],
   properties: {
     revision: { type: 'integer' },
     time: { type: 'string', format: 'date-time' },
@@ -138,6 +295,7 @@ const REVISION_SCHEMA = {
 
 const CHANGE_SCHEMA = {
   type: 'object',
+  required: ['type', 'id', 'op', 'before', 'after'],
   properties: {
     type: { type: 'string' },
     id: { type: 'string' },
@@ -151,6 +309,7 @@ const count = { type: 'integer', minimum: 0 }
 const texts = { type: 'array', items: { type: 'string' } }
 const changedField = {
   type: 'object',
+  required: ['path', 'before', 'after'],
   properties: {
     path: { type: 'string', description: 'JSON pointer into the input.' },
     before: {},
@@ -167,6 +326,7 @@ const IMPACT_SCHEMA = {
       type: 'object',
       additionalProperties: {
         type: 'object',
+        required: ['clusters', 'added', 'removed', 'changed'],
         properties: { clusters: count, added: count, removed: count, changed: count },
       },
     },
@@ -175,6 +335,7 @@ const IMPACT_SCHEMA = {
       description: 'The first of them, ordered by cluster; impact_limit says how many.',
       items: {
         type: 'object',
+        required: ['cluster', 'environment', 'endpoint', 'added', 'removed', 'changed'],
         properties: {
           cluster: { type: 'string' },
           environment: { type: 'string' },
@@ -185,6 +346,7 @@ const IMPACT_SCHEMA = {
             type: 'array',
             items: {
               type: 'object',
+              required: ['id', 'fields'],
               properties: { id: { type: 'string' }, fields: { type: 'array', items: changedField } },
             },
           },
@@ -194,9 +356,14 @@ const IMPACT_SCHEMA = {
   },
 }
 
-const plan = { type: 'string', description: 'Digest of the changes, for a write that is to do just this.' }
+const plan = {
+  type: 'string',
+  ...PLAN,
+  description: 'Digest of the changes, for a write that is to do just this.',
+}
 const WRITTEN_SCHEMA = {
   type: 'object',
+  required: ['revision', 'changes', 'impact', 'warnings', 'plan'],
   properties: {
     revision: { type: 'integer' },
     changes: { ...count, description: 'How many documents were changed.' },
@@ -207,6 +374,16 @@ const WRITTEN_SCHEMA = {
 }
 const PREVIEW_SCHEMA = {
   type: 'object',
+  required: [
+    'dry_run',
+    'base_revision',
+    'change_count',
+    'changes',
+    'impact',
+    'warnings',
+    'requires_confirmation',
+    'plan',
+  ],
   properties: {
     dry_run: { const: true },
     base_revision: { type: 'integer' },
@@ -214,12 +391,17 @@ const PREVIEW_SCHEMA = {
     changes: { type: 'array', items: ref('change') },
     impact: ref('impact'),
     warnings: texts,
-    requires_confirmation: { ...texts, description: 'What the write itself has to confirm.' },
+    requires_confirmation: {
+      ...texts,
+      items: { type: 'string', enum: ['removals'] },
+      description: 'What the write itself has to confirm.',
+    },
     plan,
   },
 }
 const VERIFICATION_SCHEMA = {
   type: 'object',
+  required: ['verified', 'from', 'to', 'hash', 'revisions', 'documents', 'anchor', 'problems'],
   properties: {
     verified: { type: 'boolean' },
     from: { type: 'integer' },
@@ -229,15 +411,66 @@ const VERIFICATION_SCHEMA = {
     documents: count,
     anchor: {
       type: ['object', 'null'],
+      required: ['revision', 'hash', 'time', 'state'],
+      properties: {
+        revision: { type: 'integer' },
+        hash: { type: 'string' },
+        time: { type: 'string', format: 'date-time' },
+        state: { type: 'string' },
+      },
       description: 'Where the log begins once older revisions were given up.',
     },
     problems: texts,
   },
 }
 
+const nullableText = { type: ['string', 'null'] }
+const EXPLANATION_SCHEMA = {
+  type: 'object',
+  required: ['cluster', 'endpoint', 'revision', 'inputs'],
+  properties: {
+    cluster: { type: 'string' },
+    endpoint: { type: 'string' },
+    revision: count,
+    inputs: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['id', 'fields'],
+        properties: {
+          id: { type: 'string' },
+          fields: {
+            type: 'array',
+            items: {
+              type: 'object',
+              required: ['path', 'value', 'source', 'document', 'revision', 'time', 'actor', 'message'],
+              properties: {
+                path: { type: 'string', description: 'JSON pointer into the input.' },
+                value: {},
+                source: { type: 'string', enum: ['catalog', 'override', 'patch', 'cluster', 'default'] },
+                document: { ...nullableText, description: 'What holds the value; null for a default.' },
+                revision: { type: ['integer', 'null'] },
+                time: { ...nullableText, format: 'date-time' },
+                actor: nullableText,
+                message: nullableText,
+              },
+            },
+          },
+        },
+      },
+    },
+  },
+}
+
 /** Schemas that the paths above refer to. */
 export const REVISION_SCHEMAS = {
   revision: REVISION_SCHEMA,
+  revision_with_impact: {
+    ...REVISION_SCHEMA,
+    required: [...REVISION_SCHEMA.required, 'impact'],
+    properties: { ...REVISION_SCHEMA.properties, impact: ref('impact') },
+  },
+  explanation: EXPLANATION_SCHEMA,
   change: CHANGE_SCHEMA,
   impact: IMPACT_SCHEMA,
   written: WRITTEN_SCHEMA,

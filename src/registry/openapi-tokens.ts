@@ -1,17 +1,25 @@
 // Tokens and identities, in OpenAPI's words.
 import { ROLES } from '../domain/grant.ts'
+import type { RegisteredTypes } from './build-types.ts'
 import {
+  ANYWHERE,
+  IF_MATCH,
   inPath,
   inQuery,
   json,
-  LIMIT,
+  limit,
   type Node,
   OFFSET,
   ok,
   operation,
+  READING,
   ref,
   WRITE,
+  WRITING,
+  WRITTEN_HEADERS,
 } from './openapi-operation.ts'
+import { spelt } from './openapi-revisions.ts'
+import type { SchemaObject } from './resource-file.ts'
 import {
   IDENTITY_SCHEMA,
   ISSUED_TOKEN_SCHEMA,
@@ -20,11 +28,9 @@ import {
   TOKEN_SCHEMA,
 } from './token-schema.ts'
 
-export function tokenPaths(): Node {
+export function tokenPaths(types: RegisteredTypes): Node {
   const id = inPath('id', 'Its id, or its name.')
-  const issued = ok('The token with its secret, which is shown this once; a preview with dry_run.', {
-    anyOf: [ref('issued_token'), ref('preview')],
-  })
+  const preview = 'a preview with dry_run'
   return {
     '/tokens': {
       get: operation({
@@ -32,21 +38,36 @@ export function tokenPaths(): Node {
         id: 'list_tokens',
         summary: 'Tokens, ordered by name, never with their secrets. For admins.',
         parameters: [
-          LIMIT,
+          limit(5000, 1000),
           OFFSET,
           inQuery('name', 'Only the one of this name.'),
           inQuery('role', 'Only those of this role.', { type: 'string', enum: ROLES }),
           inQuery('cluster', 'Only those of this cluster.'),
         ],
-        answers: { 200: ok('Tokens.', { type: 'array', items: ref('token') }) },
+        answers: {
+          200: ok('Tokens.', { type: 'array', items: ref('token') }, [
+            'X-Request-Id',
+            'X-Total-Count',
+            'Link',
+          ]),
+        },
+        problems: READING,
       }),
       post: operation({
         tag: 'tokens',
         id: 'create_token',
         summary: 'Create a token. For admins.',
         parameters: [...WRITE],
-        body: json(NEW_TOKEN_SCHEMA as Node),
-        answers: { 200: issued, 201: issued },
+        body: json(newTokenSchema(types)),
+        answers: {
+          200: ok('A preview with dry_run.', ref('preview'), WRITTEN_HEADERS),
+          201: ok('The token with its secret, which is shown this once.', ref('issued_token'), [
+            ...WRITTEN_HEADERS,
+            'Location',
+            'ETag',
+          ]),
+        },
+        problems: WRITING,
       }),
     },
     '/tokens/{id}': {
@@ -55,14 +76,22 @@ export function tokenPaths(): Node {
         tag: 'tokens',
         id: 'get_token',
         summary: 'One token, without its secret. For admins.',
-        answers: { 200: ok('The token.', ref('token')) },
+        answers: { 200: ok('The token.', ref('token'), ['X-Request-Id', 'ETag']) },
+        problems: [400, 404, ...ANYWHERE],
       }),
       delete: operation({
         tag: 'tokens',
         id: 'revoke_token',
         summary: 'Revoke a token: it is good for nothing from then on. For admins.',
-        parameters: [...WRITE],
-        answers: { 200: ok('What was revoked; a preview with dry_run.', { type: 'object' }) },
+        parameters: [IF_MATCH, ...WRITE],
+        answers: {
+          200: ok(
+            `What was revoked; ${preview}.`,
+            { anyOf: [ref('token'), ref('preview')] },
+            WRITTEN_HEADERS,
+          ),
+        },
+        problems: WRITING,
       }),
     },
     '/tokens/{id}/rotate': {
@@ -70,12 +99,52 @@ export function tokenPaths(): Node {
         tag: 'tokens',
         id: 'rotate_token',
         summary: 'Give a token a new secret; earlier ones stay valid for a while. For admins.',
-        parameters: [id, ...WRITE],
-        body: json(ROTATION_SCHEMA as Node),
-        bodyIsOptional: true,
-        answers: { 200: issued },
+        parameters: [id, IF_MATCH, ...WRITE],
+        body: json(rotationSchema()),
+        bodyless: true,
+        answers: {
+          200: ok(
+            `The token with its secret, which is shown this once; ${preview}.`,
+            { anyOf: [ref('issued_token'), ref('preview')] },
+            WRITTEN_HEADERS,
+          ),
+        },
+        problems: WRITING,
       }),
     },
+  }
+}
+
+const NAME = { pattern: '^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$' }
+const DURATION = { pattern: '^(?:[0-9]{1,6}[dhms])+$' }
+
+function rotationSchema(): Node {
+  const { properties = {}, ...rest } = ROTATION_SCHEMA
+  return { ...rest, properties: { grace: { ...properties.grace, ...DURATION } } }
+}
+
+/** With what each role takes. */
+function newTokenSchema(types: RegisteredTypes): Node {
+  const { properties = {}, ...rest } = spelt(NEW_TOKEN_SCHEMA)
+  const { name, role, cluster, selector, types: chosen, ...others } = properties
+  const names = types.all.map((type) => type.name)
+  const common = { name: { ...name, ...NAME }, ...others }
+  const variants: readonly [roles: readonly string[], more: Record<string, SchemaObject>, needs: string[]][] =
+    [
+      [['cluster'], { cluster: cluster ?? {} }, ['cluster']],
+      [['poller', 'viewer', 'admin'], {}, []],
+      [
+        ['editor'],
+        { selector: selector ?? {}, types: { ...chosen, items: { type: 'string', enum: names } } },
+        [],
+      ],
+    ]
+  return {
+    oneOf: variants.map(([roles, more, needs]) => ({
+      ...rest,
+      required: ['name', 'role', ...needs],
+      properties: { ...common, role: { ...role, enum: roles }, ...more },
+    })),
   }
 }
 
@@ -86,7 +155,8 @@ export function whoamiPath(): Node {
         tag: 'tokens',
         id: 'whoami',
         summary: 'Who the service takes you for, and what you may do.',
-        answers: { 200: ok('You.', ref('identity')) },
+        answers: { 200: ok('You.', ref('identity'), ['X-Request-Id']) },
+        problems: READING,
       }),
     },
   }

@@ -1,8 +1,9 @@
 // The API described in OpenAPI 3.1, made from the types: what a type gains, its description gains.
 import type { RegisteredType, RegisteredTypes } from './build-types.ts'
-import { json, type Node, ref, schemaName } from './openapi-operation.ts'
-import { clusterPaths, documentPaths, operationPaths, pollPaths } from './openapi-paths.ts'
+import { HEADERS, type Node, problemResponses, ref, schemaName } from './openapi-operation.ts'
+import { clusterPaths, documentPaths, inputs, operationPaths, pollPaths } from './openapi-paths.ts'
 import { REVISION_SCHEMAS, revisionPaths } from './openapi-revisions.ts'
+import { jsonPatchSchema, merged, published, sent, without } from './openapi-schema.ts'
 import { TOKEN_SCHEMAS, tokenPaths, whoamiPath } from './openapi-tokens.ts'
 
 /** Of the OIDC issuer, for those who log in on a command line. */
@@ -44,8 +45,8 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode, login }: O
       ...pollPaths(types),
       ...(crud ? Object.assign({}, ...types.all.map((type) => documentPaths(types, type))) : {}),
       ...(crud ? clusterPaths(types) : {}),
-      ...(crud ? revisionPaths() : {}),
-      ...(crud ? tokenPaths() : {}),
+      ...(crud ? revisionPaths(types) : {}),
+      ...(crud ? tokenPaths(types) : {}),
       ...whoamiPath(),
       ...operationPaths(),
     },
@@ -70,19 +71,52 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode, login }: O
         }),
       },
       schemas: {
-        ...Object.fromEntries(types.all.map((type) => [schemaName(type), type.schema])),
+        ...Object.fromEntries(types.all.flatMap((type) => typeSchemas(type, crud))),
         ...Object.fromEntries(
-          types.all.flatMap((type) =>
-            type.referenceSchema ? [[`${schemaName(type)}_reference`, type.referenceSchema]] : [],
-          ),
+          types.delivered.map((type) => [`${schemaName(type)}_inputs`, inputs(types, type)]),
         ),
+        ...(crud && { json_patch: jsonPatchSchema(), ...valueSchemas(types) }),
         error: ERROR_SCHEMA,
-        ...(crud ? REVISION_SCHEMAS : {}),
+        ...(crud ? REVISION_SCHEMAS : { impact: REVISION_SCHEMAS.impact }),
         ...TOKEN_SCHEMAS,
       },
-      responses: { problem: { description: 'What was wrong.', content: json(ref('error')) } },
+      headers: HEADERS,
+      responses: problemResponses(),
     },
   }
+}
+
+/** A document and a reference, as they are answered and as they are sent. */
+function typeSchemas(type: RegisteredType, crud: boolean): [name: string, schema: Node][] {
+  const name = schemaName(type)
+  const { schema, referenceSchema: reference } = type
+  const answered: [string, Node][] = [
+    [name, published(schema)],
+    ...(reference ? [[`${name}_reference`, published(reference)] as [string, Node]] : []),
+  ]
+  if (!crud) return answered
+  return [
+    ...answered,
+    [`${name}_to_create`, sent(schema)],
+    [`${name}_to_replace`, without(sent(schema), 'id')],
+    [`${name}_to_merge`, merged(schema)],
+    ...(reference
+      ? ([
+          [`${name}_reference_to_assign`, sent(reference)],
+          [`${name}_reference_to_replace`, without(sent(reference), 'id')],
+          [`${name}_reference_to_merge`, merged(reference)],
+        ] as [string, Node][])
+      : []),
+  ]
+}
+
+/** A cluster's values for one of its components. */
+function valueSchemas({ cluster, patchable, get }: RegisteredTypes): Node {
+  const patches = get(cluster.type.name)?.schema.properties?.[cluster.patches]
+  const values = patches?.additionalProperties
+  return patchable && typeof values === 'object'
+    ? { values: published(values), values_to_merge: merged(values) }
+    : {}
 }
 
 /** What tools need of a type beside its schema and routes: how it is called, and how it reaches clusters. */
@@ -115,18 +149,44 @@ const ERROR_SCHEMA = {
   type: 'object',
   required: ['error', 'message'],
   properties: {
-    error: { type: 'string', description: 'A code that stays the same.', example: 'validation_error' },
+    error: {
+      type: 'string',
+      enum: [
+        'validation_error',
+        'unauthorized',
+        'forbidden',
+        'not_found',
+        'method_not_allowed',
+        'conflict',
+        'plan_changed',
+        'destructive_change',
+        'gone',
+        'idempotency_mismatch',
+        'precondition_failed',
+        'rate_limited',
+        'payload_too_large',
+        'unsupported_media_type',
+        'unavailable',
+        'internal_error',
+      ],
+      description: 'A code that stays the same.',
+      example: 'validation_error',
+    },
     message: { type: 'string', description: 'What is wrong and what would be right, for people.' },
     details: {
       type: 'array',
       items: {
         type: 'object',
+        required: ['path', 'message'],
         properties: {
           path: { type: 'string', description: 'JSON pointer into what was sent.' },
           message: { type: 'string' },
         },
       },
     },
-    impact: { description: 'Of a destructive_change: what it would have meant for clusters.' },
+    impact: {
+      ...ref('impact'),
+      description: 'Of a destructive_change: what it would have meant for clusters.',
+    },
   },
 }

@@ -8,51 +8,92 @@ const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
 const HOST_LABEL = '[a-zA-Z0-9](?:[-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?'
 const QUALIFIED = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
 /** What Flux takes of a Helm path between two dots; one after a backslash is a part of the key. */
-const VALUE_KEY = '(?:[A-Za-z0-9_/-]|\\\\\\.)+(?:\\[[0-9]{1,4}\\])*'
+const VALUE_KEY = '(?:[A-Za-z0-9_\\/\\-]|\\\\\\.)+(?:\\[[0-9]{1,4}\\])*'
+
+interface Format {
+  /** As ECMA-262 has it, and as the description of the API shows it: of the whole text. */
+  readonly pattern: string
+  readonly maxLength?: number
+  /** What no pattern says well. */
+  readonly fits?: (text: string) => boolean
+  readonly hint: string
+}
+
+/** What stands on one line: no control characters, and nothing that ends a line. */
+const ON_ONE_LINE = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\ufffe\\uffff'
+
+/** What is no character depends on the Unicode of the day, and no pattern that others read says it. */
+function isAssigned(text: string): boolean {
+  return !/[\p{Cn}\p{Cs}]/u.test(text)
+}
 
 /** String formats that resource files may use, with what to tell someone who missed one. */
-const FORMATS: Record<string, { pattern: RegExp; hint: string }> = {
+const FORMATS: Record<string, Format> = {
   'dns-label': {
-    pattern: new RegExp(`^${LABEL}$`),
+    pattern: `^${LABEL}$`,
     hint: 'an RFC 1123 label: at most 63 of a-z, 0-9 and "-", with a letter or digit at both ends',
   },
   'dns-subdomain': {
-    pattern: new RegExp(`^(?=.{1,253}$)${LABEL}(?:\\.${LABEL})*$`),
+    pattern: `^${LABEL}(?:\\.${LABEL})*$`,
+    maxLength: 253,
     hint: 'an RFC 1123 subdomain: at most 253 of a-z, 0-9, "-" and ".", with a letter or digit at both ends of each part',
   },
   hostname: {
-    pattern: new RegExp(`^(?=.{1,253}$)${HOST_LABEL}(?:\\.${HOST_LABEL})*$`),
+    pattern: `^${HOST_LABEL}(?:\\.${HOST_LABEL})*$`,
+    maxLength: 253,
     hint: 'an RFC 1123 DNS name, such as cluster-01.k8s.example.com',
   },
   'label-key': {
-    pattern: new RegExp(`^(?:(?=[^/]{1,253}/)${LABEL}(?:\\.${LABEL})*/)?${QUALIFIED}$`),
+    pattern: `^(?:${LABEL}(?:\\.${LABEL}){0,126}/)?${QUALIFIED}$`,
+    maxLength: 317,
+    fits: (text) => text.indexOf('/') <= 253,
     hint: 'a Kubernetes label key, such as team or example.com/team',
   },
   'label-value': {
-    pattern: new RegExp(`^(?:${QUALIFIED})?$`),
+    pattern: `^(?:${QUALIFIED})?$`,
     hint: 'a Kubernetes label value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
   },
   'role-name': {
-    pattern: /^(?!\.{1,2}$)[^/%\p{Cc}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]+$/u,
+    pattern: `^(?!\\.{1,2}$)[^/%${ON_ONE_LINE}]+$`,
+    fits: isAssigned,
     hint: 'the name of a role on one line, without "/" and "%"',
   },
   'one-line': {
-    pattern: /^[^\p{Cc}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]*$/u,
+    pattern: `^[^${ON_ONE_LINE}]*$`,
+    fits: isAssigned,
     hint: 'text on one line, without control characters',
   },
   'value-path': {
-    pattern: new RegExp(`^(?=.{1,250}$)${VALUE_KEY}(?:\\.${VALUE_KEY}){0,24}$`),
+    pattern: `^${VALUE_KEY}(?:\\.${VALUE_KEY}){0,24}$`,
+    maxLength: 250,
     hint: 'a variable or a Helm path of at most 250 characters, such as replicaCount, hosts[0].name or annotations.example\\.com/team',
   },
-  uri: { pattern: /^[a-z][a-z0-9+.-]*:\S+$/i, hint: 'a URI, such as https://example.com/path' },
+  uri: { pattern: '^[A-Za-z][A-Za-z0-9+.-]*:\\S+$', hint: 'a URI, such as https://example.com/path' },
   'date-time': {
-    pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i,
+    pattern: '^\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?(?:[Zz]|[+-]\\d\\d:\\d\\d)$',
     hint: 'an RFC 3339 time, such as 2026-01-31T12:00:00Z',
   },
 }
 
+const TESTS = Object.fromEntries(
+  Object.entries(FORMATS).map(([name, { pattern, maxLength = Number.POSITIVE_INFINITY, fits }]) => {
+    const expression = new RegExp(pattern, 'u')
+    const test = (text: string): boolean =>
+      text.length <= maxLength && expression.test(text) && (fits?.(text) ?? true)
+    return [name, test]
+  }),
+)
+
+/** What a format means, in words that every reader of a schema knows. */
+export function schemaOf(format: string | undefined): SchemaObject | undefined {
+  const known = FORMATS[format ?? '']
+  if (!known) return undefined
+  const { pattern, maxLength } = known
+  return { pattern, ...(maxLength !== undefined && { maxLength }) }
+}
+
 export function matchesFormat(format: string, text: string): boolean {
-  return FORMATS[format]?.pattern.test(text) ?? false
+  return TESTS[format]?.(text) ?? false
 }
 
 const ajv = new Ajv2020({
@@ -62,7 +103,7 @@ const ajv = new Ajv2020({
   strictTypes: false,
   strictRequired: false,
   keywords: ['example', 'expose'],
-  formats: Object.fromEntries(Object.entries(FORMATS).map(([name, { pattern }]) => [name, pattern])),
+  formats: TESTS,
 })
 
 /** Everything in a value that its schema does not allow, and nulls, which templates cannot read. */
@@ -76,7 +117,11 @@ export function buildChecker(schema: SchemaObject): (value: Json) => Detail[] {
 }
 
 /** DEL, the control characters after it, and what Unicode calls no characters. */
-const UNWRITABLE = /[\u007f-\u0084\u0086-\u009f\ufffe\uffff]/
+const NOT_IN_YAML = '\\u007f-\\u0084\\u0086-\\u009f\\ufffe\\uffff'
+const UNWRITABLE = new RegExp(`[${NOT_IN_YAML}]`)
+/** What any text in a document may hold, and any key: a backslash only before a dot. */
+export const WRITABLE = `^[^\\u0000${NOT_IN_YAML}]*$`
+export const WRITABLE_KEY = `^(?:[^\\\\\\u0000${NOT_IN_YAML}]|\\\\\\.)*$`
 
 /** The same for what reaches clusters: with a character that YAML cannot carry, Flux would stop at all of their inputs. */
 export function buildDocumentChecker(schema: SchemaObject): (value: Json) => Detail[] {
