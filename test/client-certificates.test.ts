@@ -5,7 +5,6 @@ import type { IncomingMessage } from 'node:http'
 import { Agent, type RequestOptions, request } from 'node:https'
 import { join } from 'node:path'
 import { after, before, suite, type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Json } from '../src/domain/json.ts'
 import { readTlsFiles, type TlsFiles } from '../src/http/tls-files.ts'
 import { createAuthority, type KeyPair } from './certificates.ts'
@@ -18,6 +17,7 @@ import {
   spawnService,
   temporaryFolder,
   WRITE_TOKEN,
+  waitFor,
 } from './service.ts'
 
 const BASE = '/api/v2/flux/clusters'
@@ -136,14 +136,6 @@ function assertProblem({ status, body, text }: Answer, expected: number, error: 
 /** However it is told: Node ends the connection of a bad certificate, and sends an alert when there is none. */
 async function assertNoConnection(asking: Promise<Answer>): Promise<void> {
   await assert.rejects(asking, { code: /^(?:ECONNRESET|EPIPE|EPROTO|ERR_SSL_.*ALERT.*)$/ })
-}
-
-async function waitFor(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 500; tries++) {
-    if (await holds()) return
-    await sleep(20)
-  }
-  throw new Error(`waited in vain until ${what}`)
 }
 
 function keepAlive(t: TestContext, shows: KeyPair): Agent {

@@ -19,6 +19,7 @@ import {
   startService,
   type TestService,
   WRITE_TOKEN,
+  waitFor,
 } from './service.ts'
 
 const BASE = '/api/v2/flux/clusters'
@@ -82,14 +83,6 @@ async function say(
   }
   const statuses = [...text.matchAll(/HTTP\/1\.[01] (\d{3})/g)].map(([, status]) => Number(status))
   return { text, statuses: statuses.filter((status) => status !== 100), isClosed }
-}
-
-async function waitFor(what: string, holds: () => boolean | Promise<boolean>, tries = 300): Promise<void> {
-  for (let i = 0; i < tries; i++) {
-    if (await holds()) return
-    await sleep(10)
-  }
-  throw new Error(`waited in vain until ${what}`)
 }
 
 function post(body = BODY, more = ''): string {
@@ -701,7 +694,7 @@ suite('slow clients', () => {
       socket.resume()
       socket.write([...KINDS, 'NONSENSE\r\n\r\n'][i % 4] as string)
     }
-    await waitFor('they have their answer', () => sockets.every((socket) => socket.readableEnded), 600)
+    await waitFor('they have their answer', () => sockets.every((socket) => socket.readableEnded))
     await waitFor('the service has let go of them', async () => (await connectionsOf(service)) === 0)
   })
 

@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { after, before, suite, type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createOidc } from '../src/http/oidc.ts'
 import { assertProblem, start } from './every-store.ts'
 import { type OidcIssuer, startOidcIssuer } from './oidc-issuer.ts'
@@ -16,6 +15,7 @@ import {
   spawnService,
   temporaryFolder,
   WRITE_TOKEN,
+  waitFor,
 } from './service.ts'
 
 const AUDIENCE = 'fleet-api'
@@ -72,14 +72,6 @@ async function startWithIssuer(t: TestContext, options: ServiceOptions = {}) {
     time += seconds * 1000
   }
   return { issuer, service, mint, statusOf, pass }
-}
-
-async function waitFor(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 500; tries++) {
-    if (await holds()) return
-    await sleep(10)
-  }
-  throw new Error(`waited in vain until ${what}`)
 }
 
 suite('a user', () => {
@@ -365,7 +357,7 @@ suite('while the issuer is away', () => {
     assert.equal((await service.call('GET', POLL_ONE)).status, 200)
     const token = await issuer.mint({ groups: ['admins'] })
     assertProblem(await service.call('GET', '/clusters', { token }), 503, 'unavailable')
-    assert.match(service.output(), /OIDC tokens cannot be checked/)
+    await waitFor('that is told', () => /OIDC tokens cannot be checked/.test(service.output()))
     assert.equal(await service.stop(), 0)
   })
 })

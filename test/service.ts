@@ -219,6 +219,15 @@ function parse(text: string): unknown {
   }
 }
 
+/** Looks again and again, for some seconds and longer where the machine is busy. */
+export async function waitFor(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 1000; tries++) {
+    if (await holds()) return
+    await sleep(15)
+  }
+  throw new Error(`waited in vain until ${what}`)
+}
+
 /** A folder that is gone after the test. */
 export function temporaryFolder(context: { after(clean: () => void): void }): string {
   const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-'))

@@ -12,7 +12,7 @@ import type { TLSSocket } from 'node:tls'
 import { reloadTls } from '../src/http/reload-tls.ts'
 import { readTlsFiles, type TlsFiles } from '../src/http/tls-files.ts'
 import { createAuthority, type KeyPair } from './certificates.ts'
-import { temporaryFolder } from './service.ts'
+import { temporaryFolder, waitFor } from './service.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const [authority, otherAuthority] = await Promise.all([createAuthority('ours'), createAuthority('other')])
@@ -251,14 +251,6 @@ async function get(options: RequestOptions): Promise<Seen> {
 /** However it is told: Node ends the connection of a bad certificate, and sends an alert when there is none. */
 async function assertRefused(asking: Promise<Seen>): Promise<void> {
   await assert.rejects(asking, { code: /^(?:ECONNRESET|EPIPE|EPROTO|ERR_SSL_.*ALERT.*)$/ })
-}
-
-async function waitFor(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1000; tries++) {
-    if (await holds()) return
-    await sleep(20)
-  }
-  throw new Error(`waited in vain until ${what}`)
 }
 
 const VERSIONS = ['TLSv1.2', 'TLSv1.3'] as const

@@ -29,6 +29,7 @@ import {
   type TestService,
   temporaryFolder,
   WRITE_TOKEN,
+  waitFor,
 } from './service.ts'
 
 const POLL = '/api/v2/flux/clusters/one.k8s.example.com/namespaces'
@@ -101,15 +102,6 @@ async function unchanged(service: Caller, tries: () => Promise<void>): Promise<v
   const before = [await revisionOf(service), (await service.call('GET', '/tokens')).text]
   await tries()
   assert.deepEqual([await revisionOf(service), (await service.call('GET', '/tokens')).text], before)
-}
-
-/** Both are there at the end of any number of tries; what never comes is told. */
-async function until(what: string, met: () => Promise<boolean> | boolean): Promise<void> {
-  for (let tries = 0; tries < 500; tries++) {
-    if (await met()) return
-    await sleep(10)
-  }
-  assert.fail(`${what}: not after 500 looks`)
 }
 
 /** A file of its own for the test, and services on it that may be stopped before its end. */
@@ -1506,18 +1498,18 @@ describe('processes on one file', () => {
 
     const grant = { role: 'cluster', cluster: 'demo-cluster-01' }
     const issued = await create(writer, 'demo', grant)
-    await until('the reader takes the token', () => works(reader, issued.secret))
+    await waitFor('the reader takes the token', () => works(reader, issued.secret))
 
     const pollers = [writer, reader, writer, reader].map((service) => keepPolling(service, issued.secret))
     let current = issued.secret
     for (let round = 0; round < 3; round++) {
       const next = await rotate(writer, 'demo', '1h')
       assert.ok(await works(writer, next), 'at once where it was made')
-      await until('the reader takes the new secret', () => works(reader, next))
+      await waitFor('the reader takes the new secret', () => works(reader, next))
       for (const poller of pollers) {
         poller.secret = next
         const polls = poller.polls
-        await until('it polls on', () => poller.polls > polls + 1)
+        await waitFor('it polls on', () => poller.polls > polls + 1)
       }
       current = next
     }
@@ -1530,20 +1522,20 @@ describe('processes on one file', () => {
 
     assert.ok(await works(reader, issued.secret), 'the first is within its grace')
     const last = await rotate(writer, 'demo', '0s')
-    await until('the reader takes the last secret', () => works(reader, last))
+    await waitFor('the reader takes the last secret', () => works(reader, last))
     for (const service of [writer, reader]) {
       for (const secret of [issued.secret, current]) assert.ok(!(await works(service, secret)))
     }
 
     const doomed = await create(writer, 'doomed', grant)
-    await until('the reader takes it', () => works(reader, doomed.secret))
+    await waitFor('the reader takes it', () => works(reader, doomed.secret))
     assert.equal((await writer.call('DELETE', '/tokens/doomed')).status, 200)
     assert.ok(!(await works(writer, doomed.secret)))
-    await until('the reader takes it no more', async () => !(await works(reader, doomed.secret)))
+    await waitFor('the reader takes it no more', async () => !(await works(reader, doomed.secret)))
     assertProblem(await reader.call('GET', DEMO, { token: doomed.secret }), 401, 'unauthorized')
 
     const spare = await create(writer, 'spare', { role: 'poller' })
-    await until('the reader takes the spare one', () => works(reader, spare.secret))
+    await waitFor('the reader takes the spare one', () => works(reader, spare.secret))
     assert.equal(await reader.stop(), 0)
     const { body } = await writer.call('GET', '/tokens/spare')
     assert.match(body.last_used_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:00\.000Z$/, 'the reader has written it down')
@@ -1570,7 +1562,7 @@ describe('processes on one file', () => {
     assert.deepEqual([made.code, made.stderr], [0, ''])
     const secret = made.stdout.trimEnd()
     assert.ok(isSecret(secret), 'the secret is all that it prints')
-    await until('the service takes it', () => works(service, secret))
+    await waitFor('the service takes it', () => works(service, secret))
     const who = await service.call('GET', '/whoami', { token: secret })
     assert.deepEqual(who.body, { name: 'ops', via: 'token', role: 'admin' })
     await create(service, 'made-by-ops', {}, { token: secret })
@@ -1592,7 +1584,7 @@ describe('processes on one file', () => {
 
     const gone = await command(['revoke', 'ops'], env)
     assert.deepEqual(gone, { code: 0, stdout: 'revoked ops\n', stderr: '' })
-    await until('the service takes it no more', async () => !(await works(service, secret)))
+    await waitFor('the service takes it no more', async () => !(await works(service, secret)))
   })
 })
 

@@ -34,6 +34,7 @@ import {
   smallFleet,
   temporaryFolder,
   WRITE_TOKEN,
+  waitFor,
 } from './service.ts'
 
 const POLL = '/api/v2/flux/clusters/one.k8s.example.com/platform-components'
@@ -139,14 +140,6 @@ const USUAL = {
   LISTEN_ADDR: '127.0.0.1:0',
   // Some tests ask until the answer changes.
   MAX_AUTH_FAILURES: '100000',
-}
-
-async function waitFor(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1000; tries++) {
-    if (await holds()) return
-    await sleep(15)
-  }
-  throw new Error(`waited in vain until ${what}`)
 }
 
 /** Files of TLS in a folder, and the settings that name them. */

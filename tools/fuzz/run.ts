@@ -222,6 +222,7 @@ async function runSchemathesis(
       env: {
         PATH: process.env.PATH,
         PYTHONHASHSEED: '0',
+        PYTHONDONTWRITEBYTECODE: '1',
         SCHEMATHESIS_HOOKS: join(HERE, 'hooks.py'),
         FUZZ_ROLE: name,
         FUZZ_URL: url,
