@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { type CliOptions, cli, onTerminal, type Run } from './cli-process.ts'
+import { assertFailed, type CliOptions, cli, onTerminal, type Run } from './cli-process.ts'
 import { start } from './every-store.ts'
 import { parseObjects } from './flux/tools.ts'
 import { serve, standBefore } from './own-server.ts'
@@ -66,11 +66,7 @@ async function fail(
   args: readonly string[],
   options: CliOptions = {},
 ): Promise<void> {
-  const { stderr, ...ran } = await run(args, options)
-  assert.deepEqual(ran, { code, stdout: '' }, stderr)
-  assert.match(stderr, /^Error: \S/m)
-  assert.doesNotMatch(stderr, /^ {4}at /m)
-  assert.ok(typeof says === 'string' ? stderr.includes(says) : says.test(stderr), stderr)
+  assertFailed(await run(args, options), code, says)
 }
 
 async function bundle(

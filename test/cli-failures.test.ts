@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '../src/domain/json.ts'
 import { buildOpenapi } from '../src/registry/openapi.ts'
-import { CLI, type CliOptions, cli, cliEnv, type Run } from './cli-process.ts'
+import { assertFailed, CLI, type CliOptions, cli, cliEnv, type Run } from './cli-process.ts'
 import { serve } from './own-server.ts'
 import {
   builtInTypes,
@@ -50,13 +50,7 @@ async function fail(
   args: readonly string[],
   options: CliOptions = {},
 ): Promise<string> {
-  const { stderr, ...ran } = await run(args, options)
-  assert.deepEqual(ran, { code, stdout: '' }, stderr)
-  assert.match(stderr, /^Error: \S/m)
-  for (const what of says) {
-    assert.ok(typeof what === 'string' ? stderr.includes(what) : what.test(stderr), `${what} in:\n${stderr}`)
-  }
-  return stderr
+  return assertFailed(await run(args, options), code, ...says)
 }
 
 async function timed<T>(work: Promise<T>): Promise<[result: T, ms: number]> {

@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createOidc } from '../src/http/oidc.ts'
-import { type CliOptions, cli, onTerminal, type Run } from './cli-process.ts'
+import { assertFailed, type CliOptions, cli, onTerminal, type Run } from './cli-process.ts'
 import { start } from './every-store.ts'
 import { type OidcIssuer, startOidcIssuer } from './oidc-issuer.ts'
 import { standBefore } from './own-server.ts'
@@ -62,11 +62,7 @@ async function fail(
   args: readonly string[],
   options: CliOptions = {},
 ): Promise<string> {
-  const { stderr, ...ran } = await run(args, options)
-  assert.deepEqual(ran, { code, stdout: '' }, stderr)
-  assert.match(stderr, /^Error: \S/m)
-  assert.ok(typeof says === 'string' ? stderr.includes(says) : says.test(stderr), stderr)
-  return stderr
+  return assertFailed(await run(args, options), code, says)
 }
 
 interface Context {

@@ -1,4 +1,5 @@
 // The command line for tests: as a process with pipes, or on a terminal.
+import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -61,6 +62,21 @@ export async function cli(args: readonly string[], options: CliOptions = {}): Pr
   child.stdin.end(input ?? '')
   const [code] = (await once(child, 'close')) as [number | null]
   return { code, ...output }
+}
+
+/** A run that had to fail: with this exit code, all of this on stderr, no stack, and nothing on stdout. Answers stderr. */
+export function assertFailed(
+  { stderr, ...ran }: Run,
+  code: number,
+  ...says: readonly (RegExp | string)[]
+): string {
+  assert.deepEqual(ran, { code, stdout: '' }, stderr)
+  assert.match(stderr, /^Error: \S/m)
+  assert.doesNotMatch(stderr, /^ {4}at /m)
+  for (const what of says) {
+    assert.ok(typeof what === 'string' ? stderr.includes(what) : what.test(stderr), `${what} in:\n${stderr}`)
+  }
+  return stderr
 }
 
 export interface TerminalOptions extends CliOptions {

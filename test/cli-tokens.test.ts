@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { parse } from 'yaml'
-import { type CliOptions, cli, onTerminal, type Run } from './cli-process.ts'
+import { assertFailed, type CliOptions, cli, onTerminal, type Run } from './cli-process.ts'
 import { start } from './every-store.ts'
 import { serve, standBefore } from './own-server.ts'
 import { type Answer, READ_TOKEN, startService, type TestService, WRITE_TOKEN } from './service.ts'
@@ -44,10 +44,7 @@ async function fail(
   args: readonly string[],
   options: CliOptions = {},
 ): Promise<void> {
-  const { stderr, ...ran } = await run(args, options)
-  assert.deepEqual(ran, { code, stdout: '' }, stderr)
-  assert.match(stderr, /^Error: \S/m)
-  assert.ok(typeof says === 'string' ? stderr.includes(says) : says.test(stderr), stderr)
+  assertFailed(await run(args, options), code, says)
 }
 
 function whoami(token: string, of = service): Promise<Answer> {
