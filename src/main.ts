@@ -1,11 +1,9 @@
 #!/usr/bin/env -S node --max-semi-space-size=4
 // The process: configuration in, a listening service out, a clean stop at the end.
-import { chmodSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { Server as TlsServer } from 'node:https'
-import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { type Config, parseConfig, parseFolders } from './config.ts'
 import { TOKENS } from './domain/token.ts'
@@ -17,6 +15,7 @@ import { createAuth } from './http/auth.ts'
 import { createAddressOf } from './http/client-address.ts'
 import { createFailureLimit } from './http/failure-limit.ts'
 import { followFiles } from './http/follow-files.ts'
+import { listen } from './http/listen.ts'
 import { createMetrics, type Metrics } from './http/metrics.ts'
 import { createOidc } from './http/oidc.ts'
 import { reloadTls } from './http/reload-tls.ts'
@@ -180,26 +179,6 @@ function readFiles(
   }
   followFiles(accessFile ? [accessFile] : [], readRules, takeRules, log)
   return files
-}
-
-/** A socket that a process left behind when it was killed is in the way of the next one. */
-async function listen(app: FastifyInstance, address: Config['listen']): Promise<void> {
-  if ('path' in address) await removeStaleSocket(address.path)
-  await app.listen(address)
-  // Whoever is in the group, such as a proxy, may connect.
-  if ('path' in address) chmodSync(address.path, 0o660)
-}
-
-async function removeStaleSocket(path: string): Promise<void> {
-  if (!statSync(path, { throwIfNoEntry: false })?.isSocket()) return
-  const socket = connect(path)
-  const isServed = await new Promise<boolean>((resolve) => {
-    socket
-      .once('connect', () => resolve(true))
-      .once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED'))
-  })
-  socket.destroy()
-  if (!isServed) rmSync(path, { force: true })
 }
 
 function readTypes(folders: readonly string[]): RegisteredTypes {

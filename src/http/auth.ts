@@ -146,13 +146,14 @@ export function createAuth(parts: AuthParts): Auth {
     const { names, expiresAt } = certificate
     if (expiresAt <= now())
       return refuse(request, { kind: 'certificate', reason: 'the client certificate has expired meanwhile' })
-    const clusters = new Map(names.flatMap((name) => [[state.clusterByDns(name)?.id, name]] as const))
-    clusters.delete(undefined)
-    const [own] = clusters
-    const known = own &&
-      clusters.size === 1 && { name: own[1], grant: { role: 'cluster', cluster: own[0] } as Grant }
-    const { name, grant } = grantOfNames(rules(), names) || known || {}
-    if (grant) {
+    const own = names.flatMap((name) => {
+      const cluster = state.clusterByDns(name)?.id
+      return cluster === undefined ? [] : [{ name, grant: { role: 'cluster', cluster } as const }]
+    })
+    const clusters = new Set(own.map(({ grant }) => grant.cluster))
+    const granted = grantOfNames(rules(), names) ?? (clusters.size === 1 ? own[0] : undefined)
+    if (granted) {
+      const { name, grant } = granted
       const via = 'certificate'
       return succeed({ name: `${via}:${name}`, via, grant, expiresAt: expiresAt.toISOString() })
     }
