@@ -196,6 +196,7 @@ const MISTYPED: [string, JsonObject, string][] = [
 /** Operations that RFC 6902 does not allow, or that have no place to work on. */
 const BAD_STEPS: JsonObject[] = [
   { path: '/labels/x', value: '1' },
+  { op: '_get', path: '/id' },
   { op: 'add', path: '/labels/x' },
   { op: 'replace', path: '/environment' },
   { op: 'test', path: '/node_count' },

@@ -495,3 +495,15 @@ test('of concurrent patches on one ETag exactly one wins, round after round', as
   }
   assert.equal(revisionOf(service), 11)
 })
+
+test('a document that is created has no state that its caller could expect', async () => {
+  const service = await startService()
+  for (const tag of ['"1"', '*']) {
+    const headers = { 'if-match': tag }
+    const answer = await service.call('POST', '/namespaces', { body: { id: 'new' }, headers })
+    assert.equal(answer.status, 412, answer.text)
+  }
+  const headers = { 'if-none-match': '*' }
+  assert.equal((await service.call('POST', '/namespaces', { body: { id: 'new' }, headers })).status, 201)
+  assert.equal((await service.call('POST', '/namespaces', { body: { id: 'new' }, headers })).status, 412)
+})

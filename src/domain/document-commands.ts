@@ -23,7 +23,10 @@ export function create(draft: Draft, type: ResourceType, command: Create): Resul
   const parsed = parseDocument(type, command.document, undefined, command.path)
   if (!parsed.ok) return parsed
   const { id } = parsed.value
-  if (draft.get(type.name, id)) {
+  const current = draft.get(type.name, id)
+  const met = checkExpectation(type, id, current, command.expect)
+  if (!met.ok) return met
+  if (current) {
     return fail({ code: 'conflict', message: `${type.singular} "${id}" exists already: replace or patch it` })
   }
   draft.put(type.name, parsed.value, command)
@@ -86,12 +89,17 @@ function applyJsonPatch(document: Document, { patch, path }: Patch): Result<Json
   return unfit.length > 0 ? invalid(below(path, unfit)) : succeed(patched as Json)
 }
 
+/** The library has more, for its own use. */
+const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test']
+
 function isOperation(operation: Json): boolean {
   if (!isObject(operation)) return false
   const isPointer = (value: Json | undefined): boolean => typeof value === 'string' && /^(?:\/|$)/.test(value)
   const needsFrom = operation.op === 'move' || operation.op === 'copy'
   return (
-    typeof operation.op === 'string' && isPointer(operation.path) && (!needsFrom || isPointer(operation.from))
+    OPERATIONS.some((op) => op === operation.op) &&
+    isPointer(operation.path) &&
+    (!needsFrom || isPointer(operation.from))
   )
 }
 
