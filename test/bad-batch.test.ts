@@ -731,7 +731,7 @@ const contents: BadRequest[] = [
     { op: 'patch', type: 'clusters', id: 'one', patch: [{ op: 'burn', path: '/labels' }] },
     {
       at: '/operations/1/patch/0',
-      says: /cannot be applied/,
+      says: /is not one of the operations of RFC 6902: "op" \(add, /,
     },
   ),
   second(

@@ -72,8 +72,7 @@ function applyJsonPatch(document: Document, { patch, path }: Patch): Result<Json
   for (const [i, operation] of patch.entries()) {
     const at = pointer(path, i)
     if (!isOperation(operation)) {
-      const message =
-        'is not one of the operations of RFC 6902: "op", a "path" such as /labels/team, "from" or "value"'
+      const message = `is not one of the operations of RFC 6902: "op" (${OPERATIONS.join(', ')}), a "path" such as /labels/team, "from" or "value"`
       return invalid([{ path: at, message }])
     }
     try {
