@@ -1,8 +1,8 @@
 // The environment, read once: a Config, or every problem with it at once.
 import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
-import { isLoopback, parseBaseUrl } from './domain/base-url.ts'
-import { parseTokenList } from './domain/token.ts'
+import { isSecure, parseBaseUrl } from './domain/base-url.ts'
+import { parseTokenList, type TokenSource } from './domain/token.ts'
 
 export interface Config {
   readonly mode: 'read-only' | 'crud'
@@ -35,11 +35,6 @@ export interface Config {
   /** How long to stay up, not ready, before connections are closed on a stop. */
   readonly shutdownDelayMs: number
 }
-
-/** Tokens themselves, or a file that holds them. */
-type TokenSource =
-  | { readonly tokens: readonly string[] }
-  | { readonly file: string; readonly variable: string }
 
 type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string }
 
@@ -147,7 +142,6 @@ function parseTokens(env: Environment, name: string, problems: string[]): TokenS
   if (!env[name]) return undefined
   const { tokens, problem } = parseTokenList(env[name])
   if (problem) problems.push(`${name} ${problem}`)
-  else if (tokens.length === 0) problems.push(`${name} holds no token`)
   return { tokens }
 }
 
@@ -184,12 +178,7 @@ function parseOidc(env: Environment, problems: string[]): OidcConfig | undefined
     return undefined
   }
   const url = URL.parse(issuer)
-  if (
-    !url ||
-    url.search ||
-    url.hash ||
-    !(url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url)))
-  )
+  if (!url || url.search || url.hash || !isSecure(url))
     problems.push(
       `OIDC_ISSUER must be an https:// URL, exactly as in the tokens' "iss", not "${redact(issuer)}"`,
     )

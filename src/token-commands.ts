@@ -5,7 +5,7 @@ import { describeGrant, type Grant, ROLES } from './domain/grant.ts'
 import { parseTime } from './domain/time.ts'
 import { asToken, TOKENS, useKeyOf, withoutSecrets } from './domain/token.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
-import { newToken, tokenIdOf } from './engine/token-secret.ts'
+import { findToken, newToken } from './engine/token-secret.ts'
 import type { RegisteredTypes } from './registry/build-types.ts'
 import {
   type Environment,
@@ -91,7 +91,7 @@ async function list(args: readonly string[], use: Use, print: Print): Promise<vo
 async function revoke(args: readonly string[], use: Use, print: Print): Promise<void> {
   const name = nameIn(parse(args, {}, true).names)
   await use(true, (engine) => {
-    const found = engine.state.get(TOKENS, name) ?? engine.state.get(TOKENS, tokenIdOf(name))
+    const found = findToken(engine.state, name)
     if (!found) throw new UsageProblem(`there is no token "${name}": see token list`)
     const token = asToken(found.document)
     return write(engine, { op: 'revoke_token', id: token.id, name: token.name, path: '' })

@@ -1,5 +1,5 @@
 // Talks to an OIDC issuer: where it is found, its endpoints, and the tokens that it gives.
-import { isLoopback } from '../domain/base-url.ts'
+import { isSecure } from '../domain/base-url.ts'
 import { isObject, type JsonObject } from '../domain/json.ts'
 import type { IssuerLogin } from './contexts.ts'
 import { EXIT, Failure } from './failure.ts'
@@ -48,11 +48,10 @@ export async function discover(text: string, how: How): Promise<Discovered> {
   }
 }
 
-/** Secrets travel there: https, or this machine; and from https nothing leads away from it. */
+/** Where secrets may travel to. */
 export function secureUrl(text: unknown, what: string, origin?: URL): URL {
   const url = typeof text === 'string' ? URL.parse(text) : null
-  const isPlain = url?.protocol === 'http:' && isLoopback(url) && (origin === undefined || isLoopback(origin))
-  if (url && !url.username && !url.password && (url.protocol === 'https:' || isPlain)) return url
+  if (url && !url.username && !url.password && isSecure(url, origin)) return url
   throw refused(`${what} must be an https URL, not ${JSON.stringify(text) ?? 'left out'}`)
 }
 

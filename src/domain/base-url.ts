@@ -4,8 +4,13 @@
 export const POLL_BASE = '/api/v2/flux/clusters'
 
 /** Whether a URL leads to this machine, where no TLS is needed. */
-export function isLoopback({ hostname }: URL): boolean {
+function isLoopback({ hostname }: URL): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
+
+/** Whether secrets may travel there: over https, or on this machine; and from https nothing leads away from it. */
+export function isSecure(url: URL, origin = url): boolean {
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url) && isLoopback(origin))
 }
 
 /** Without a slash at its end; nothing when it is no such URL. */

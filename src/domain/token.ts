@@ -69,7 +69,7 @@ export function parseGrace(text: string): number | undefined {
 
 /** Names that the audit uses for others. */
 const RESERVED_NAMES = ['reader', 'writer', 'seed', 'local', 'unknown', 'anonymous']
-const NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$/
+export const TOKEN_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$/
 const ID = /^(?:tok-[0-9a-f]{16}$|frs_)/i
 /** Of one token at a time, those within their grace included. */
 const MAX_SECRETS = 5
@@ -79,10 +79,15 @@ function checkName(name: string): Detail[] {
     ? 'is what the audit calls somebody else: choose another'
     : ID.test(name)
       ? 'looks like the id or the secret of a token: choose another'
-      : !NAME.test(name) &&
+      : !TOKEN_NAME.test(name) &&
         'must be 1 to 253 letters, digits, "-", "_" or ".", with a letter or digit at both ends, such as ci-team-a'
   return message ? [{ path: '/name', message }] : []
 }
+
+/** Tokens of the environment: themselves, or a file that holds them and the variable that names it. */
+export type TokenSource =
+  | { readonly tokens: readonly string[] }
+  | { readonly file: string; readonly variable: string }
 
 /** Tokens beside each other, by commas or on lines of their own: while one takes another's place, both are good. */
 export function parseTokenList(text: string): {
@@ -95,9 +100,8 @@ export function parseTokenList(text: string): {
     .filter((token) => token !== '')
   // A token travels in a header, so it can hold no space and nothing outside ASCII.
   const isFit = tokens.every((token) => /^[\x21-\x7e]+$/.test(token))
-  return isFit
-    ? { tokens }
-    : { tokens: [], problem: 'may hold only printable ASCII characters without spaces' }
+  if (!isFit) return { tokens: [], problem: 'may hold only printable ASCII characters without spaces' }
+  return tokens.length > 0 ? { tokens } : { tokens, problem: 'holds no token' }
 }
 
 export function createToken(types: Types, draft: Draft, { token, expect }: CreateToken): Result<Outcome> {
@@ -105,9 +109,10 @@ export function createToken(types: Types, draft: Draft, { token, expect }: Creat
   if (token.expires_at !== undefined && token.expires_at <= token.created_at)
     details.push({ path: '/expires_at', message: `is ${token.expires_at}, which is over already` })
   if (details.length > 0) return invalid(details)
-  const met = checkExpectation(TYPE, token.name, draft.get(TOKENS, token.id), expect)
+  const current = draft.get(TOKENS, token.id)
+  const met = checkExpectation(TYPE, token.name, current, expect)
   if (!met.ok) return met
-  if (draft.get(TOKENS, token.id)) {
+  if (current) {
     const message = `there is a token "${token.name}" already: choose another name, or rotate or revoke that one`
     return fail({ code: 'conflict', message, details: [{ path: '/name', message }] })
   }

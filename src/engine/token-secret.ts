@@ -2,7 +2,8 @@
 import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Grant } from '../domain/grant.ts'
-import type { Token } from '../domain/token.ts'
+import { TOKENS, type Token } from '../domain/token.ts'
+import type { Entry, View } from '../domain/view.ts'
 
 const PREFIX = 'frs_'
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -45,6 +46,11 @@ export function hashOf(secret: string): string {
 /** The id of the token of a name: so there is one of each name. */
 export function tokenIdOf(name: string): string {
   return `tok-${hash('sha256', name).slice(0, 16)}`
+}
+
+/** By its id or by its name. */
+export function findToken(view: View, text: string): Entry | undefined {
+  return view.get(TOKENS, text) ?? view.get(TOKENS, tokenIdOf(text))
 }
 
 export interface TokenRequest {

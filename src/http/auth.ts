@@ -53,7 +53,8 @@ export interface Auth {
 interface Refusal {
   readonly kind: 'missing' | 'malformed' | 'unknown' | 'expired' | 'certificate' | 'oidc' | 'unavailable'
   readonly reason: string
-  readonly credential?: string
+  /** Digest of the credential. */
+  readonly hash?: string
 }
 
 export function createAuth(parts: AuthParts): Auth {
@@ -71,7 +72,7 @@ export function createAuth(parts: AuthParts): Auth {
     now,
   } = parts
 
-  function refuse(request: IncomingMessage, { kind, reason, credential }: Refusal): Authenticated {
+  function refuse(request: IncomingMessage, { kind, reason, hash }: Refusal): Authenticated {
     metrics.countAuthFailure(kind)
     if (kind === 'unavailable') {
       log.error({ reason }, 'OIDC tokens cannot be checked')
@@ -80,7 +81,7 @@ export function createAuth(parts: AuthParts): Auth {
     // Saying nothing is no attempt.
     if (kind === 'missing') return fail(UNAUTHORIZED)
     const address = addressOf(request)
-    const keys = [`from ${networkOf(address)}`, ...(credential ? [`with ${hashOf(credential)}`] : [])]
+    const keys = [`from ${networkOf(address)}`, ...(hash ? [`with ${hash}`] : [])]
     const over = failures.count(...keys)
     if (!over || over.isFirst)
       log.warn({ reason, address, ...(over && { limited_for_s: over.wait }) }, 'authentication failed')
@@ -98,12 +99,12 @@ export function createAuth(parts: AuthParts): Auth {
     if (common) return succeed(common)
     const entry = state.tokenByHash(hash)
     if (entry) return byNamedToken(request, asToken(entry.document), hash)
-    if (oidc && looksLikeJwt(credential)) return byOidc(oidc, request, credential)
+    if (oidc && looksLikeJwt(credential)) return byOidc(oidc, request, credential, hash)
     const reason =
       credential.startsWith('frs_') && !isSecret(credential)
         ? 'the token is cut or mistyped: its checksum does not hold'
         : 'there is no such token, or it was revoked'
-    return refuse(request, { kind: 'unknown', reason, credential })
+    return refuse(request, { kind: 'unknown', reason, hash })
   }
 
   function byNamedToken(request: IncomingMessage, token: Token, hash: string): Authenticated {
@@ -114,7 +115,7 @@ export function createAuth(parts: AuthParts): Auth {
       return refuse(request, {
         kind: 'expired',
         reason: `the ${what} "${token.name}" expired at ${end}`,
-        credential: hash,
+        hash,
       })
     }
     uses.note(useKeyOf(token), () => addressOf(request))
@@ -122,11 +123,16 @@ export function createAuth(parts: AuthParts): Auth {
     return succeed({ name, via: 'token', grant: token, ...(end !== undefined && { expiresAt: end }) })
   }
 
-  async function byOidc(issuer: Oidc, request: IncomingMessage, credential: string): Promise<Authenticated> {
+  async function byOidc(
+    issuer: Oidc,
+    request: IncomingMessage,
+    credential: string,
+    hash: string,
+  ): Promise<Authenticated> {
     const verified = await issuer.verify(credential)
     if (!verified.ok) {
       const { reason, unavailable } = verified
-      return refuse(request, { kind: unavailable ? 'unavailable' : 'oidc', reason, credential })
+      return refuse(request, { kind: unavailable ? 'unavailable' : 'oidc', reason, hash })
     }
     const { username, values, expiresAt } = verified
     const grant = grantOfClaims(rules(), values)

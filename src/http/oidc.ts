@@ -7,7 +7,7 @@ import {
   jwtVerify,
   type RemoteJWKSet,
 } from 'jose'
-import { isLoopback } from '../domain/base-url.ts'
+import { isSecure } from '../domain/base-url.ts'
 import { isObject, type Json, type JsonObject, own } from '../domain/json.ts'
 import { findPoison } from './body.ts'
 
@@ -210,9 +210,7 @@ function createKeyFinder({ issuer, now }: OidcOptions): JWTVerifyGetKey {
 /** Where the issuer has its keys. */
 async function discover(issuer: string): Promise<URL> {
   const base = URL.parse(issuer)
-  if (base?.protocol !== 'https:' && !(base && isPlainOnLoopback(base))) {
-    throw new Error('it must be an https URL, or one on loopback')
-  }
+  if (!base || !isSecure(base)) throw new Error('it must be an https URL, or one on loopback')
   const response = await fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, {
     headers: { accept: 'application/json' },
     // Somebody else must not get to say which keys are the issuer's.
@@ -228,14 +226,8 @@ async function discover(issuer: string): Promise<URL> {
   if (found.issuer !== issuer) throw new Error('its discovery document is that of another issuer')
   const uri = typeof found.jwks_uri === 'string' ? URL.parse(found.jwks_uri) : null
   if (!uri) throw new Error('its discovery document has no valid jwks_uri')
-  if (uri.protocol !== 'https:' && !(isPlainOnLoopback(uri) && isLoopback(base))) {
-    throw new Error('its jwks_uri must be https, or on loopback like the issuer')
-  }
+  if (!isSecure(uri, base)) throw new Error('its jwks_uri must be https, or on loopback like the issuer')
   return uri
-}
-
-function isPlainOnLoopback(url: URL): boolean {
-  return url.protocol === 'http:' && isLoopback(url)
 }
 
 /** What went wrong with the issuer. */

@@ -19,9 +19,8 @@ interface Log {
 }
 
 /**
- * Serves what the files hold, now and whenever they change; answers how to stop. Connections live through it, but new authorities have to
- * be convinced anew. As long as
- * the files are not good, the server keeps what it has.
+ * Serves what the files hold, now and whenever they change; answers how to stop. Connections live through it, but new
+ * authorities have to be convinced anew. As long as the files are not good, the server keeps what it has.
  */
 export function reloadTls(files: TlsFiles, server: SecureServer, log: Log): () => void {
   let served: TlsOptions | undefined

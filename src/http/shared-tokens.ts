@@ -1,17 +1,12 @@
 // The tokens of the environment: one for reading and one for writing, given in it or in files that it names.
 import { readFileSync } from 'node:fs'
-import { parseTokenList } from '../domain/token.ts'
+import { parseTokenList, type TokenSource } from '../domain/token.ts'
 import { hashOf } from '../engine/token-secret.ts'
 import type { Identity } from './auth.ts'
 import type { Read } from './follow-files.ts'
 
 /** By the digest of each: the time it takes to find one tells nothing about how much of a guess was right. */
 export type SharedTokens = ReadonlyMap<string, Identity>
-
-/** Tokens themselves, or a file that holds them and the variable that names it. */
-export type TokenSource =
-  | { readonly tokens: readonly string[] }
-  | { readonly file: string; readonly variable: string }
 
 const READER: Identity = { name: 'reader', via: 'environment', grant: { role: 'viewer' } }
 const WRITER: Identity = { name: 'writer', via: 'environment', grant: { role: 'admin' } }
@@ -49,6 +44,5 @@ function tokensOf(source: TokenSource, problems: string[]): readonly string[] {
   }
   const { tokens, problem } = parseTokenList(text)
   if (problem) problems.push(`${variable} ${file}: ${problem}`)
-  else if (tokens.length === 0) problems.push(`${variable} ${file}: holds no token`)
   return tokens
 }

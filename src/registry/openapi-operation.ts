@@ -23,16 +23,18 @@ export function ok(description: string, schema: Node, headers: readonly string[]
 
 /** The headers of an answer, by what `HEADERS` knows of them. */
 function headed(names: readonly string[]): Node {
-  const all = ['X-Revision', ...names]
-  const headers = Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
-  return { headers }
+  return { headers: headerRefs(['X-Revision', ...names]) }
+}
+
+function headerRefs(names: readonly string[]): Node {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
 /** A document that the caller has already. */
 export const NOT_MODIFIED = { description: 'What the caller has already.', ...headed(['ETag']) }
 
 /** What goes wrong, by what an operation is. */
-export const ANYWHERE = [401, 403, 429, 500, 503]
+const ANYWHERE = [401, 403, 429, 500, 503]
 export const READING = [400, ...ANYWHERE]
 export const READING_ONE = [400, 404, ...ANYWHERE]
 export const LOOKING_BACK = [400, 404, 410, ...ANYWHERE]
@@ -66,10 +68,7 @@ export function problemResponses(): Node {
   return Object.fromEntries(
     Object.entries(PROBLEMS).map(([status, description]) => {
       const names = ['X-Request-Id', ...(PROBLEM_HEADERS[Number(status)] ?? [])]
-      const headers = Object.fromEntries(
-        names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
-      )
-      return [`problem_${status}`, { description, headers, content: json(ref('error')) }]
+      return [`problem_${status}`, { description, headers: headerRefs(names), content: json(ref('error')) }]
     }),
   )
 }
@@ -148,7 +147,7 @@ function inHeader(name: string, description: string, schema: SchemaObject = { ty
 
 /** A whole number that loses no digits on its way. */
 const WHOLE = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
-const PLAN = '^sha256:[0-9a-f]{64}$'
+export const PLAN = '^sha256:[0-9a-f]{64}$'
 
 export function limit(maximum: number, otherwise?: number): Node {
   const schema = { ...WHOLE, maximum, ...(otherwise !== undefined && { default: otherwise }) }

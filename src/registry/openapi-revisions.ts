@@ -15,6 +15,7 @@ import {
   type Operation,
   ok,
   operation,
+  PLAN,
   READING,
   REVISION,
   REVISION_PAGE,
@@ -24,6 +25,7 @@ import {
   WRITE,
   WRITTEN_HEADERS,
 } from './openapi-operation.ts'
+import { requested } from './openapi-schema.ts'
 import type { SchemaObject } from './resource-file.ts'
 import { schemaOf } from './validator.ts'
 
@@ -91,7 +93,7 @@ export function revisionPaths(types: RegisteredTypes): Node {
     '/revisions/{revision}/revert': {
       post: fleetWrite('revert_revision', 'Undo what a revision did, unless it was built on since.', {
         parameters: [revision, ...WRITE],
-        body: json(spelt(REVERT_SCHEMA)),
+        body: json(requested(REVERT_SCHEMA)),
         bodyless: true,
       }),
     },
@@ -130,34 +132,10 @@ function fleetWrite(
   return operation({ tag: 'revisions', id, summary, answers, problems: GOING_BACK, ...rest })
 }
 
-const PLAN = { pattern: '^sha256:[0-9a-f]{64}$' }
-/** No text of a request may hold a NUL. */
-const TEXT = '^[^\\u0000]*$'
-
-/** With what its texts and its plan look like. */
-export function spelt(schema: SchemaObject): SchemaObject {
-  const { type, properties, items, pattern = TEXT } = schema
-  const isText = type === 'string' && schema.enum === undefined && schema.format === undefined
-  return {
-    ...(type === 'integer' && { maximum: Number.MAX_SAFE_INTEGER }),
-    ...schema,
-    ...(isText && { pattern }),
-    ...(items && { items: spelt(items) }),
-    ...(properties && {
-      properties: Object.fromEntries(
-        Object.entries(properties).map(([name, child]) => [
-          name,
-          name === 'plan' ? { ...child, ...PLAN } : spelt(child),
-        ]),
-      ),
-    }),
-  }
-}
-
 function rollbackSchema(types: RegisteredTypes): Node {
   const clusters = types.cluster.type.name
   const names = types.all.map(({ name }) => name)
-  const { properties = {}, ...rest } = spelt(ROLLBACK_SCHEMA)
+  const { properties = {}, ...rest } = requested(ROLLBACK_SCHEMA)
   const { to_revision, to_time, selector, types: chosen, ...others } = properties
   const when = [
     { to_revision: { ...to_revision, ...REVISION } },
@@ -183,7 +161,7 @@ function rollbackSchema(types: RegisteredTypes): Node {
 function batchSchema(types: RegisteredTypes): Node {
   const clusters = types.cluster.type.name
   const variant = (op: string, more: Record<string, unknown>, ways: readonly string[]): Node[] => {
-    const schema = spelt(OPERATIONS[op] as SchemaObject)
+    const schema = requested(OPERATIONS[op] as SchemaObject)
     const { id, clusters, selector, allow_empty, if_revision, ...properties } = schema.properties ?? {}
     const targets: Record<string, Record<string, unknown>> = {
       id: { id, ...(if_revision && { if_revision }) },
@@ -256,7 +234,7 @@ function batchSchema(types: RegisteredTypes): Node {
     ...each('unassign', types.delivered, () => ({}), forClusters),
     ...(types.patchable ? variant('patch_values', { values: ref('values_to_merge') }, forClusters()) : []),
   ]
-  const { properties = {}, ...rest } = spelt(BATCH_SCHEMA)
+  const { properties = {}, ...rest } = requested(BATCH_SCHEMA)
   const { operations: list, ...others } = properties
   return { ...rest, properties: { operations: { ...list, items: { oneOf: operations } }, ...others } }
 }
@@ -358,7 +336,7 @@ const IMPACT_SCHEMA = {
 
 const plan = {
   type: 'string',
-  ...PLAN,
+  pattern: PLAN,
   description: 'Digest of the changes, for a write that is to do just this.',
 }
 const WRITTEN_SCHEMA = {

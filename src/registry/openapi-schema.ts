@@ -1,5 +1,6 @@
 // Schemas as clients read them: what our formats mean, and what may be sent where a document is answered.
 import { FORBIDDEN_KEYS } from '../domain/json.ts'
+import { PLAN } from './openapi-operation.ts'
 import type { SchemaObject } from './resource-file.ts'
 import { schemaOf, WRITABLE, WRITABLE_KEY } from './validator.ts'
 
@@ -56,6 +57,29 @@ export function merged(schema: SchemaObject): SchemaObject {
       patternProperties: { [String(key)]: nullable(additionalProperties) },
     }),
     additionalProperties: removing,
+  }
+}
+
+/** No text of a request may hold a NUL. */
+const TEXT = '^[^\\u0000]*$'
+
+/** The body of a request that is no document, with what its texts and its plan look like. */
+export function requested(schema: SchemaObject): SchemaObject {
+  const { type, properties, items, pattern = TEXT } = schema
+  const isText = type === 'string' && schema.enum === undefined && schema.format === undefined
+  return {
+    ...(type === 'integer' && { maximum: Number.MAX_SAFE_INTEGER }),
+    ...schema,
+    ...(isText && { pattern }),
+    ...(items && { items: requested(items) }),
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, child]) => [
+          name,
+          name === 'plan' ? { ...child, pattern: PLAN } : requested(child),
+        ]),
+      ),
+    }),
   }
 }
 

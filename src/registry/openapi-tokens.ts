@@ -1,8 +1,8 @@
 // Tokens and identities, in OpenAPI's words.
 import { ROLES } from '../domain/grant.ts'
+import { TOKEN_NAME } from '../domain/token.ts'
 import type { RegisteredTypes } from './build-types.ts'
 import {
-  ANYWHERE,
   IF_MATCH,
   inPath,
   inQuery,
@@ -13,12 +13,13 @@ import {
   ok,
   operation,
   READING,
+  READING_ONE,
   ref,
   WRITE,
   WRITING,
   WRITTEN_HEADERS,
 } from './openapi-operation.ts'
-import { spelt } from './openapi-revisions.ts'
+import { requested } from './openapi-schema.ts'
 import type { SchemaObject } from './resource-file.ts'
 import {
   IDENTITY_SCHEMA,
@@ -77,7 +78,7 @@ export function tokenPaths(types: RegisteredTypes): Node {
         id: 'get_token',
         summary: 'One token, without its secret. For admins.',
         answers: { 200: ok('The token.', ref('token'), ['X-Request-Id', 'ETag']) },
-        problems: [400, 404, ...ANYWHERE],
+        problems: READING_ONE,
       }),
       delete: operation({
         tag: 'tokens',
@@ -115,7 +116,7 @@ export function tokenPaths(types: RegisteredTypes): Node {
   }
 }
 
-const NAME = { pattern: '^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$' }
+const NAME = { pattern: TOKEN_NAME.source }
 const DURATION = { pattern: '^(?:[0-9]{1,6}[dhms])+$' }
 
 function rotationSchema(): Node {
@@ -125,7 +126,7 @@ function rotationSchema(): Node {
 
 /** With what each role takes. */
 function newTokenSchema(types: RegisteredTypes): Node {
-  const { properties = {}, ...rest } = spelt(NEW_TOKEN_SCHEMA)
+  const { properties = {}, ...rest } = requested(NEW_TOKEN_SCHEMA)
   const { name, role, cluster, selector, types: chosen, ...others } = properties
   const names = types.all.map((type) => type.name)
   const common = { name: { ...name, ...NAME }, ...others }

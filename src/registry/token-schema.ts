@@ -1,5 +1,6 @@
 // The shape of tokens on the wire.
 import { ROLES } from '../domain/grant.ts'
+import { DEFAULT_GRACE } from '../domain/token.ts'
 import type { SchemaObject } from './resource-file.ts'
 
 const time = { type: 'string', format: 'date-time' }
@@ -47,9 +48,9 @@ export const ROTATION_SCHEMA: SchemaObject = {
   properties: {
     grace: {
       type: 'string',
-      default: '24h',
+      default: DEFAULT_GRACE,
       description: 'How long earlier secrets stay valid: 0s for not at all, 90d at most.',
-      example: '24h',
+      example: DEFAULT_GRACE,
     },
   },
   additionalProperties: false,

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { POLL_BASE } from '../../domain/base-url.ts'
 import { describeGrant } from '../../domain/grant.ts'
 import { isObject, type Json, type JsonObject } from '../../domain/json.ts'
+import { DEFAULT_GRACE } from '../../domain/token.ts'
 import { Refusal } from '../api-client.ts'
 import { count } from '../change-report.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
@@ -37,7 +38,6 @@ const PLAIN_POLL = new RegExp(`(?<=\\n) {2}url: http:[^\\n]*${POLL_BASE}/`)
 /** The Secret that a bundle leaves empty, and its last line. */
 const TOKEN_SECRET = 'internal-api-token'
 const EMPTY_SECRET = /(?<=\n)type: Opaque\n/
-const DEFAULT_GRACE = '24h'
 
 export function defineBootstrap(command: Command, { run, program }: Tools): void {
   command

@@ -1,6 +1,6 @@
 // `login` and `logout`: a token for a context, typed, piped or from an OIDC issuer, and none any more.
 import type { Command } from 'commander'
-import { isLoopback } from '../../domain/base-url.ts'
+import { isSecure } from '../../domain/base-url.ts'
 import type { Grant } from '../../domain/grant.ts'
 import { describeGrant } from '../../domain/grant.ts'
 import { isObject, type JsonObject } from '../../domain/json.ts'
@@ -102,7 +102,7 @@ async function login(
     const api = openApi({ settings, env, version, note })
     return use(api).finally(() => api.close())
   }
-  if (url.protocol === 'http:' && !isLoopback(url)) {
+  if (!isSecure(url)) {
     const warning = painter(terminal, stderr)('yellow', 'Warning:')
     stderr.write(`${warning} ${url.origin} is plain http: whoever is in between can read your token\n`)
   }

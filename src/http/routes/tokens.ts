@@ -14,7 +14,7 @@ import {
   withoutSecrets,
 } from '../../domain/token.ts'
 import type { Entry, View } from '../../domain/view.ts'
-import { newSecret, newToken, tokenIdOf } from '../../engine/token-secret.ts'
+import { findToken, newSecret, newToken } from '../../engine/token-secret.ts'
 import { NEW_TOKEN_SCHEMA, ROTATION_SCHEMA } from '../../registry/token-schema.ts'
 import { buildChecker } from '../../registry/validator.ts'
 import type { Identity } from '../auth.ts'
@@ -76,11 +76,10 @@ export function tokenRoutes(app: FastifyInstance, service: Service): void {
     return reply.send(read.value.tokens)
   })
 
-  /** By its id or by its name, also when another process has just made it. */
+  /** Also when another process has just made it. */
   function find(text: string): Promise<Result<Found>> {
     return engine.inspect(async () => {
-      const { state } = engine
-      const entry = state.get(TOKENS, text) ?? state.get(TOKENS, tokenIdOf(text))
+      const entry = findToken(engine.state, text)
       if (!entry) return notFound('token', text)
       const token = asToken(entry.document)
       return succeed({ entry, token, presented: (await present([token]))[0] as object })
