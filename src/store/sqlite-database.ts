@@ -34,7 +34,11 @@ export function isCurrent(path: string): boolean {
   if (!stats?.size) return false
   const db = openDatabase(path, { readOnly: true, timeout: 5_000 })
   try {
-    return explained(path, () => checkVersion(path, db) === MIGRATIONS.length)
+    return explained(path, () => {
+      // One view of the file for all that is read, as another process may be bringing it up to date right now.
+      db.exec('BEGIN')
+      return checkVersion(path, db) === MIGRATIONS.length
+    })
   } finally {
     db.close()
   }

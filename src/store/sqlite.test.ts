@@ -16,6 +16,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { temporaryDatabase } from '../../test/every-store.ts'
 import { openMemoryStore } from './memory.ts'
+import { migrate } from './sqlite-database.ts'
 import { type NewRevision, type Store, StoreError } from './store.ts'
 import {
   changedAfter,
@@ -55,6 +56,25 @@ test('one that starts while another is making the file waits for it', async (t) 
   other.exec('ROLLBACK')
   other.close()
   assert.deepEqual(await exit, [0])
+})
+
+test('one that looks at the file just when another makes the tables takes it for its own', async (t) => {
+  const { path, open } = temporaryDatabase(t)
+  const empty = new DatabaseSync(path)
+  empty.exec('PRAGMA journal_mode = WAL')
+  empty.close()
+  const prepare = DatabaseSync.prototype.prepare
+  const looked = t.mock.method(DatabaseSync.prototype, 'prepare', function (this: DatabaseSync, sql: string) {
+    if (sql.includes('sqlite_schema')) {
+      looked.mock.restore()
+      migrate(path)
+    }
+    return prepare.call(this, sql)
+  })
+  const store = open()
+  assert.equal(await store.head(), 0)
+  assert.equal(looked.mock.callCount() > 0, true)
+  await store.close()
 })
 
 storeContract('SQLite', (t) => temporaryDatabase(t).open())
