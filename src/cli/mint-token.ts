@@ -1,6 +1,6 @@
 // Tokens with their secrets, which the service shows once: made, replaced, and never lost without a word.
 import type { JsonObject } from '../domain/json.ts'
-import { GRACE, parseGrace, type Token } from '../domain/token.ts'
+import { GRACE, type PublicToken, parseGrace } from '../domain/token.ts'
 import type { Answer } from './api-client.ts'
 import { EXIT, Failure, usage } from './failure.ts'
 import { pathOf, TOKENS } from './read-documents.ts'
@@ -8,9 +8,7 @@ import { sendChange } from './send-change.ts'
 import type { Session } from './session.ts'
 
 /** As the API shows it. */
-export interface ShownToken extends Omit<Token, 'secrets'> {
-  readonly rotated_at?: string
-  readonly old_secrets_expire_at?: string
+export interface ShownToken extends PublicToken {
   readonly last_used_at: string | null
   readonly last_used_from: string | null
 }

@@ -7,23 +7,25 @@ export interface Detail {
   readonly message: string
 }
 
-export type ProblemCode =
-  | 'validation_error'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'conflict'
-  | 'plan_changed'
-  | 'destructive_change'
-  | 'gone'
-  | 'idempotency_mismatch'
-  | 'precondition_failed'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
-  | 'rate_limited'
-  | 'unavailable'
-  | 'internal_error'
+export const PROBLEM_CODES = [
+  'validation_error',
+  'unauthorized',
+  'forbidden',
+  'not_found',
+  'method_not_allowed',
+  'conflict',
+  'plan_changed',
+  'destructive_change',
+  'gone',
+  'idempotency_mismatch',
+  'precondition_failed',
+  'rate_limited',
+  'payload_too_large',
+  'unsupported_media_type',
+  'unavailable',
+  'internal_error',
+] as const
+export type ProblemCode = (typeof PROBLEM_CODES)[number]
 
 export interface Problem {
   readonly code: ProblemCode

@@ -35,10 +35,12 @@ export function asToken(document: Document): Token {
 }
 
 /** As anybody may see it. */
-export function withoutSecrets({ secrets, ...token }: Token): Omit<Token, 'secrets'> & {
+export interface PublicToken extends Omit<Token, 'secrets'> {
   readonly rotated_at?: string
   readonly old_secrets_expire_at?: string
-} {
+}
+
+export function withoutSecrets({ secrets, ...token }: Token): PublicToken {
   const [newest, ...old] = secrets
   const last = old
     .map(({ expires_at }) => expires_at ?? '')

@@ -1,4 +1,5 @@
 // The API described in OpenAPI 3.1, made from the types: what a type gains, its description gains.
+import { PROBLEM_CODES } from '../domain/problem.ts'
 import type { RegisteredType, RegisteredTypes } from './build-types.ts'
 import { HEADERS, type Node, problemResponses, ref, schemaName } from './openapi-operation.ts'
 import { clusterPaths, documentPaths, inputs, operationPaths, pollPaths } from './openapi-paths.ts'
@@ -151,24 +152,7 @@ const ERROR_SCHEMA = {
   properties: {
     error: {
       type: 'string',
-      enum: [
-        'validation_error',
-        'unauthorized',
-        'forbidden',
-        'not_found',
-        'method_not_allowed',
-        'conflict',
-        'plan_changed',
-        'destructive_change',
-        'gone',
-        'idempotency_mismatch',
-        'precondition_failed',
-        'rate_limited',
-        'payload_too_large',
-        'unsupported_media_type',
-        'unavailable',
-        'internal_error',
-      ],
+      enum: PROBLEM_CODES,
       description: 'A code that stays the same.',
       example: 'validation_error',
     },

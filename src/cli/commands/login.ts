@@ -1,8 +1,7 @@
 // `login` and `logout`: a token for a context, typed, piped or from an OIDC issuer, and none any more.
 import type { Command } from 'commander'
 import { isSecure } from '../../domain/base-url.ts'
-import type { Grant } from '../../domain/grant.ts'
-import { describeGrant } from '../../domain/grant.ts'
+import { describeGrant, type Grant } from '../../domain/grant.ts'
 import { isObject, type JsonObject } from '../../domain/json.ts'
 import { type Api, openApi, Refusal } from '../api-client.ts'
 import { askHidden } from '../ask.ts'

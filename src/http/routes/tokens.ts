@@ -172,15 +172,10 @@ function parseNewToken(
 }
 
 /** In seconds. */
-function graceIn(body: Json | undefined): Result<number> {
-  const details =
-    body === undefined
-      ? []
-      : isObject(body)
-        ? checkRotation(body)
-        : [{ path: '', message: 'must be an object' }]
+function graceIn(body: Json = {}): Result<number> {
+  const details = isObject(body) ? checkRotation(body) : [{ path: '', message: 'must be an object' }]
   if (details.length > 0) return invalid(details)
-  const { grace = DEFAULT_GRACE } = (body ?? {}) as { grace?: string }
+  const { grace = DEFAULT_GRACE } = body as { grace?: string }
   const seconds = parseGrace(grace)
   if (seconds !== undefined) return succeed(seconds)
   return invalid([{ path: '/grace', message: `must be ${GRACE}, not "${grace}"` }])
