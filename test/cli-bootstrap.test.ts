@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { assertFailed, type CliOptions, cli, onTerminal, type Run } from './cli-process.ts'
+import { type CliOptions, cli, onTerminal, outcomesOf, type Run } from './cli-process.ts'
 import { start } from './every-store.ts'
 import { parseObjects } from './flux/tools.ts'
 import { serve, standBefore } from './own-server.ts'
@@ -59,15 +59,7 @@ async function output(args: readonly string[], options: CliOptions = {}): Promis
   return stdout
 }
 
-/** Runs it where it has to fail: with this exit code, this on stderr, no stack, and nothing on stdout. */
-async function fail(
-  code: number,
-  says: RegExp | string,
-  args: readonly string[],
-  options: CliOptions = {},
-): Promise<void> {
-  assertFailed(await run(args, options), code, says)
-}
+const { fail } = outcomesOf(run)
 
 async function bundle(
   query: Readonly<Record<string, string>> = {},

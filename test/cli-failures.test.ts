@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '../src/domain/json.ts'
 import { buildOpenapi } from '../src/registry/openapi.ts'
-import { assertFailed, CLI, type CliOptions, cli, cliEnv, type Run } from './cli-process.ts'
+import { CLI, type CliOptions, cli, cliEnv, outcomesOf, type Run } from './cli-process.ts'
 import { serve } from './own-server.ts'
 import {
   builtInTypes,
@@ -43,15 +43,7 @@ async function run(args: readonly string[], options: CliOptions = {}): Promise<R
   return ran
 }
 
-/** Runs the program where it has to fail: with this exit code, this on stderr, and nothing on stdout. */
-async function fail(
-  code: number,
-  says: readonly (RegExp | string)[],
-  args: readonly string[],
-  options: CliOptions = {},
-): Promise<string> {
-  return assertFailed(await run(args, options), code, ...says)
-}
+const { fail } = outcomesOf(run)
 
 async function timed<T>(work: Promise<T>): Promise<[result: T, ms: number]> {
   const begin = performance.now()

@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createOidc } from '../src/http/oidc.ts'
-import { assertFailed, type CliOptions, cli, onTerminal, type Run } from './cli-process.ts'
+import { type CliOptions, cli, onTerminal, outcomesOf, type Run } from './cli-process.ts'
 import { start } from './every-store.ts'
 import { type OidcIssuer, startOidcIssuer } from './oidc-issuer.ts'
 import { standBefore } from './own-server.ts'
@@ -50,20 +50,7 @@ async function run(args: readonly string[], { env, ...options }: CliOptions = {}
   return ran
 }
 
-async function succeed(args: readonly string[], options: CliOptions = {}): Promise<Run> {
-  const ran = await run(args, options)
-  assert.equal(ran.code, 0, ran.stderr)
-  return ran
-}
-
-async function fail(
-  code: number,
-  says: RegExp | string,
-  args: readonly string[],
-  options: CliOptions = {},
-): Promise<string> {
-  return assertFailed(await run(args, options), code, says)
-}
+const { succeed, fail } = outcomesOf(run)
 
 interface Context {
   readonly api_url: string

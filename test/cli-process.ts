@@ -65,18 +65,36 @@ export async function cli(args: readonly string[], options: CliOptions = {}): Pr
 }
 
 /** A run that had to fail: with this exit code, all of this on stderr, no stack, and nothing on stdout. Answers stderr. */
-export function assertFailed(
-  { stderr, ...ran }: Run,
-  code: number,
-  ...says: readonly (RegExp | string)[]
-): string {
+export function assertFailed({ stderr, ...ran }: Run, code: number, ...says: readonly Says[]): string {
   assert.deepEqual(ran, { code, stdout: '' }, stderr)
   assert.match(stderr, /^Error: \S/m)
-  assert.doesNotMatch(stderr, /^ {4}at /m)
+  assert.doesNotMatch(stderr, /^ +at /m)
   for (const what of says) {
     assert.ok(typeof what === 'string' ? stderr.includes(what) : what.test(stderr), `${what} in:\n${stderr}`)
   }
   return stderr
+}
+
+type Says = RegExp | string
+
+/** Of one way to run the program: running it where it has to work, and where it has to fail. */
+export function outcomesOf(run: (args: readonly string[], options?: CliOptions) => Promise<Run>) {
+  return {
+    async succeed(args: readonly string[], options?: CliOptions): Promise<Run> {
+      const ran = await run(args, options)
+      assert.equal(ran.code, 0, ran.stderr)
+      return ran
+    },
+    /** Answers stderr. */
+    async fail(
+      code: number,
+      says: Says | readonly Says[],
+      args: readonly string[],
+      options?: CliOptions,
+    ): Promise<string> {
+      return assertFailed(await run(args, options), code, ...[says].flat())
+    },
+  }
 }
 
 export interface TerminalOptions extends CliOptions {

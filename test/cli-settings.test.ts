@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { buildOpenapi } from '../src/registry/openapi.ts'
-import { type CliOptions, cli, type Run } from './cli-process.ts'
+import { type CliOptions, cli, outcomesOf, type Run } from './cli-process.ts'
 import { serve } from './own-server.ts'
 import {
   builtInTypes,
@@ -68,13 +68,7 @@ async function succeed(args: readonly string[], options: CliOptions = {}): Promi
   return stdout
 }
 
-/** Runs the program where it has to fail. */
-async function fail(code: number, says: RegExp, args: readonly string[], options: CliOptions = {}) {
-  const { stderr, ...ran } = await run(args, options)
-  assert.deepEqual(ran, { code, stdout: '' }, stderr)
-  assert.match(stderr, says)
-  return stderr
-}
+const { fail } = outcomesOf(run)
 
 interface Fake {
   readonly url: string

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { parse } from 'yaml'
-import { assertFailed, type CliOptions, cli, onTerminal, type Run } from './cli-process.ts'
+import { type CliOptions, cli, onTerminal, outcomesOf, type Run } from './cli-process.ts'
 import { start } from './every-store.ts'
 import { serve, standBefore } from './own-server.ts'
 import { type Answer, READ_TOKEN, startService, type TestService, WRITE_TOKEN } from './service.ts'
@@ -30,22 +30,7 @@ async function run(args: readonly string[], options: CliOptions = {}): Promise<R
   return ran
 }
 
-/** Runs it where it has to work. */
-async function succeed(args: readonly string[], options: CliOptions = {}): Promise<Run> {
-  const ran = await run(args, options)
-  assert.equal(ran.code, 0, ran.stderr)
-  return ran
-}
-
-/** Runs it where it has to fail: with this exit code, this on stderr, and nothing on stdout. */
-async function fail(
-  code: number,
-  says: RegExp | string,
-  args: readonly string[],
-  options: CliOptions = {},
-): Promise<void> {
-  assertFailed(await run(args, options), code, says)
-}
+const { succeed, fail } = outcomesOf(run)
 
 function whoami(token: string, of = service): Promise<Answer> {
   return of.call('GET', '/whoami', { token: token.trim() })

@@ -5,7 +5,14 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import type { Json, JsonObject } from '../src/domain/json.ts'
-import { type CliOptions, cli, onTerminal, type Run, type TerminalOptions } from './cli-process.ts'
+import {
+  assertFailed,
+  type CliOptions,
+  cli,
+  onTerminal,
+  type Run,
+  type TerminalOptions,
+} from './cli-process.ts'
 import { standBefore } from './own-server.ts'
 import {
   type Answer,
@@ -63,13 +70,6 @@ function assertDone(run: Run, stdout: string | RegExp): void {
   assert.deepEqual({ code: run.code, stderr: run.stderr }, { code: 0, stderr: '' })
   if (typeof stdout === 'string') assert.equal(run.stdout, stdout)
   else assert.match(run.stdout, stdout)
-}
-
-/** Failed, with a message for people, and nothing on stdout. */
-function assertFailed(run: Run, code: number, stderr: RegExp): void {
-  assert.match(run.stderr, stderr)
-  assert.match(run.stderr, /^(?!.*\n +at )/s, 'a stack is not for people')
-  assert.deepEqual({ code: run.code, stdout: run.stdout }, { code, stdout: '' })
 }
 
 /** Runs what must leave the fleet alone. */
