@@ -1,5 +1,5 @@
 # Two commands do all the set-up: `make run` and `make test`.
-.PHONY: run test test-flux test-fuzz check bench cli cli-demo demo demo-delete
+.PHONY: run test test-flux test-faults test-fuzz check bench cli cli-demo demo demo-delete
 
 # Where the demo listens; any other setting of the service can be given the same way.
 export LISTEN_ADDR ?= 127.0.0.1:8080
@@ -35,6 +35,9 @@ test: node_modules/.package-lock.json ## Run all tests
 test-flux: node_modules/.package-lock.json ## Run the tests with the real tools of Flux and Kubernetes; needs Go
 	@bash tools/flux/install.sh
 	@npm run --silent test:flux
+
+test-faults: node_modules/.package-lock.json ## Kill, cut off and set back processes and databases under load; takes minutes
+	@npm run --silent test:faults
 
 test-fuzz: node_modules/.package-lock.json ## Ask the API everything that its description allows, right and wrong, with every role; needs Python
 	@node_modules/.bin/node tools/fuzz/run.ts

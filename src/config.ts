@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
 import { isSecure, parseBaseUrl } from './domain/base-url.ts'
+import { parseDuration } from './domain/duration.ts'
 import { parseTokenList, type TokenSource } from './domain/token.ts'
 
 export interface Config {
@@ -9,6 +10,7 @@ export interface Config {
   readonly store:
     | { readonly backend: 'memory' }
     | { readonly backend: 'sqlite'; readonly path: string; readonly mode: SqliteMode }
+    | ({ readonly backend: 'postgres' } & PostgresConfig)
   readonly readTokens: TokenSource
   readonly writeTokens: TokenSource
   readonly seedFile: string | undefined
@@ -29,6 +31,12 @@ export interface Config {
   readonly maxConnections: number
   readonly maxRequests: number
   readonly maxAuthFailures: number
+  /** How old the state may become, with the store away, before this process says that it is not ready. */
+  readonly maxStalenessMs: number
+  /** The service that this one is a mirror of. */
+  readonly mirror: MirrorConfig | undefined
+  /** Where the state is saved, to start from while the store is away. */
+  readonly snapshotFolder: string | undefined
   readonly logLevel: string
   /** The share of clusters that may lose inputs in one write without confirmation. */
   readonly brakePercent: number
@@ -60,6 +68,30 @@ export type ParsedConfig =
   | { readonly ok: false; readonly problems: readonly string[] }
 
 type SqliteMode = 'rwc' | 'rw' | 'ro'
+
+interface MirrorConfig {
+  readonly url: string
+  readonly tokens: TokenSource
+  readonly selector: string | undefined
+}
+
+interface PostgresConfig {
+  /** Without the password where that is in a file, and without what says how to use TLS. */
+  readonly url: string
+  readonly passwordFile: string | undefined
+  readonly poolSize: number
+  readonly tls: {
+    readonly mode: TlsMode
+    readonly ca?: string
+    readonly cert?: string
+    readonly key?: string
+  }
+}
+
+/** As in libpq, without the modes that fall back to plain text. */
+const TLS_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
+type TlsMode = (typeof TLS_MODES)[number]
+
 type Environment = Readonly<Record<string, string | undefined>>
 
 const DEFAULT_DATABASE = 'sqlite://data/flux-resourceset.db?mode=rwc'
@@ -95,6 +127,9 @@ export function parseConfig(env: Environment): ParsedConfig {
     maxConnections: parseCount(env, 'MAX_CONNECTIONS', 10_000, problems),
     maxRequests: parseCount(env, 'MAX_REQUESTS', 500, problems),
     maxAuthFailures: parseCount(env, 'MAX_AUTH_FAILURES', 30, problems),
+    maxStalenessMs: parseStaleness(env, problems),
+    mirror: parseMirror(env, problems),
+    snapshotFolder: env.SNAPSHOT_DIR || undefined,
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info', problems),
     brakePercent: parsePercent(env, 'BRAKE_PERCENT', 10, problems),
     shutdownDelayMs: parseSeconds(env, 'SHUTDOWN_DELAY_SECONDS', 0, problems) * 1000,
@@ -102,7 +137,43 @@ export function parseConfig(env: Environment): ParsedConfig {
   if (config.mode === 'crud' && config.store.backend === 'sqlite' && config.store.mode === 'ro') {
     problems.push('API_MODE crud needs to write, but DATABASE_URL says mode=ro')
   }
+  if (config.mirror) problems.push(...refuseBeside(config))
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config }
+}
+
+/** A mirror holds what its upstream holds, and nothing else. */
+function refuseBeside({ mode, store, seedFile }: Config): string[] {
+  const problems: string[] = []
+  if (mode === 'crud')
+    problems.push('UPSTREAM_URL makes this a mirror, which is read-only: leave API_MODE out')
+  if (store.backend !== 'sqlite' || store.mode !== 'rwc')
+    problems.push(
+      'UPSTREAM_URL needs a SQLite file of its own: give DATABASE_URL such as sqlite:///data/mirror.db',
+    )
+  if (seedFile) problems.push('SEED_FILE has no place in a mirror, which holds what UPSTREAM_URL holds')
+  return problems
+}
+
+function parseMirror(env: Environment, problems: string[]): MirrorConfig | undefined {
+  const text = env.UPSTREAM_URL
+  if (!text) {
+    for (const name of ['UPSTREAM_TOKEN', 'UPSTREAM_TOKEN_FILE', 'MIRROR_SELECTOR'].filter(
+      (each) => env[each],
+    ))
+      problems.push(`${name} needs UPSTREAM_URL: which service this one mirrors`)
+    return undefined
+  }
+  const url = parseBaseUrl(text)
+  if (url === undefined || !isSecure(new URL(url)))
+    problems.push(
+      `UPSTREAM_URL must be an https:// URL such as https://fleet.example.com, not "${redact(text)}"`,
+    )
+  const tokens = parseTokens(env, 'UPSTREAM_TOKEN', problems)
+  if (!tokens)
+    problems.push(
+      'UPSTREAM_TOKEN is required with UPSTREAM_URL, or UPSTREAM_TOKEN_FILE: a token of the role mirror there',
+    )
+  return { url: url ?? '', tokens: tokens ?? NO_TOKENS, selector: env.MIRROR_SELECTOR || undefined }
 }
 
 /** What a command on the resource types needs of the environment. */
@@ -242,10 +313,7 @@ function parseStore(env: Environment, problems: string[]): Config['store'] {
   const fallback = /^postgres(ql)?:/.test(url) ? 'postgres' : 'sqlite'
   const backend = oneOf(env, 'STORE_BACKEND', ['sqlite', 'memory', 'postgres'], fallback, problems)
   if (backend === 'memory') return { backend }
-  if (backend === 'postgres') {
-    problems.push('STORE_BACKEND postgres is not available in this version: use sqlite or memory')
-    return { backend: 'memory' }
-  }
+  if (backend === 'postgres') return { backend, ...parsePostgres(env, problems) }
   const [, path = '', query = ''] = /^sqlite:(?:\/\/)?([^?]*)(?:\?(.*))?$/.exec(url) ?? []
   const mode = new URLSearchParams(query).get('mode') ?? 'rwc'
   if (path === '' || path.includes(':memory:')) {
@@ -257,6 +325,51 @@ function parseStore(env: Environment, problems: string[]): Config['store'] {
   if (!['rwc', 'rw', 'ro'].includes(mode))
     problems.push(`DATABASE_URL's mode must be rwc, rw or ro, not "${mode}"`)
   return { backend, path: isAbsolute(path) ? path : `./${path}`, mode: mode as SqliteMode }
+}
+
+function parsePostgres(env: Environment, problems: string[]): PostgresConfig {
+  const text = env.DATABASE_URL ?? ''
+  const url = URL.parse(text)
+  const passwordFile = env.DATABASE_PASSWORD_FILE || undefined
+  const poolSize = parseCount(env, 'DATABASE_POOL_SIZE', 10, problems)
+  const tls = url ? parseDatabaseTls(url, problems) : { mode: 'disable' as const }
+  if (!url || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length < 2)
+    problems.push(
+      `DATABASE_URL must be like postgres://user@host:5432/database?sslmode=verify-full, not "${redact(text)}"`,
+    )
+  else if (passwordFile && url.password)
+    problems.push('DATABASE_URL has a password and DATABASE_PASSWORD_FILE is set: give one of them')
+  return { url: url?.href ?? text, passwordFile, poolSize, tls }
+}
+
+/** The parameters of libpq; they are taken off the URL. A host that is not this machine wants TLS unless told otherwise. */
+function parseDatabaseTls(url: URL, problems: string[]): PostgresConfig['tls'] {
+  const parameters = url.searchParams
+  const take = (name: string): string | undefined => {
+    const value = parameters.get(name) || undefined
+    parameters.delete(name)
+    return value
+  }
+  const [ca, cert, key] = [take('sslrootcert'), take('sslcert'), take('sslkey')]
+  const mode = (take('sslmode') ?? (ca ? 'verify-full' : 'disable')) as TlsMode
+  if (!TLS_MODES.includes(mode))
+    problems.push(`DATABASE_URL's sslmode must be one of ${TLS_MODES.join(', ')}, not "${mode}"`)
+  if ((cert === undefined) !== (key === undefined))
+    problems.push('DATABASE_URL has one of sslcert and sslkey: a client certificate takes both')
+  if (mode === 'disable' && (ca || cert))
+    problems.push('DATABASE_URL says sslmode=disable, but names certificates: choose another sslmode')
+  return { mode, ...(ca && { ca }), ...(cert && key && { cert, key }) }
+}
+
+const NO_LIMIT = Number.POSITIVE_INFINITY
+
+function parseStaleness(env: Environment, problems: string[]): number {
+  const text = env.MAX_STALENESS
+  if (!text) return NO_LIMIT
+  const seconds = parseDuration(text)
+  if (seconds === undefined)
+    problems.push(`MAX_STALENESS must be a duration such as 90s, 10m or 2h, not "${text}"`)
+  return seconds === undefined ? NO_LIMIT : seconds * 1000
 }
 
 /** A URL may carry a password. */

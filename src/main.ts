@@ -6,9 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pino, { type Logger } from 'pino'
 import { type Config, parseConfig, parseFolders } from './config.ts'
+import { parseSelector } from './domain/selector.ts'
 import { TOKENS } from './domain/token.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
 import { seed } from './engine/seed.ts'
+import { openSnapshots } from './engine/snapshot.ts'
 import { type AccessRules, NO_RULES, readAccessRules } from './http/access-rules.ts'
 import { buildAdminApp, buildApp } from './http/app.ts'
 import { createAuth } from './http/auth.ts'
@@ -20,17 +22,18 @@ import { createMetrics, type Metrics } from './http/metrics.ts'
 import { createOidc } from './http/oidc.ts'
 import { reloadTls } from './http/reload-tls.ts'
 import type { Service } from './http/service.ts'
-import { filesOf, readSharedTokens, type SharedTokens } from './http/shared-tokens.ts'
+import { filesOf, readSharedTokens, type SharedTokens, tokensOf } from './http/shared-tokens.ts'
 import { readTlsFiles, type TlsOptions } from './http/tls-files.ts'
+import { type Mirror, startMirror } from './mirror.ts'
 import type { RegisteredTypes } from './registry/build-types.ts'
 import { loadTemplates, type Template } from './registry/load-templates.ts'
 import { loadTypes } from './registry/load-types.ts'
 import { scaffoldTemplate } from './registry/scaffold-template.ts'
-import { openMemoryStore } from './store/memory.ts'
-import { openSqliteStore } from './store/sqlite.ts'
+import { openStore } from './store/open-store.ts'
 import { type Store, StoreError } from './store/store.ts'
 import { HELP, runStoreCommand, UsageProblem } from './store-commands.ts'
 import { runTokenCommand } from './token-commands.ts'
+import { runTransferCommand } from './transfer-commands.ts'
 
 const BUILT_IN_RESOURCES = fileURLToPath(new URL('../resources', import.meta.url))
 const BUILT_IN_TEMPLATES = fileURLToPath(new URL('../deploy/templates', import.meta.url))
@@ -57,9 +60,10 @@ async function main(): Promise<void> {
   const files = readFiles(config, types, log)
   let metrics: Metrics | undefined
   const now = (): Date => new Date()
-  const start = (store: Store): Promise<Engine> =>
+  const start = (store: Store, mirror?: Mirror): Promise<Engine> =>
     startEngine({
       store,
+      ...(mirror && { upstream: mirror.condition }),
       types,
       now,
       brakePercent: config.brakePercent,
@@ -67,10 +71,18 @@ async function main(): Promise<void> {
         metrics?.countStoreError(doing)
         log.error({ err: error, doing }, 'the store failed')
       },
+      onStoreBack: () => log.info('the store can be followed again'),
+      ...(config.snapshotFolder !== undefined && { snapshots: openSnapshots(config.snapshotFolder) }),
     })
-  const engine = await start(openStore(config, config.mode === 'crud'))
-  if (engine.state.revision === 0) await fillEmptyStore(config, types, engine, start)
-  metrics = createMetrics(types, version, () => engine.state)
+  const mirror = config.mirror && openMirror(config, types, log)
+  const engine = await start(
+    mirror?.store ??
+      openStore(config.store, { write: config.mode === 'crud', warn: (message) => log.warn(message) }),
+    mirror,
+  )
+  if (engine.isLoaded) await fillEmptyStore(config, types, engine, start)
+  else fillLater(config, types, engine, log)
+  metrics = createMetrics(types, version, engine)
   warnOfUnknownTypes(engine, types, log)
   const addressOf = createAddressOf(config.trustedProxies)
   const { oidc, adminListen } = config
@@ -96,6 +108,7 @@ async function main(): Promise<void> {
     }),
     addressOf,
     limits: { requests: config.maxRequests, connections: config.maxConnections },
+    maxStalenessMs: config.maxStalenessMs,
     corsOrigins: config.corsOrigins,
     hasAdminPort: adminListen !== undefined,
     login: oidc,
@@ -131,6 +144,7 @@ async function main(): Promise<void> {
     await app.close()
     await admin?.close()
     await engine.stop()
+    await mirror?.stop()
     log.info('stopped')
   }
   stop = stopCleanly
@@ -193,10 +207,26 @@ function readTemplates({ templateFolders }: Config, types: RegisteredTypes): rea
   return loaded.templates
 }
 
-function openStore({ store }: Config, write: boolean): Store {
-  return store.backend === 'memory'
-    ? openMemoryStore()
-    : openSqliteStore({ path: store.path, mode: store.mode, write })
+function openMirror({ mirror, store }: Config, types: RegisteredTypes, log: Logger): Mirror | undefined {
+  if (!mirror || store.backend !== 'sqlite') return undefined
+  const { url, tokens, selector } = mirror
+  const parsed = selector === undefined ? undefined : parseSelector(types, selector)
+  if (parsed?.ok === false) throw new StartProblems([`MIRROR_SELECTOR ${parsed.message}`])
+  const readToken = (): string => {
+    const problems: string[] = []
+    const [token = ''] = tokensOf(tokens, problems)
+    if (problems.length > 0) throw new StartProblems(problems)
+    return token
+  }
+  readToken()
+  return startMirror({
+    url,
+    selector,
+    path: store.path,
+    token: readToken,
+    onProblem: (err) => log.error({ err, upstream: url }, 'the upstream cannot be followed'),
+    onBack: () => log.info({ upstream: url }, 'the upstream can be followed again'),
+  })
 }
 
 /** A process of either mode fills an empty store once; after that a read-only one never writes. */
@@ -207,15 +237,25 @@ async function fillEmptyStore(
   start: (store: Store) => Promise<Engine>,
 ): Promise<void> {
   const { mode, store, seedFile } = config
-  if (!seedFile || (store.backend === 'sqlite' && store.mode === 'ro')) return
+  if (!seedFile || engine.state.revision > 0 || (store.backend === 'sqlite' && store.mode === 'ro')) return
   if (mode === 'crud' || store.backend === 'memory') return seedFrom(seedFile, types, engine)
-  const writer = await start(openStore(config, true))
+  const writer = await start(openStore(store, { write: true }))
   try {
     await seedFrom(seedFile, types, writer)
   } finally {
     await writer.stop()
   }
   await engine.catchUp()
+}
+
+/** Nothing is served before there is something to serve, which may take until the store is there. */
+async function fillLater(config: Config, types: RegisteredTypes, engine: Engine, log: Logger): Promise<void> {
+  log.warn({ problem: engine.condition.problem }, 'there is nothing to serve until the store can be reached')
+  await engine.loaded
+  if (!config.seedFile || config.mode !== 'crud' || engine.state.revision > 0) return
+  await seedFrom(config.seedFile, types, engine).catch((err) =>
+    log.error({ err }, 'SEED_FILE was not loaded'),
+  )
 }
 
 async function seedFrom(seedFile: string, types: RegisteredTypes, engine: Engine): Promise<void> {
@@ -262,7 +302,16 @@ async function run([command, ...args]: readonly string[]): Promise<void> {
     const types = readTypes(parseFolders(process.env.RESOURCES_DIR))
     return runTokenCommand(args, process.env, types, (line) => console.log(line))
   }
-  const code = await runStoreCommand(command, args, process.env, (line) => console.log(line))
+  const code =
+    (await runStoreCommand(command, args, process.env, (line) => console.log(line))) ??
+    (await runTransferCommand(command, args, {
+      env: process.env,
+      types: () => readTypes(parseFolders(process.env.RESOURCES_DIR)),
+      now: () => new Date(),
+      stdout: process.stdout,
+      print: (line) => console.log(line),
+      tell: (line) => console.error(line),
+    }))
   if (code === undefined) throw new UsageProblem(`there is no command "${command}": see --help`)
   process.exitCode = code
 }

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { parseStoreConfig } from './config.ts'
 import { parseTime } from './domain/time.ts'
-import { openSqliteStore } from './store/sqlite.ts'
+import { migrateStore, openStore as openAt } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { pruneLog, type Verification, verifyLog } from './store/verify-log.ts'
 
@@ -19,6 +19,17 @@ Usage:
   flux-resourceset verify [-o json]                check that the history is whole and the documents are what it says
   flux-resourceset prune-history --before <time> [--dry-run] [-o json]
                                                    give up revisions from before a time; the rest stays verifiable
+  flux-resourceset migrate [-o json]               bring the schema of the store up to date; a crud service does so too
+  flux-resourceset backup --to <file> [-o json]    write all there is into a file, while the service runs; packed when
+                                                   it is called .gz, to the standard output when it is called -
+  flux-resourceset restore --from <file> [-o json] fill an empty store from a backup; run it again when it was stopped
+  flux-resourceset copy --from <url> --to <url> [-o json]
+                                                   bring a store up to another one, such as sqlite:// to postgres://
+  flux-resourceset bundle keygen --to <prefix>     make a pair of keys: <prefix>.pem signs, <prefix>.pub.pem checks
+  flux-resourceset bundle export --to <file> --key <private.pem> [--since <revision>] [--selector <selector>] [-o json]
+                                                   write what came after a revision, signed, for a store that has it
+  flux-resourceset bundle import --from <file> --key <public.pem> [--key <another.pem>] [-o json]
+                                                   check a bundle, and bring it into the store
   flux-resourceset token create <name> --role <role> [--cluster <id>] [--selector <selector>] [--types <a,b>]
                                        [--expires <time>] [-o json]
                                                    make a token directly in the store: the first admin, or a way back in
@@ -28,11 +39,15 @@ Usage:
   flux-resourceset --help | --version
 
 Settings come from the environment; the commands on the store need only DATABASE_URL, and RESOURCES_DIR where types
-of your own are used. They may run beside the service. verify exits with 1 when something is not as it should be; bad use and bad settings exit with 2.
+of your own are used. They may run beside the service. verify exits with 1 when something is not as it should be, and restore, copy
+and bundle import when what they read is not what it was; bad use, bad settings and files that do not fit exit with 2.
 
 Examples:
   DATABASE_URL=sqlite:///var/lib/flux-resourceset/fleet.db flux-resourceset verify
   flux-resourceset prune-history --before 2026-01-01 --dry-run
+  flux-resourceset backup --to fleet-backup.gz
+  flux-resourceset copy --from sqlite://data/fleet.db --to postgres://fleet@db.example.com/fleet
+  flux-resourceset bundle export --to site-a.bundle --key bundles.pem --since 120 --selector region=site-a
   DATABASE_URL=sqlite:///var/lib/flux-resourceset/fleet.db flux-resourceset token create ops --role admin
   RESOURCES_DIR=types flux-resourceset scaffold-template network_policies > templates/network-policies.yaml
 `
@@ -46,6 +61,7 @@ export async function runStoreCommand(
 ): Promise<number | undefined> {
   if (name === 'verify') return verify(args, env, print)
   if (name === 'prune-history') return pruneHistory(args, env, print)
+  if (name === 'migrate') return migrate(args, env, print)
   return undefined
 }
 
@@ -54,6 +70,19 @@ async function verify(args: readonly string[], env: Environment, print: Print): 
   const verification = await withStore(env, { write: false }, verifyLog)
   printVerification(verification, isJson(output), print)
   return verification.verified ? 0 : 1
+}
+
+async function migrate(args: readonly string[], env: Environment, print: Print): Promise<number> {
+  const { output } = parse(args, { output: OUTPUT })
+  const json = isJson(output)
+  const location = locate(env)
+  if (location.backend === 'sqlite' && location.mode === 'ro')
+    throw new UsageProblem('DATABASE_URL says mode=ro: this needs to write')
+  const { from, to } = await migrateStore(location)
+  if (json) print(JSON.stringify({ from, to }))
+  else if (from === to) print(`the schema is at version ${to} already`)
+  else print(`the schema is at version ${to} now: it was at ${from || 'none'}`)
+  return 0
 }
 
 async function pruneHistory(args: readonly string[], env: Environment, print: Print): Promise<number> {
@@ -136,9 +165,9 @@ function parseBefore(text: string | boolean | undefined): string {
   )
 }
 
-async function withStore<T>(
+export async function withStore<T>(
   env: Environment,
-  options: { write: boolean },
+  options: { write: boolean; create?: boolean },
   use: (store: Store) => Promise<T>,
 ): Promise<T> {
   const store = openStore(env, options)
@@ -149,15 +178,25 @@ async function withStore<T>(
   }
 }
 
-/** The store of the environment, which must be there already. */
-export function openStore(env: Environment, { write }: { write: boolean }): Store {
+/** The store of the environment, which must be there already unless it is to be made. */
+export function openStore(
+  env: Environment,
+  { write, create = false }: { write: boolean; create?: boolean },
+): Store {
+  const location = locate(env)
+  if (location.backend === 'postgres') return openAt(location, { write })
+  if (write && location.mode === 'ro') {
+    throw new UsageProblem('DATABASE_URL says mode=ro: this needs to write')
+  }
+  const mode = create ? location.mode : 'rw'
+  return openAt({ ...location, mode: write ? mode : 'ro' }, { write })
+}
+
+function locate(env: Environment) {
   const config = parseStoreConfig(env)
   if (!config.ok) throw new UsageProblem(config.problems.join('\n'))
   if (config.store.backend === 'memory') {
     throw new UsageProblem('a store in memory lasts as long as its process: there is nothing to work on')
   }
-  if (write && config.store.mode === 'ro') {
-    throw new UsageProblem('DATABASE_URL says mode=ro: this needs to write')
-  }
-  return openSqliteStore({ path: config.store.path, mode: write ? 'rw' : 'ro', write })
+  return config.store
 }

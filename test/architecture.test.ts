@@ -10,23 +10,36 @@ const ARROWS: Record<string, readonly string[]> = {
   domain: [],
   registry: ['domain'],
   store: ['domain'],
-  engine: ['domain', 'store/pace.ts', 'store/store.ts', 'store/verify-log.ts'],
+  engine: [
+    'domain',
+    'store/hash-chain.ts',
+    'store/pace.ts',
+    'store/store.ts',
+    'store/transfer.ts',
+    'store/verify-log.ts',
+  ],
   http: ['domain', 'registry', 'engine'],
   cli: ['domain', 'registry'],
   'cli.ts': ['cli'],
-  'config.ts': ['domain/base-url.ts', 'domain/token.ts'],
+  'config.ts': ['domain/base-url.ts', 'domain/duration.ts', 'domain/token.ts'],
   'store-commands.ts': ['config.ts', 'domain', 'store'],
+  'bundle-keys.ts': ['store-commands.ts', 'store/transfer-lines.ts'],
+  'transfer-files.ts': ['store-commands.ts', 'store/store.ts', 'store/transfer-lines.ts'],
+  'transfer-commands.ts': ['store-commands.ts', 'bundle-keys.ts', 'transfer-files.ts', 'domain', 'store'],
   'token-commands.ts': ['store-commands.ts', 'domain', 'registry', 'engine'],
   'main.ts': [
     'config.ts',
     'store-commands.ts',
     'token-commands.ts',
+    'transfer-commands.ts',
+    'mirror.ts',
     'domain',
     'registry',
     'store',
     'engine',
     'http',
   ],
+  'mirror.ts': ['engine', 'store'],
 }
 
 const files = readdirSync(SRC, { recursive: true, withFileTypes: true })
@@ -57,7 +70,7 @@ function areaOf(file: string): string {
 
 test('the way imports are found knows every form of them', () => {
   assert.deepEqual(ownImportsOf('http/body.ts').sort().slice(0, 2), ['domain/json.ts', 'domain/problem.ts'])
-  assert.ok(ownImportsOf('main.ts').includes('store/sqlite.ts'))
+  assert.ok(ownImportsOf('main.ts').includes('store/open-store.ts'))
   for (const file of sources) {
     const lines = textOf(file).match(/^import\b|^export .* from '/gm) ?? []
     assert.ok(importsOf(file).length >= lines.length, file)

@@ -148,7 +148,7 @@ const OF_ONE: readonly (readonly [number, ...string[]])[] = [
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`a cluster's audit holds its own changes and those of what it was assigned, while it was (${store})`, async (t) => {
-    const service = await startStory(t, open(t))
+    const service = await startStory(t, await open(t))
     const found = await list(service, 'cluster=one')
     assert.deepEqual(
       found.map(({ revision, changes }) => [revision, ...keysOf(changes).toSorted()]),
@@ -164,7 +164,7 @@ for (const [store, open] of Object.entries(STORES)) {
   })
 
   test(`revisions are found by actor, type, id, time and text, alone and together (${store})`, async (t) => {
-    const service = await startStory(t, open(t))
+    const service = await startStory(t, await open(t))
     const all = await Promise.all(
       Array.from({ length: LAST }, async (_, i) => {
         const { body } = await service.call('GET', `/revisions/${LAST - i}`)
@@ -235,7 +235,7 @@ for (const [store, open] of Object.entries(STORES)) {
   })
 
   test(`a cluster's audit can be narrowed by everything else (${store})`, async (t) => {
-    const service = await startStory(t, open(t))
+    const service = await startStory(t, await open(t))
     for (const [query, expected] of [
       ['actor=seed', [1]],
       ['q=team-a&actor=writer', [16, 15, 3]],
@@ -262,7 +262,7 @@ for (const [store, open] of Object.entries(STORES)) {
   })
 
   test(`text is found as it is written, in either case (${store})`, async (t) => {
-    const service = await startStory(t, open(t))
+    const service = await startStory(t, await open(t))
     for (const [text, expected] of [
       ['100% of', [9]],
       ['m_b', [9]],
@@ -286,7 +286,7 @@ for (const [store, open] of Object.entries(STORES)) {
   })
 
   test(`following the links of a list comes by every revision once (${store})`, async (t) => {
-    const service = await startStory(t, open(t))
+    const service = await startStory(t, await open(t))
     for (const query of [
       '',
       'cluster=one',
@@ -388,7 +388,7 @@ test('the audit is for those with a token', async (t) => {
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`lists and revisions come as lines of JSON for those who ask (${store})`, async (t) => {
-    const service = await startStory(t, open(t))
+    const service = await startStory(t, await open(t))
     for (const url of [
       '/revisions',
       '/revisions?limit=3',
@@ -504,7 +504,7 @@ const KINDS: readonly (readonly [operation: string, ...Write])[] = [
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`a revision tells what was asked for, from where, and what its dry run had shown (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const previews: { changes: Json; impact: Json; change_count: number }[] = []
     for (const [operation, method, url, body] of KINDS) {
       const dry = `${url}${url.includes('?') ? '&' : '?'}dry_run=true`
@@ -538,7 +538,7 @@ for (const [store, open] of Object.entries(STORES)) {
       platform_components: [{ id: 'a' }],
     }))
     const fleet = { platform_components: [component('a')], clusters }
-    const service = await start(t, { store: open(t), fleet })
+    const service = await start(t, { store: await open(t), fleet })
     await service.call('PATCH', '/platform_components/a', { body: { oci_tag: 'v2' } })
     await service.call('DELETE', '/clusters/k007')
     for (const [query, details] of [
@@ -571,7 +571,7 @@ for (const [store, open] of Object.entries(STORES)) {
   })
 
   test(`a log that nobody has touched is whole (${store})`, async (t) => {
-    const service = await startStory(t, open(t))
+    const service = await startStory(t, await open(t))
     await service.call('DELETE', '/clusters/two')
     const { body } = await service.call('GET', '/revisions/verify')
     const { hash } = (await service.call('GET', `/revisions/${LAST + 1}`)).body

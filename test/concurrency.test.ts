@@ -7,8 +7,8 @@ import { startService, type TestService } from './service.ts'
 const MANY = 200
 const all = Array.from({ length: MANY }, (_, i) => i)
 
-async function start(t: TestContext, open: (t: TestContext) => Store): Promise<TestService> {
-  const service = await startService({ store: open(t) })
+async function start(t: TestContext, open: (t: TestContext) => Promise<Store>): Promise<TestService> {
+  const service = await startService({ store: await open(t) })
   t.after(() => service.stop())
   return service
 }

@@ -530,7 +530,7 @@ describe('changes of what an input waits for', () => {
 
   for (const [store, open] of Object.entries(STORES)) {
     test(`are read back as they were at any revision (${store})`, async (t) => {
-      const service = await startFleet(t, { store: open(t) })
+      const service = await startFleet(t, { store: await open(t) })
       const history: Record<string, Seen>[] = []
       history[Number((await poll(service, 'none')).headers['x-revision'])] = await everyPoll(service)
       for (const [method, url, body] of WRITES.slice(0, -1)) {

@@ -6,8 +6,10 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Json } from '../src/domain/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
+import { openPostgresStore } from '../src/store/postgres.ts'
 import { openSqliteStore, type SqliteOptions } from '../src/store/sqlite.ts'
 import type { Store } from '../src/store/store.ts'
+import { temporaryPostgres } from './postgres-server.ts'
 import {
   type Answer,
   type ServiceOptions,
@@ -16,9 +18,10 @@ import {
   temporaryFolder,
 } from './service.ts'
 
-export const STORES: Record<string, (t: TestContext) => Store> = {
-  memory: () => openMemoryStore(),
-  SQLite: (t) => openSqliteStore({ path: join(temporaryFolder(t), 'fleet.db'), write: true }),
+export const STORES: Record<string, (t: TestContext) => Promise<Store>> = {
+  memory: async () => openMemoryStore(),
+  SQLite: async (t) => openSqliteStore({ path: join(temporaryFolder(t), 'fleet.db'), write: true }),
+  PostgreSQL: async (t) => openPostgresStore({ url: await temporaryPostgres(t), write: true }),
 }
 
 /** A service that is stopped after the test. */

@@ -390,7 +390,7 @@ async function tell(service: TestService): Promise<void> {
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`through a long story every value is told with who last set it (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     await assertExplainsAll(service)
     for (const { write, told } of STORY) {
       await run(service, write)
@@ -413,7 +413,7 @@ for (const [store, open] of Object.entries(STORES)) {
   test(`what was told at any revision is told of it ever after (${store})`, async (t) => {
     let minute = 0
     const time = (of: number) => new Date(Date.UTC(2026, 0, 31, 12, of))
-    const service = await start(t, { store: open(t), now: () => time(minute) })
+    const service = await start(t, { store: await open(t), now: () => time(minute) })
     const told: Explained['inputs'][][] = [[], await toldNow(service)]
     for (const { write } of STORY) {
       minute++
@@ -500,7 +500,7 @@ test('what an input cannot wait for is told of with the write that took it from 
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`a cluster that was deleted and restored is told of as before (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     await run(service, ['own a', 'PATCH', '/clusters/one/platform_components/a', { oci_tag: 'v7' }])
     const before = await toldNow(service)
     await run(service, ['by mistake', 'DELETE', '/clusters/one'])
@@ -512,7 +512,7 @@ for (const [store, open] of Object.entries(STORES)) {
   })
 
   test(`a cluster that was purged and made anew is told of from then on (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { body } = await service.call('GET', '/clusters/one')
     await run(
       service,
@@ -527,7 +527,7 @@ for (const [store, open] of Object.entries(STORES)) {
   })
 
   test(`a value is found however long ago it was set (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     await run(service, ['long ago', 'PATCH', '/clusters/one/patches/a', { color: 'red' }])
     await run(service, ['long ago', 'PATCH', '/platform_components/a', { oci_tag: 'v2' }])
     for (let i = 0; i < 120; i++) {
@@ -548,7 +548,7 @@ for (const [store, open] of Object.entries(STORES)) {
 
   test(`where the log does not reach back far enough nobody is named (${store})`, async (t) => {
     let now = '2026-01-31T12:00:00Z'
-    const pruned = open(t)
+    const pruned = await open(t)
     const service = await start(t, { store: pruned, now: () => new Date(now) })
     now = '2026-01-31T13:00:00Z'
     await run(service, ['own a', 'PATCH', '/clusters/one/platform_components/a', { oci_tag: 'v7' }])

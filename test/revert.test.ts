@@ -228,7 +228,7 @@ const CASES: readonly Case[] = [
 for (const [store, open] of Object.entries(STORES)) {
   for (const { name, first = [], write, undone } of CASES) {
     test(`${name} is undone by a new revision, and the undoing too (${store})`, async (t) => {
-      const service = await start(t, { store: open(t) })
+      const service = await start(t, { store: await open(t) })
       await run(service, ...first)
       const before = await seen(service)
       const number = await run(service, write)
@@ -587,7 +587,7 @@ test('a conflict tells what the revision left and what is there now', async (t) 
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`one conflict stops the undoing of all documents of a revision (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const number = await run(service, [
       'POST',
       '/batch',
@@ -891,7 +891,7 @@ function tenClusters() {
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`undoing what most of the fleet was given has to be confirmed (${store})`, async (t) => {
-    const service = await start(t, { store: open(t), fleet: tenClusters() })
+    const service = await start(t, { store: await open(t), fleet: tenClusters() })
     const operations = [{ op: 'assign', type: 'platform_components', ref: { id: 'b' }, selector: 'id' }]
     const number = await run(service, ['POST', '/batch', { operations }])
     const preview = (await revert(service, number, { dry_run: true })).body
@@ -949,7 +949,7 @@ test('a revert that is sent again with its key is done once', async (t) => {
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`of many reverts of one revision at once one does it and the others find it done (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const before = await seen(service)
     const number = await run(service, ['DELETE', '/platform_components/a?cascade=true'])
     const answers = await Promise.all(Array.from({ length: 20 }, () => revert(service, number)))
@@ -963,7 +963,7 @@ for (const [store, open] of Object.entries(STORES)) {
   })
 
   test(`a revision of hundreds of documents is undone as a whole (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const before = await seen(service)
     const ids = Array.from({ length: 450 }, (_, i) => `n${String(i).padStart(3, '0')}`)
     const operations = [

@@ -13,7 +13,7 @@ import { builtInTypes, READ_TOKEN, startService, type TestService, WRITE_TOKEN }
 const EXAMPLE = join(import.meta.dirname, '../examples/network-policies')
 const POLLS = '/api/v2/flux/clusters'
 
-type Access = 'open' | 'poll' | 'known' | 'read' | 'write' | 'admin'
+type Access = 'open' | 'poll' | 'known' | 'read' | 'mirror' | 'write' | 'admin'
 type Mode = 'read-only' | 'crud'
 
 // Who may: the least role for each access, and what else an editor needs.
@@ -22,10 +22,11 @@ const LEAST: Record<Exclude<Access, 'open'>, { call: Role; preview: Role }> = {
   poll: { call: 'cluster', preview: 'cluster' },
   known: { call: 'cluster', preview: 'cluster' },
   read: { call: 'viewer', preview: 'viewer' },
+  mirror: { call: 'mirror', preview: 'mirror' },
   write: { call: 'editor', preview: 'viewer' },
   admin: { call: 'admin', preview: 'admin' },
 }
-const ORDER: readonly Role[] = ['cluster', 'poller', 'viewer', 'editor', 'admin']
+const ORDER: readonly Role[] = ['cluster', 'poller', 'viewer', 'mirror', 'editor', 'admin']
 
 interface Caller {
   readonly name: string
@@ -40,6 +41,7 @@ function verdict(access: Access, { grant }: Caller, request: Request, preview = 
   if (!grant) return 401
   const least = LEAST[access][preview ? 'preview' : 'call']
   if (ORDER.indexOf(grant.role) < ORDER.indexOf(least)) return 403
+  if (access === 'mirror' && grant.role === 'editor') return 403
   if (access === 'poll' && grant.role === 'cluster') return request.cluster === grant.cluster ? 'ok' : 403
   if (access !== 'write' || preview || grant.role !== 'editor') return 'ok'
   const isForeign = (type: string): boolean => grant.types?.includes(type) === false
@@ -62,6 +64,7 @@ function accessOf(method: string, { tags, operationId, security }: Described): A
   if (security?.length === 0) return 'open'
   if (tags[0] === 'polls') return 'poll'
   if (operationId === 'whoami') return 'known'
+  if (operationId === 'copy_log') return 'mirror'
   if (tags[0] === 'tokens') return 'admin'
   return method === 'get' ? 'read' : 'write'
 }
@@ -165,6 +168,8 @@ interface Request {
   /** Of a write: the types of what it changes. */
   readonly types?: readonly string[]
   readonly purges?: boolean
+  /** Of an answer that does not end by itself. */
+  readonly streams?: boolean
 }
 type Tier = 'dev' | 'prod'
 const TIERS = ['dev', 'prod'] as const
@@ -306,6 +311,8 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   delete_patches: (_world, tier) => [{ path: patchesOf(tier), ...patching(tier) }],
 
   list_revisions: () => [{ path: '/revisions' }],
+  watch_revisions: () => [{ path: '/watch', streams: true }],
+  copy_log: () => [{ path: '/log' }, { path: '/log?since=1&selector=environment%3Ddev' }],
   verify_revisions: () => [{ path: '/revisions/verify' }],
   get_revision: () => [{ path: '/revisions/1' }],
   revert_revision: ({ edits }, tier) => [
@@ -377,6 +384,8 @@ async function callersOf(service: TestService): Promise<Caller[]> {
     'the cluster prod': { role: 'cluster', cluster: 'prod' },
     'a poller': { role: 'poller' },
     'a viewer': { role: 'viewer' },
+    'a mirror': { role: 'mirror' },
+    'a mirror of dev': { role: 'mirror', selector: 'environment=dev' },
     'an editor': { role: 'editor' },
     'an editor of dev': { role: 'editor', selector: 'environment in (dev,qa)' },
     'an editor of namespaces': { role: 'editor', types: ['namespaces'] },
@@ -430,6 +439,19 @@ async function putBack(service: TestService, revision: number): Promise<void> {
   await service.call('POST', '/tokens', { body: SPARE })
 }
 
+async function ask(
+  service: TestService,
+  method: string,
+  { path, body, streams }: Request,
+  token: string | null,
+): Promise<number> {
+  if (!streams) return (await service.call(method, path, { token, body })).status
+  const headers = token === null ? {} : { authorization: `Bearer ${token}` }
+  const answer = await fetch(new URL(path, service.url), { method, headers })
+  await answer.body?.cancel()
+  return answer.status
+}
+
 function assertVerdict(expected: ReturnType<typeof verdict>, status: number, what: string): void {
   const isAsExpected = expected === 'ok' ? status === 200 || status === 201 : status === expected
   assert.ok(isAsExpected, `${what} is answered ${status}, not ${expected}`)
@@ -455,8 +477,8 @@ test('every route answers every caller as the table says, and what is refused ch
       await Promise.all(
         callers.map(async (caller) => {
           const expected = verdict(operation.access, caller, request)
-          const got = await service.call('GET', request.path, { token: caller.token })
-          assertVerdict(expected, got.status, `GET ${request.path} by ${caller.name}`)
+          const got = await ask(service, 'GET', request, caller.token)
+          assertVerdict(expected, got, `GET ${request.path} by ${caller.name}`)
           const head = await service.call('HEAD', request.path, { token: caller.token })
           assertVerdict(expected, head.status, `HEAD ${request.path} by ${caller.name}`)
           assert.equal(head.text, '')
@@ -549,7 +571,7 @@ test('in read-only mode the table holds for what is there, and nobody gets anyth
       await Promise.all(
         asking.map(async (caller) => {
           const { token } = caller
-          const { status } = await service.call(method, path, { token, body })
+          const status = await ask(service, method, request, token)
           const what = `${method} ${path} by ${caller.name}`
           if (there.has(id)) return assertVerdict(verdict(access, caller, request), status, what)
           assert.equal(status, method === 'GET' ? 404 : 405, what)

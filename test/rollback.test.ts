@@ -124,7 +124,7 @@ async function tell(service: TestService): Promise<Record<string, string>[]> {
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`the whole fleet becomes what it was at any revision, forth and back (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const told = await tell(service)
     const last = STORY.length + 1
     assert.equal(told.length, last + 1)
@@ -144,7 +144,7 @@ for (const [store, open] of Object.entries(STORES)) {
   test(`the whole fleet becomes what it was at any time (${store})`, async (t) => {
     let minute = 0
     const at = (of: number, more = '00.000Z') => `2026-01-31T12:${String(of).padStart(2, '0')}:${more}`
-    const service = await start(t, { store: open(t), now: () => new Date(at(minute)) })
+    const service = await start(t, { store: await open(t), now: () => new Date(at(minute)) })
     const told: Record<string, string>[] = [{}, await seen(service)]
     for (const write of STORY) {
       minute += 2
@@ -170,7 +170,7 @@ for (const [store, open] of Object.entries(STORES)) {
   })
 
   test(`before the first revision there was nothing (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const told = await tell(service)
     for (const to of [{ to_revision: 0 }, { to_time: '2001-01-01T00:00:00Z' }]) {
       await goBack(service, { ...to, ...CONFIRMED })
@@ -318,7 +318,7 @@ async function changedClusters(service: TestService): Promise<string[]> {
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`a rollback can be of some clusters, types or ids only (${store})`, async (t) => {
-    const service = await startRegions(t, open(t))
+    const service = await startRegions(t, await open(t))
     await run(service, ['PATCH', '/namespaces/team-a', { labels: { team: 'z' } }])
     for (const [choice, changed, stay] of [
       [{ selector: 'region=eu' }, 2, ['four', 'three']],
@@ -497,7 +497,7 @@ for (const [store, open] of Object.entries(STORES)) {
       cluster(`k${i}`, { platform_components: [{ id: 'a' }] }),
     )
     const service = await start(t, {
-      store: open(t),
+      store: await open(t),
       fleet: { platform_components: [component('a')], clusters },
     })
     await run(service, ['POST', '/batch', { operations }])
@@ -642,7 +642,7 @@ test('only the write token rolls back, only by POST, and not in read-only mode',
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`a rollback among many writes leaves the fleet exactly as it was (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const then = await documents(service, 'clusters')
     const writes = (round: number) =>
       Array.from({ length: 20 }, (_, i) =>
@@ -661,7 +661,7 @@ for (const [store, open] of Object.entries(STORES)) {
   })
 
   test(`hundreds of documents go back at once (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const then = await seen(service)
     const ids = Array.from({ length: 450 }, (_, i) => `n${String(i).padStart(3, '0')}`)
     const operations = [

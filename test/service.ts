@@ -125,6 +125,7 @@ export interface ServiceOptions {
   /** What of the callers' identification differs from the usual. */
   readonly auth?: Partial<AuthParts>
   readonly limits?: Partial<Service['limits']>
+  readonly maxStalenessMs?: number
   readonly corsOrigins?: readonly string[]
   readonly trustedProxies?: readonly string[]
   readonly maxAuthFailures?: number
@@ -139,7 +140,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const engine = await startEngine({ store, types, now })
   const seeded = await seed(engine, types, fleet)
   if (!seeded.ok) throw new Error(JSON.stringify(seeded.problem))
-  const metrics = createMetrics(types, 'test', () => engine.state)
+  const metrics = createMetrics(types, 'test', engine)
   const shared = readSharedTokens({ tokens: [READ_TOKEN] }, { tokens: [WRITE_TOKEN] })
   if (!shared.ok) throw new Error(shared.problems.join())
   const { templates = builtInTemplates(types), externalUrl, corsOrigins = [] } = options
@@ -167,6 +168,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       auth,
       addressOf,
       limits: { requests: 1000, connections: 10_000, ...options.limits },
+      maxStalenessMs: options.maxStalenessMs ?? Number.POSITIVE_INFINITY,
       corsOrigins,
       hasAdminPort: false,
       login,

@@ -29,7 +29,7 @@ async function refusal(env: Record<string, string>, exitCode = 2): Promise<strin
 
 async function headOf(path: string): Promise<number> {
   const store = openSqliteStore({ path, mode: 'rw', write: false })
-  const head = await store.head()
+  const { revision: head } = await store.head()
   await store.close()
   return head
 }

@@ -257,7 +257,7 @@ test('every process on one SQLite file serves the same past, whenever it was sta
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`the past does not change while others write (${store})`, async (t) => {
-    const service = await start(t, { store: open(t), fleet: FLEET })
+    const service = await start(t, { store: await open(t), fleet: FLEET })
     const reads = READS.filter((url) => url.startsWith('/clusters')).slice(0, 12)
     const before = await Promise.all(reads.map((url) => service.call('GET', url)))
     let writing = true
@@ -283,7 +283,7 @@ for (const [store, open] of Object.entries(STORES)) {
 for (const [store, open] of Object.entries(STORES)) {
   test(`a time is the newest revision of that time, however it is written (${store})`, async (t) => {
     let now = '2026-01-31T12:00:00Z'
-    const service = await start(t, { store: open(t), now: () => new Date(now) })
+    const service = await start(t, { store: await open(t), now: () => new Date(now) })
     for (const minute of ['10', '20', '20', '30']) {
       now = `2026-01-31T12:${minute}:00Z`
       await run(service, ['PATCH', '/clusters/one', { node_count: service.engine.state.revision }])
@@ -327,7 +327,7 @@ for (const [store, open] of Object.entries(STORES)) {
 
 for (const [store, open] of Object.entries(STORES)) {
   test(`before the first revision there is nothing (${store})`, async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     for (const { name } of service.types.all) {
       const list = await service.call('GET', `/${name}?at=0`)
       assert.equal(list.status, 200)
@@ -555,7 +555,7 @@ test('a deleted cluster is not there in the past either, and is before and after
 for (const [store, open] of Object.entries(STORES)) {
   test(`what lies before the beginning of a pruned log is gone, and what comes after is there (${store})`, async (t) => {
     let now = '2026-01-31T12:01:00Z'
-    const pruned = open(t)
+    const pruned = await open(t)
     const service = await start(t, { store: pruned, now: () => new Date(now) })
     for (let i = 2; i <= 6; i++) {
       now = `2026-01-31T12:0${i}:00Z`

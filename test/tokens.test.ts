@@ -135,7 +135,7 @@ for (const [store, open] of Object.entries(STORES)) {
 
 /** What is decided before the store is asked is the same over every store. */
 describe('tokens over any store', () => {
-  const open = () => openMemoryStore()
+  const open = async () => openMemoryStore()
   describe('are refused', () => refusals(open))
   describe('are found', () => finding(open))
   describe('are rotated', () => rotation(open))
@@ -147,7 +147,7 @@ type Open = (typeof STORES)[string]
 function creation(open: Open): void {
   test('with a secret that is answered this once, and works at once', async (t) => {
     const clock = clockAt('2026-01-31T12:00:10.250Z')
-    const service = await start(t, { store: open(t), now: clock.now })
+    const service = await start(t, { store: await open(t), now: clock.now })
     const before = await revisionOf(service)
     const { answer, id, secret } = await create(service, 'ci-team-a')
     const token = {
@@ -173,7 +173,7 @@ function creation(open: Open): void {
   })
 
   test('for every role and scope, and whoami tells each what it is', async (t) => {
-    const service = await start(t, { store: open(t), now: clockAt('2026-01-31T12:00:00Z').now })
+    const service = await start(t, { store: await open(t), now: clockAt('2026-01-31T12:00:00Z').now })
     const expires_at = '2027-01-31T10:00:00.000Z'
     const cases: Record<string, JsonObject> = {
       one: { role: 'cluster', cluster: 'one' },
@@ -203,7 +203,7 @@ function creation(open: Open): void {
   })
 
   test('and are as good as the password of HTTP Basic, whatever the user is called', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret } = await create(service, 'basic')
     for (const user of ['', 'x', 'flux', 'ü']) {
       const authorization = `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`
@@ -216,13 +216,13 @@ function creation(open: Open): void {
   })
 
   test('with times of any zone, told in UTC', async (t) => {
-    const service = await start(t, { store: open(t), now: clockAt('2026-01-31T12:00:00Z').now })
+    const service = await start(t, { store: await open(t), now: clockAt('2026-01-31T12:00:00Z').now })
     const { answer } = await create(service, 'zone', { expires_at: '2026-06-01t02:00:00.5+02:00' })
     assert.equal(answer.body.expires_at, '2026-06-01T00:00:00.500Z')
   })
 
   test('under odd names, each apart from all others', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const names = [
       ...['0', 'a', 'A', 'a..b', 'a-_.b', 'constructor', 'toString', 'hasOwnProperty', 'null', 'Readers'],
       ...['a'.repeat(64), '0123456789abcdef'.repeat(4), 'x'.repeat(253), 'frs-0', 'tokens'],
@@ -248,7 +248,7 @@ function creation(open: Open): void {
   })
 
   test('by another token, which the audit and the token itself name', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const admin = await create(service, 'ops', { role: 'admin' })
     const { answer } = await create(service, 'made-by-ops', {}, { token: admin.secret })
     assert.equal(answer.body.created_by, 'ops')
@@ -264,7 +264,7 @@ const TYPES_KNOWN = /^is an unknown type: known are .*clusters, .*platform_compo
 
 function refusals(open: Open): void {
   test('when anything is wrong with them: where and why is told, and nothing changes', async (t) => {
-    const service = await start(t, { store: open(t), now: clockAt('2026-01-31T12:00:00Z').now })
+    const service = await start(t, { store: await open(t), now: clockAt('2026-01-31T12:00:00Z').now })
     const good = { name: 'ok', role: 'viewer' }
     const editor = { name: 'ok', role: 'editor' }
     const cases: readonly (readonly [Json, path: string, message: string | RegExp])[] = [
@@ -369,7 +369,7 @@ function refusals(open: Open): void {
   })
 
   test('with all that is wrong with them together', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const body = { name: '-', role: 'cluster', cluster: 'no', selector: 'a=(', types: ['x', 'clusters'] }
     const answer = await service.call('POST', '/tokens', { body })
     assertProblem(answer, 400, 'validation_error')
@@ -377,7 +377,7 @@ function refusals(open: Open): void {
   })
 
   test('as bodies that are none', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const raw = '{"name":"x","role":"viewer","__proto__":{"role":"admin"}}'
     await unchanged(service, async () => {
       assertProblem(await service.call('POST', '/tokens', { raw }), 400, 'validation_error')
@@ -393,7 +393,7 @@ function refusals(open: Open): void {
 
   test('when there is one of the name already, whatever it grants', async (t) => {
     const clock = clockAt('2026-01-31T12:00:00Z')
-    const service = await start(t, { store: open(t), now: clock.now })
+    const service = await start(t, { store: await open(t), now: clock.now })
     const { secret } = await create(service, 'ci', { expires_at: '2026-02-01T00:00:00Z' })
     for (const seconds of [0, 2 * DAY]) {
       clock.pass(seconds)
@@ -409,7 +409,7 @@ function refusals(open: Open): void {
   })
 
   test('when they are called like the id of a token: nobody could tell which is meant', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { id } = await create(service, 'victim')
     const body = { name: id, role: 'viewer' }
     const answer = await service.call('POST', '/tokens', { body })
@@ -418,7 +418,7 @@ function refusals(open: Open): void {
   })
 
   test('to all but admins, who may not even look', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const roles: JsonObject[] = [
       { role: 'cluster', cluster: 'one' },
       { role: 'poller' },
@@ -456,7 +456,7 @@ function refusals(open: Open): void {
 
 function finding(open: Open): void {
   test('in a list by name, in pages, through filters', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     assert.deepEqual(await namesOf(service), [])
     for (const name of ['d', 'b', 'B', 'a10', 'a2', 'c']) await create(service, name)
     await create(service, 'one', { role: 'cluster', cluster: 'one' })
@@ -490,7 +490,7 @@ function finding(open: Open): void {
   })
 
   test('not through what the list does not know', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     for (const [query, path] of [
       ['limit=x', '?limit'],
       ['limit=5001', '?limit'],
@@ -508,12 +508,12 @@ function finding(open: Open): void {
   })
 
   test('not through a role that there is not', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     assertProblem(await service.call('GET', '/tokens?role=edtor'), 400, 'validation_error')
   })
 
   test('by nothing but a name or an id', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret, id } = await create(service, 'ci')
     for (const name of ['CI', 'ci2', id.slice(0, -1), id.toUpperCase(), '*', '__proto__', 'constructor']) {
       for (const [method, url] of [
@@ -544,7 +544,7 @@ function finding(open: Open): void {
 function rotation(open: Open): void {
   const begin = async (t: TestContext) => {
     const clock = clockAt('2026-01-31T12:00:10Z')
-    const service = await start(t, { store: open(t), now: clock.now })
+    const service = await start(t, { store: await open(t), now: clock.now })
     const { secret, id } = await create(service, 'ci', { role: 'cluster', cluster: 'one' })
     return { clock, service, secret, id }
   }
@@ -727,7 +727,7 @@ function rotation(open: Open): void {
 
   test('not once the token has expired', async (t) => {
     const clock = clockAt('2026-01-31T12:00:00Z')
-    const service = await start(t, { store: open(t), now: clock.now })
+    const service = await start(t, { store: await open(t), now: clock.now })
     await create(service, 'ends', { expires_at: '2026-01-31T13:00:00Z' })
     clock.pass(3599)
     const secret = await rotate(service, 'ends')
@@ -754,7 +754,7 @@ function rotation(open: Open): void {
 
 function endings(open: Open): void {
   test('when they are revoked: at once, for every secret, and only once', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret, id } = await create(service, 'ci', { role: 'editor' })
     const next = await rotate(service, 'ci')
     const { body: shown } = await service.call('GET', '/tokens/ci')
@@ -780,7 +780,7 @@ function endings(open: Open): void {
 
   test('when they expire: for reads, writes and polls, at that moment', async (t) => {
     const clock = clockAt('2026-01-31T12:00:00Z')
-    const service = await start(t, { store: open(t), now: clock.now })
+    const service = await start(t, { store: await open(t), now: clock.now })
     const { secret: token } = await create(service, 'ci', {
       role: 'editor',
       expires_at: '2026-01-31T13:00:00Z',
@@ -811,7 +811,7 @@ function endings(open: Open): void {
 
   test('no sooner and no later than the earlier of their own end and that of a rotated secret', async (t) => {
     const clock = clockAt('2026-01-31T12:00:00Z')
-    const service = await start(t, { store: open(t), now: clock.now })
+    const service = await start(t, { store: await open(t), now: clock.now })
     const { secret } = await create(service, 'ci', { expires_at: '2026-01-31T13:00:00Z' })
     await rotate(service, 'ci', '30m')
     const endOf = async (token: string) => (await service.call('GET', '/whoami', { token })).body.expires_at
@@ -823,7 +823,7 @@ function endings(open: Open): void {
 
   test('and make room for another of the same name, which has nothing of theirs', async (t) => {
     const clock = clockAt('2026-01-31T12:00:10Z')
-    const service = await start(t, { store: open(t), now: clock.now })
+    const service = await start(t, { store: await open(t), now: clock.now })
     const old = await create(service, 'ci', { role: 'admin' })
     assert.ok(await works(service, old.secret))
     await service.call('DELETE', '/tokens/ci')
@@ -842,7 +842,7 @@ function endings(open: Open): void {
 
   test('and their last use is not that of another of the same name, also within a minute', async (t) => {
     const clock = clockAt('2026-01-31T12:00:10Z')
-    const service = await start(t, { store: open(t), now: clock.now })
+    const service = await start(t, { store: await open(t), now: clock.now })
     const old = await create(service, 'ci')
     assert.ok(await works(service, old.secret))
     await service.call('DELETE', '/tokens/ci')
@@ -853,14 +853,14 @@ function endings(open: Open): void {
   })
 
   test('for an admin that revokes itself', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret: token } = await create(service, 'ops', { role: 'admin' })
     assert.equal((await service.call('DELETE', '/tokens/ops', { token })).status, 200)
     assertProblem(await service.call('DELETE', '/tokens/ops', { token }), 401, 'unauthorized')
   })
 
   test('only in the state that the caller expects, as all other writes', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret } = await create(service, 'ci')
     for (const headers of [{ 'If-Match': '"1"' }, { 'If-Match': '"999"' }, { 'If-None-Match': '*' }]) {
       for (const [method, url] of [
@@ -878,7 +878,7 @@ function endings(open: Open): void {
 function lastUse(open: Open): void {
   test('to the minute, from where, whatever they were used for', async (t) => {
     const clock = clockAt('2026-01-31T12:00:10Z')
-    const service = await start(t, { store: open(t), now: clock.now, trustedProxies: ['127.0.0.1'] })
+    const service = await start(t, { store: await open(t), now: clock.now, trustedProxies: ['127.0.0.1'] })
     const { secret } = await create(service, 'ci')
     const shown = async () => {
       const { body } = await service.call('GET', '/tokens/ci')
@@ -910,7 +910,7 @@ function lastUse(open: Open): void {
   })
 
   test('without a revision, and without a line in the audit', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret } = await create(service, 'ci')
     const before = await revisionOf(service)
     const { length } = (await service.call('GET', '/revisions')).body
@@ -921,7 +921,7 @@ function lastUse(open: Open): void {
 
   test('also in the answer to a rotation', async (t) => {
     const clock = clockAt('2026-01-31T12:00:10Z')
-    const service = await start(t, { store: open(t), now: clock.now })
+    const service = await start(t, { store: await open(t), now: clock.now })
     const { secret } = await create(service, 'ci')
     await works(service, secret)
     clock.pass(3600)
@@ -932,7 +932,7 @@ function lastUse(open: Open): void {
 
 function previews(open: Open): void {
   test('a dry run says what would be, shows no secret and does nothing', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret, id } = await create(service, 'ci')
     const writes: readonly (readonly [string, string, Json | undefined, string, string])[] = [
       ['POST', '/tokens?dry_run=true', { name: 'new', role: 'viewer' }, 'create', tokenIdOf('new')],
@@ -957,7 +957,7 @@ function previews(open: Open): void {
   })
 
   test('a dry run is refused for the same reasons', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     await create(service, 'ci')
     const dry = (method: string, url: string, body?: Json) =>
       service.call(method, `${url}?dry_run=true`, { body })
@@ -968,7 +968,7 @@ function previews(open: Open): void {
   })
 
   test('the plan of a revocation holds, and not after something has changed', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret } = await create(service, 'ci')
     const { body } = await service.call('DELETE', '/tokens/ci?dry_run=true')
     await rotate(service, 'ci')
@@ -979,7 +979,7 @@ function previews(open: Open): void {
   })
 
   test('a plan that does not hold any more tells nothing of secrets', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     await create(service, 'ci')
     const { body } = await service.call('DELETE', '/tokens/ci?dry_run=true')
     await rotate(service, 'ci')
@@ -990,7 +990,7 @@ function previews(open: Open): void {
 
   test('the plan of a creation and of a rotation can be kept, where one is answered at all', async (t) => {
     const clock = clockAt('2026-01-31T12:00:00Z')
-    const service = await start(t, { store: open(t), now: clock.now })
+    const service = await start(t, { store: await open(t), now: clock.now })
     for (const [url, body] of [
       ['/tokens', { name: 'new', role: 'viewer' }],
       ['/tokens/new/rotate', { grace: '1h' }],
@@ -1004,7 +1004,7 @@ function previews(open: Open): void {
   })
 
   test('a creation that is sent again makes no second token and shows no secret', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const headers = { 'Idempotency-Key': 'key-1' }
     const body = { name: 'ci', role: 'viewer' }
     const { answer, secret } = await create(service, 'ci', {}, { headers })
@@ -1028,7 +1028,7 @@ function previews(open: Open): void {
   })
 
   test('a rotation and a revocation that are sent again are done once', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret } = await create(service, 'ci')
     const headers = { 'Idempotency-Key': 'key-2' }
     const first = await service.call('POST', '/tokens/ci/rotate', { headers, body: { grace: '1h' } })
@@ -1047,7 +1047,7 @@ function previews(open: Open): void {
   })
 
   test('two callers may use the same key', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const headers = { 'Idempotency-Key': 'same' }
     const { secret: token } = await create(service, 'ops', { role: 'admin' }, { headers })
     const { secret } = await create(service, 'other', {}, { headers, token })
@@ -1057,7 +1057,7 @@ function previews(open: Open): void {
 
 function audit(open: Open): void {
   test('every step is there, with who did it and why, without a trace of secrets', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const headers = { 'X-Change-Message': 'for the night shift' }
     const { id, secret: token } = await create(service, 'ops', { role: 'admin' }, { headers })
     await service.call('POST', '/tokens/ops/rotate', { token })
@@ -1102,7 +1102,7 @@ function audit(open: Open): void {
   })
 
   test('what is written with a token is written in its name', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret: token } = await create(service, 'ci-team-a', { role: 'editor' })
     const body = { labels: { by: 'ci' } }
     assert.equal((await service.call('PATCH', '/clusters/one', { token, body })).status, 200)
@@ -1116,7 +1116,7 @@ function audit(open: Open): void {
   })
 
   test('they are no documents: not in a list, a batch, a rollback or a description of one', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { id } = await create(service, 'ci')
     for (const { name } of service.types.all) {
       const { text, status } = await service.call('GET', `/${name}`)
@@ -1150,7 +1150,7 @@ function audit(open: Open): void {
   })
 
   test('metrics count them', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     await create(service, 'a')
     await create(service, 'b')
     await service.call('DELETE', '/tokens/a')
@@ -1165,7 +1165,7 @@ function noReturn(open: Open): void {
     service.call('POST', '/rollback', { body: { to_revision: revision, confirm: ['removals'], ...more } })
 
   test('a rollback to before a revocation brings the fleet back and not the token', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret, id } = await create(service, 'ci')
     const then = await run(service, ['PATCH', '/clusters/one', { labels: { state: 'then' } }])
     const time = new Date().toISOString()
@@ -1181,7 +1181,7 @@ function noReturn(open: Open): void {
   })
 
   test('a rollback to before a creation leaves the token alone, also when nothing else has changed', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const before = await revisionOf(service)
     const { secret } = await create(service, 'ci')
     const nothing = await fleetAt(service, before)
@@ -1196,7 +1196,7 @@ function noReturn(open: Open): void {
   })
 
   test('a rollback to before a rotation brings back no secret that was rotated away', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret } = await create(service, 'ci')
     const before = await revisionOf(service)
     const next = await rotate(service, 'ci', '0s')
@@ -1207,7 +1207,7 @@ function noReturn(open: Open): void {
   })
 
   test('a revert of any step of a token is a conflict that says so', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret } = await create(service, 'ci')
     const next = await rotate(service, 'ci', '0s')
     await service.call('DELETE', '/tokens/ci')
@@ -1228,7 +1228,7 @@ function noReturn(open: Open): void {
   })
 
   test('the past shows no tokens, and a token opens the past as the present', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const before = await revisionOf(service)
     const { secret: token } = await create(service, 'ci')
     const { status } = await service.call('GET', `/clusters?at=${before}`, { token })
@@ -1239,7 +1239,7 @@ function noReturn(open: Open): void {
 
 function concurrency(open: Open): void {
   test('of many creations of one name, one wins, and only its secret is ever given out', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const answers = await Promise.all(
       Array.from({ length: 40 }, () =>
         service.call('POST', '/tokens', { body: { name: 'same', role: 'viewer' } }),
@@ -1256,7 +1256,7 @@ function concurrency(open: Open): void {
   })
 
   test('of many creations with one key, all are the same one, and one of them has the secret', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const headers = { 'Idempotency-Key': 'k' }
     const body = { name: 'same', role: 'viewer' }
     const answers = await Promise.all(
@@ -1268,7 +1268,7 @@ function concurrency(open: Open): void {
   })
 
   test('of many rotations every secret that was answered works, and no more than five', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     const { secret } = await create(service, 'ci')
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => service.call('POST', '/tokens/ci/rotate')),
@@ -1281,7 +1281,7 @@ function concurrency(open: Open): void {
   })
 
   test('of many rotations without a grace one secret is left', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     await create(service, 'ci')
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => service.call('POST', '/tokens/ci/rotate', { body: { grace: '0s' } })),
@@ -1291,7 +1291,7 @@ function concurrency(open: Open): void {
   })
 
   test('of rotations and a revocation nothing is left', async (t) => {
-    const service = await start(t, { store: open(t) })
+    const service = await start(t, { store: await open(t) })
     for (let i = 0; i < 5; i++) {
       const { secret } = await create(service, 'ci')
       const answers = await Promise.all(

@@ -4,7 +4,7 @@ import type { Impact } from '../domain/impact.ts'
 import { isObject, type Json } from '../domain/json.ts'
 import { EXIT, Failure } from './failure.ts'
 import { hintFor } from './refusal-hints.ts'
-import { describeAnswer, explain, openSender, type Raw } from './send-request.ts'
+import { describeAnswer, EVENTS, explain, openSender, type Raw } from './send-request.ts'
 import type { Settings } from './settings.ts'
 import type { Env } from './terminal.ts'
 
@@ -27,6 +27,8 @@ export interface Api {
   readonly url: URL
   /** Reads with the read token. */
   get(path: string, call?: Call): Promise<Answer>
+  /** The same for server-sent events: the body is what comes, until it ends. */
+  stream(path: string, call?: Call): Promise<Answer>
   /** Reads with the write token what only those may see who may change it. */
   getAsWriter(path: string, call?: Call): Promise<Answer>
   /** Writes once, however often it has to be sent. */
@@ -155,6 +157,8 @@ export function openApi(options: Options): Api {
   return {
     url,
     get: (path, call = {}) => exchange('GET', path, 'readToken', call),
+    stream: (path, call = {}) =>
+      exchange('GET', path, 'readToken', { ...call, headers: { ...call.headers, accept: EVENTS } }),
     getAsWriter: (path, call = {}) => exchange('GET', path, 'writeToken', call),
     write(method, path, call = {}) {
       const headers = { 'idempotency-key': crypto.randomUUID(), ...call.headers }
@@ -196,7 +200,7 @@ function understand(url: URL, raw: Raw, expected: readonly number[], hide: (text
   // Manifests are handed on as they are.
   const isYaml = isOk && headers['content-type']?.startsWith('application/yaml')
   try {
-    body = isYaml ? text : JSON.parse(text)
+    body = raw.stream ?? (isYaml ? text : JSON.parse(text))
   } catch {
     throw strange(url, raw, hide)
   }

@@ -6,6 +6,8 @@ export interface Raw {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
+  /** What comes of an answer that does not end, instead of its text. */
+  readonly stream?: AsyncIterable<Uint8Array>
 }
 
 interface Outgoing {
@@ -16,10 +18,14 @@ interface Outgoing {
 
 export interface Sender {
   readonly isProxied: boolean
-  /** Redirects are not followed. */
+  /** Redirects are not followed. Server-sent events are handed on as they come, to those who accept nothing else. */
   send(target: URL, outgoing: Outgoing): Promise<Raw>
   close(): void
 }
+
+export const EVENTS = 'text/event-stream'
+/** The service says something more often than that. */
+const SILENCE_MS = 60_000
 
 /** For URLs of one protocol. */
 export function openSender(protocol: string, env: Env, timeoutMs: number): Sender {
@@ -32,6 +38,8 @@ export function openSender(protocol: string, env: Env, timeoutMs: number): Sende
     send(target, { method, headers, payload }) {
       const { promise, resolve, reject } = Promise.withResolvers<Raw>()
       const sent = request(target, { method, headers, agent }, (response) => {
+        if (headers.accept === EVENTS && response.headers['content-type']?.startsWith(EVENTS))
+          return resolve(streamOf(response))
         readAll(response).then(
           (text) => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
           reject,
@@ -66,6 +74,11 @@ function readAll(response: IncomingMessage): Promise<string> {
     response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
     response.on('error', reject)
   })
+}
+
+function streamOf(response: IncomingMessage): Raw {
+  response.setTimeout(SILENCE_MS, () => response.destroy(new TimeoutError(SILENCE_MS)))
+  return { status: response.statusCode ?? 0, headers: response.headers, text: '', stream: response }
 }
 
 class TimeoutError extends Error {

@@ -9,17 +9,22 @@ import type { Steps } from './steps.ts'
 import type { Change, Entry, View } from './view.ts'
 
 /** Each may do what those before it may; `cluster` only for one cluster. */
-export const ROLES = ['cluster', 'poller', 'viewer', 'editor', 'admin'] as const
+export const ROLES = ['cluster', 'poller', 'viewer', 'mirror', 'editor', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
 export interface Grant {
   readonly role: Role
   /** Of the role cluster: the id of the one that it polls for. */
   readonly cluster?: string
-  /** Of an editor: only what touches clusters that match, and no others. */
+  /** Of an editor: only what touches clusters that match, and no others. Of a mirror: only these clusters are copied. */
   readonly selector?: string
   /** Of an editor: only documents of these types; what a cluster is assigned counts as the type of that. */
   readonly types?: readonly string[]
+}
+
+/** Copies hold what nobody else gets to see, and no editor needs it. */
+export function mayMirror({ role }: Grant): boolean {
+  return role === 'mirror' || role === 'admin'
 }
 
 export function reaches(grant: Grant, role: Role): boolean {
@@ -48,10 +53,13 @@ export function checkGrant(types: Types, view: View | undefined, grant: Grant): 
     details.push({ path: '/cluster', message: `goes with the role cluster only, not with ${role}` })
   else if (cluster !== undefined && view && !view.get(clusters.name, cluster))
     details.push({ path: '/cluster', message: `names an unknown ${clusters.singular} "${cluster}"` })
-  for (const field of ['selector', 'types'] as const) {
-    if (grant[field] !== undefined && role !== 'editor')
-      details.push({ path: `/${field}`, message: `goes with the role editor only, not with ${role}` })
-  }
+  if (selector !== undefined && role !== 'editor' && role !== 'mirror')
+    details.push({
+      path: '/selector',
+      message: `goes with the roles editor and mirror only, not with ${role}`,
+    })
+  if (names !== undefined && role !== 'editor')
+    details.push({ path: '/types', message: `goes with the role editor only, not with ${role}` })
   const parsed = selector === undefined ? undefined : parseSelector(types, selector)
   if (parsed && !parsed.ok) details.push({ path: '/selector', message: parsed.message })
   const known = types.all.map(({ name }) => name)

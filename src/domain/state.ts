@@ -93,6 +93,13 @@ export class State implements PolledView {
     return [...this.#collections.keys()]
   }
 
+  /** Every document there is, tombstones included; nothing of it changes any more, whatever is published later. */
+  everything(): { readonly type: string; readonly entry: Entry }[] {
+    return [...this.#collections].flatMap(([type, { places }]) =>
+      [...places.values()].map(({ entry }) => ({ type, entry })),
+    )
+  }
+
   /** Takes in one revision. */
   apply(revision: number, changes: Iterable<Applied>): void {
     this.publish(revision, finish(this.prepare(revision, changes)))

@@ -1,4 +1,5 @@
 // Decide, then commit, then publish: the only way anything changes, and the state that everything is read from.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { findRemovals } from '../domain/brake.ts'
 import { type Command, type Outcome, summarise } from '../domain/command.ts'
 import { type Decision, decide } from '../domain/decide.ts'
@@ -8,10 +9,19 @@ import { fail, type Problem, type Result, succeed } from '../domain/problem.ts'
 import type { Types } from '../domain/resource-type.ts'
 import { type Applied, State } from '../domain/state.ts'
 import type { Change, PolledView, Slot, View } from '../domain/view.ts'
-import { type Remembered, type RevisionMeta, type Store, StoreError } from '../store/store.ts'
+import { NO_HASH } from '../store/hash-chain.ts'
+import {
+  type Head,
+  type Lease,
+  type Remembered,
+  type RevisionMeta,
+  type Store,
+  StoreError,
+} from '../store/store.ts'
 import { inTurns } from './in-turns.ts'
 import { openPast, type Past } from './past.ts'
 import { planOf, refusePlan } from './plan.ts'
+import { keepSnapshots, type Snapshots } from './snapshot.ts'
 import { followUses, type TokenUses } from './token-uses.ts'
 
 export type { HistoryQuery, RecordedRevision } from '../store/store.ts'
@@ -38,6 +48,8 @@ export interface WriteOptions {
   readonly impactLimit?: number
   /** Does it once for this key, and answers the same ever after. */
   readonly once?: Once
+  /** Only while nobody else has taken the lease. */
+  readonly lease?: Lease
 }
 
 export interface Once {
@@ -65,7 +77,21 @@ export interface Written {
   readonly replayed?: string
 }
 
+/** How the state in memory stands to the store. */
+export interface Condition {
+  /** The newest revision that the store is known to have. */
+  readonly storeRevision: number
+  /** How long ago the store last said that nothing is missing here. */
+  readonly ageMs: number
+  /** Why the store cannot be followed now, if it cannot. */
+  readonly problem: string | undefined
+}
+
 export interface Engine {
+  /** False until there is a state to serve from: nothing may be answered from this one before. */
+  readonly isLoaded: boolean
+  /** Resolves once it is. */
+  readonly loaded: Promise<void>
   /** True once a stop has begun. */
   readonly draining: boolean
   /** Everything as of the last published revision; changes under the reader's feet only between ticks. */
@@ -80,8 +106,13 @@ export interface Engine {
   readonly uses: TokenUses
   /** Takes in what other processes have committed. */
   catchUp(): Promise<void>
-  /** Why the engine cannot serve, if it cannot. */
-  check(): Promise<string | undefined>
+  readonly condition: Condition
+  /** Looks at the store first, for a moment at most. */
+  check(): Promise<Condition>
+  /** Waits until this process is at a revision, for so long at most; answers whether it is. */
+  reach(revision: number, ms: number): Promise<boolean>
+  /** Calls back after every change of what is served; answers how to stop that. */
+  subscribe(published: () => void): () => void
   /** Takes no more writes and says that it is not ready; polls go on. */
   drain(): void
   /** Finishes the writes under way, then lets go of the store. */
@@ -95,7 +126,16 @@ export interface EngineParts {
   /** The share of clusters that may lose inputs without confirmation. */
   readonly brakePercent?: number
   /** Told of every failure of the store. */
-  readonly onStoreError?: (error: StoreError, doing: 'commit' | 'read' | 'follow' | 'uses') => void
+  readonly onStoreError?: (
+    error: StoreError,
+    doing: 'commit' | 'read' | 'follow' | 'uses' | 'snapshot',
+  ) => void
+  /** Told when the store can be followed again after a failure. */
+  readonly onStoreBack?: () => void
+  /** What to start from while the store is away. */
+  readonly snapshots?: Snapshots
+  /** Of a mirror: how its store stands to what it is a copy of. */
+  readonly upstream?: () => Condition
 }
 
 interface Decided {
@@ -111,6 +151,12 @@ const MAX_ATTEMPTS = 100
 const DEFAULT_BRAKE_PERCENT = 10
 /** Whoever sends them may be gone already. */
 const MAX_WAITING = 1000
+/** How often to look whether the store has moved; it may tell sooner. */
+const LOOK_INTERVAL_MS = 250
+/** While it is away, ever more seldom, but not more so than this. */
+const MAX_LOOK_INTERVAL_MS = 4000
+/** How long somebody who asks how things are may be kept waiting. */
+const CHECK_MS = 500
 
 /** Loads the state and follows the store until stopped. */
 export async function startEngine({
@@ -119,8 +165,15 @@ export async function startEngine({
   now,
   brakePercent = DEFAULT_BRAKE_PERCENT,
   onStoreError = () => {},
+  onStoreBack = () => {},
+  snapshots,
+  upstream,
 }: EngineParts): Promise<Engine> {
-  const state = await loadState(store, types)
+  const state = new State(types)
+  /** The hash of the state's revision, by which a store with another history is known. */
+  let hash = NO_HASH
+  let isLoaded = false
+  const { promise: loaded, resolve: setLoaded } = Promise.withResolvers<void>()
   const past = openPast(store, types, state, now)
   const uses = followUses(store, now, (error) => onStoreError(error, 'uses'))
 
@@ -130,18 +183,52 @@ export async function startEngine({
   let committing: Promise<unknown> | undefined
   let following: Promise<void> | undefined
 
+  let storeRevision = 0
+  let confirmedAt = performance.now()
+  let failure: StoreError | undefined
+  const subscribers = new Set<() => void>()
+
+  function publish(head: Head, show: () => void): void {
+    show()
+    hash = head.hash
+    for (const published of subscribers) published()
+  }
+
+  async function load(): Promise<void> {
+    const fresh = await loadState(store, types)
+    storeRevision = fresh.head.revision
+    take(fresh)
+  }
+
+  function take({ state: fresh, head }: Loaded): void {
+    publish(head, () => state.become(fresh))
+    isLoaded = true
+    setLoaded()
+  }
+
+  /** Goes no further on a store that has another history than what is served: clusters would be taken back. */
+  function refuseOther(revision: number, known: string | undefined): void {
+    if (revision !== state.revision || known === hash) return
+    throw new StoreError(
+      `the store has another revision ${revision} than this process: it was set back or replaced; restart this process to serve what the store holds now`,
+    )
+  }
+
   async function follow(): Promise<void> {
+    if (!isLoaded) return load()
     const anchor = await store.anchor()
     // The log does not reach back to where this process is: the documents themselves are read again.
-    if (anchor && anchor.revision > state.revision) state.become(await loadState(store, types))
-    for await (const { revision, changes } of store.changesSince(state.revision)) {
+    if (anchor && anchor.revision > state.revision) return load()
+    const base = state.revision
+    refuseOther(base, await store.hashOf(base))
+    for await (const { revision, hash, changes } of store.changesSince(state.revision)) {
       const prepared = await inTurns(state.prepare(revision, changes))
       // A commit of our own publishes what it made, once it has seen what that means.
       await committing
       if (revision <= state.revision) continue
       if (revision > state.revision + 1)
         throw new StoreError(`revision ${state.revision + 1} is missing from the log`)
-      state.publish(revision, prepared)
+      publish({ revision, hash }, () => state.publish(revision, prepared))
     }
   }
 
@@ -154,13 +241,34 @@ export async function startEngine({
     await following
   }
 
-  async function catchUpIfBehind(): Promise<void> {
-    if ((await store.head()) !== state.revision) await catchUp()
+  /** Looks where the store is, and takes in what is new. */
+  async function look(): Promise<void> {
+    try {
+      const before = state.revision
+      const begun = performance.now()
+      const head = await store.head()
+      storeRevision = head.revision
+      if (head.revision < before)
+        throw new StoreError(
+          `the store is at revision ${head.revision}, and this process at ${before} already: it was set back; restart this process to serve what the store holds now`,
+        )
+      // A head that the log does not know is damage, and not another history.
+      if (head.hash !== NO_HASH) refuseOther(head.revision, head.hash)
+      if (head.revision !== state.revision || !isLoaded) await catchUp()
+      confirmedAt = begun
+      if (failure) onStoreBack()
+      failure = undefined
+    } catch (error) {
+      // A store that stays away is looked at many times a minute, and told of once.
+      if (error instanceof StoreError && !failure) onStoreError(error, 'follow')
+      if (error instanceof StoreError) failure = error
+      throw error
+    }
   }
 
   async function attempt(work: Work, author: Author, options: WriteOptions): Promise<Result<Written>> {
     for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
-      await catchUpIfBehind()
+      await look()
       const { onlyAt, once } = options
       const repeated = once && (await recall(once))
       if (repeated) return repeated
@@ -178,10 +286,10 @@ export async function startEngine({
       const written = { ...decision, warnings, removals, revision }
       if (!options.dryRun && !once && revision > base) {
         // What it means for clusters is worked out while the store is writing.
-        const assessed = await commit(base, work, author, decision, undefined, () =>
+        const done = await commit(base, work, author, decision, options, undefined, () =>
           assess(decision, comparison, options),
         )
-        if (assessed) return succeed({ ...written, ...assessed })
+        if (done) return done.ok ? succeed({ ...written, ...done.value }) : done
         continue
       }
       const assessed = { ...written, ...(await assess(decision, comparison, options)) }
@@ -191,8 +299,8 @@ export async function startEngine({
         if (record) await store.remember(record)
         return succeed(assessed)
       }
-      const done = await commit(base, work, author, decision, record, async () => assessed)
-      if (done) return succeed(done)
+      const done = await commit(base, work, author, decision, options, record, async () => assessed)
+      if (done) return done
     }
     return fail({ code: 'unavailable', message: 'other writers were faster every time: try again' })
   }
@@ -247,23 +355,29 @@ export async function startEngine({
     work: Work,
     author: Author,
     { changes }: Decision,
+    { lease }: WriteOptions,
     remember: Remembered | undefined,
     meanwhile: () => Promise<T>,
-  ): Promise<T | undefined> {
+  ): Promise<Result<T> | undefined> {
     const committed = store.commit(base, {
       time: remember?.time ?? now().toISOString(),
       ...author,
       operation: 'load' in work ? work.operation : summarise(work),
       changes: changes.map(({ type, id, after }) => ({ type, id, after: after && toStored(after) })),
       ...(remember && { remember }),
+      ...(lease && { lease }),
     })
     const preparing = inTurns(state.prepare(base + 1, toApplied(changes)))
     const all = Promise.all([committed, preparing, meanwhile()])
     committing = all.catch(() => {})
     const [result, prepared, value] = await all
-    if (!result.ok) return undefined
-    if (state.revision === base) state.publish(base + 1, prepared)
-    return value
+    if (!result.ok) {
+      const message = `the lease "${lease?.name}" has been taken by another process: this one has to stop`
+      return result.isFenced ? fail({ code: 'conflict', message }) : undefined
+    }
+    if (state.revision === base)
+      publish({ revision: base + 1, hash: result.hash }, () => state.publish(base + 1, prepared))
+    return succeed(value)
   }
 
   async function recall({ key, fingerprint }: Once): Promise<Result<Written> | undefined> {
@@ -280,37 +394,96 @@ export async function startEngine({
   }
 
   async function guarded<T>(doing: 'commit' | 'read', run: () => Promise<Result<T>>): Promise<Result<T>> {
+    // Whoever waits for a store that is known to be away waits in vain.
+    if (failure?.isAway) return unavailable(failure)
     try {
       return await run()
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      onStoreError(error, doing)
-      return fail({ code: 'unavailable', message: `the store cannot be used now: ${error.message}` })
+      if (error !== failure) onStoreError(error, doing)
+      return unavailable(error)
     }
   }
 
-  // A store that stays away is looked at many times a second, and told of once.
-  let followed = true
-  const unwatch = store.watch(async () => {
+  function unavailable({ message }: StoreError) {
+    return fail({ code: 'unavailable', message: `the store cannot be used now: ${message}` })
+  }
+
+  /** Looks once more, unless a look is under way. */
+  let looking: Promise<void> | undefined
+  async function lookAgain(): Promise<void> {
+    // Nothing of our own needs to be read back.
+    await committing
+    looking ??= look()
+      .catch((error: unknown) => {
+        if (!(error instanceof StoreError)) throw error
+      })
+      .finally(() => {
+        looking = undefined
+      })
+    await looking
+  }
+
+  // Spread in time, so that many processes do not all come back to the store at once.
+  let interval = LOOK_INTERVAL_MS
+  let timer: NodeJS.Timeout | undefined
+  async function lookOn(): Promise<void> {
+    await lookAgain()
+    if (stopping) return
+    interval = failure ? Math.min(interval * 2, MAX_LOOK_INTERVAL_MS) : LOOK_INTERVAL_MS
+    timer = setTimeout(lookOn, interval * (0.5 + Math.random() / 2)).unref()
+  }
+
+  await start()
+  const unwatch = store.watch(() => void lookAgain())
+  timer = setTimeout(lookOn, interval).unref()
+  const keeper =
+    snapshots &&
+    keepSnapshots(snapshots, {
+      current: () => (isLoaded && !failure ? { state, head: { revision: state.revision, hash } } : undefined),
+      failed: (error) => onStoreError(error, 'snapshot'),
+    })
+
+  /** From the store, or from what was saved of it while it is away; or from nothing yet, until it is back. */
+  async function start(): Promise<void> {
     try {
-      // Nothing of our own needs to be read back.
-      await committing
-      await catchUp()
-      followed = true
+      await look()
     } catch (error) {
-      if (followed) onStoreError(error as StoreError, 'follow')
-      followed = false
+      if (!(error instanceof StoreError)) throw error
+      const saved = await snapshots?.read(types).catch((problem: StoreError) => {
+        onStoreError(problem, 'snapshot')
+        return undefined
+      })
+      if (saved) {
+        confirmedAt = performance.now() - Math.max(0, now().getTime() - Date.parse(saved.time))
+        take(saved)
+      } else if (!error.isAway) {
+        throw error
+      }
     }
-  })
+  }
+
+  function condition(): Condition {
+    if (!failure && upstream) return upstream()
+    const ageMs = failure ? performance.now() - confirmedAt : 0
+    return { storeRevision, ageMs, problem: failure?.message }
+  }
 
   return {
+    get isLoaded() {
+      return isLoaded
+    },
+    loaded,
     get draining() {
       return stopping
+    },
+    get condition() {
+      return condition()
     },
     state,
     past,
     uses,
-    catchUp,
+    catchUp: look,
     write(work, author, options = {}) {
       if (stopping) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
       if (waiting >= MAX_WAITING)
@@ -324,17 +497,32 @@ export async function startEngine({
     },
     inspect: (read) =>
       guarded('read', async () => {
-        await catchUpIfBehind()
+        await look()
         return read(past)
       }),
     async check() {
-      if (stopping) return 'the service is stopping'
-      try {
-        await store.head()
-        return undefined
-      } catch (error) {
-        return `the store does not answer: ${(error as Error).message}`
+      await Promise.race([lookAgain(), sleep(CHECK_MS, undefined, { ref: false })])
+      return condition()
+    },
+    async reach(revision, ms) {
+      if (state.revision >= revision) return true
+      void lookAgain()
+      const { promise, resolve } = Promise.withResolvers<boolean>()
+      const check = (): void => {
+        if (state.revision >= revision) resolve(true)
       }
+      const tooLong = setTimeout(resolve, ms, false)
+      subscribers.add(check)
+      try {
+        return await promise
+      } finally {
+        clearTimeout(tooLong)
+        subscribers.delete(check)
+      }
+    },
+    subscribe(published) {
+      subscribers.add(published)
+      return () => subscribers.delete(published)
     },
     drain() {
       stopping = true
@@ -342,19 +530,28 @@ export async function startEngine({
     async stop() {
       stopping = true
       unwatch()
+      clearTimeout(timer)
       await writes
+      await looking
       await following?.catch(() => {})
+      await keeper?.stop()
       await uses.stop()
       await store.close()
     },
   }
 }
 
-async function loadState(store: Store, types: Types): Promise<State> {
+interface Loaded {
+  readonly state: State
+  readonly head: Head
+}
+
+async function loadState(store: Store, types: Types): Promise<Loaded> {
   const state = new State(types)
-  state.revision = await store.load((revision, document) => state.put(revision, document))
+  const head = await store.load((revision, document) => state.put(revision, document))
+  state.revision = head.revision
   state.settle()
-  return state
+  return { state, head }
 }
 
 function toStored({ json, deleted }: Slot) {

@@ -16,6 +16,7 @@ import {
   type Store,
   StoreError,
 } from '../store/store.ts'
+import { type ExportOptions, exportLog } from '../store/transfer.ts'
 import { type Verification, verifyLog } from '../store/verify-log.ts'
 import { inTurns } from './in-turns.ts'
 
@@ -42,6 +43,8 @@ export interface Past {
   history(query: HistoryQuery): Promise<RecordedRevision[]>
   /** Whether the log is whole and the documents are what it says. */
   verify(): Promise<Verification>
+  /** The log as lines that another store can take in. */
+  export(options: ExportOptions): AsyncGenerator<string>
 }
 
 export type DocumentRevision = Omit<RecordedRevision, 'changes'> & { readonly change: BeforeAndAfter }
@@ -162,6 +165,7 @@ export function openPast(store: Store, types: Types, state: PolledView, now: () 
     historyOf,
     history: (query) => store.history(query),
     verify: () => verifyLog(store),
+    export: (options) => exportLog(store, options),
   }
 }
 

@@ -1,5 +1,5 @@
 // The HTTP face: one Fastify instance over an engine, without a port or a process.
-import type { RequestListener, Server } from 'node:http'
+import type { RequestListener, Server, ServerResponse } from 'node:http'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { POLL_BASE } from '../domain/base-url.ts'
@@ -8,16 +8,18 @@ import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
 import { createHttpServer, refuseBrokenRequest, type Transport } from './http-server.ts'
 import { createPollHandler } from './poll-handler.ts'
-import { sendProblem, toProblem } from './problem-response.ts'
-import { checkQuery, isWrite } from './query.ts'
+import { sendProblem, toProblem, writeProblem } from './problem-response.ts'
+import { awaitRevision, checkQuery, isWrite } from './query.ts'
 import { requestId } from './request-id.ts'
 import { assignmentRoutes } from './routes/assignments.ts'
 import { batchRoutes } from './routes/batch.ts'
 import { bundleRoutes } from './routes/bundles.ts'
+import { copyLogRoute } from './routes/copy-log.ts'
 import { documentRoutes } from './routes/documents.ts'
 import { descriptionRoutes, metricsRoute, probeRoutes } from './routes/operations.ts'
 import { revisionRoutes } from './routes/revisions.ts'
 import { tokenRoutes, whoamiRoute } from './routes/tokens.ts'
+import { watchRoute } from './routes/watch-revisions.ts'
 import type { Service } from './service.ts'
 
 export async function buildApp(service: Service, transport: Transport = {}): Promise<FastifyInstance> {
@@ -25,6 +27,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
   const polls = createPollHandler(service)
   const app = createInstance((handle) =>
     createHttpServer(service.limits, transport, (request, response) => {
+      if (!engine.isLoaded && !PROBES.includes(request.url ?? '')) return refuseUnloaded(service, response)
       // Polls are nearly all requests there are, so they do not pass through the framework on their way.
       if (!polls(request, response)) handle(request, response)
     }),
@@ -82,6 +85,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     shedLoad(scope, service)
     scope.addHook('onRequest', requireAccess(auth))
     scope.addHook('onRequest', checkQuery)
+    scope.addHook('onRequest', awaitRevision(engine))
     addBodyParser(scope)
     countAndLog(scope, service)
     whoamiRoute(scope)
@@ -92,6 +96,14 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     revisionRoutes(scope, service)
     batchRoutes(scope, service)
     tokenRoutes(scope, service)
+  })
+  // Streams stay for hours: they have a limit of their own.
+  app.register(async (scope) => {
+    scope.addHook('onRequest', requireAccess(auth))
+    scope.addHook('onRequest', checkQuery)
+    countAndLog(scope, service)
+    watchRoute(scope, service)
+    copyLogRoute(scope, service)
   })
   await app.ready()
   return app
@@ -109,6 +121,14 @@ export async function buildAdminApp(service: Service): Promise<FastifyInstance> 
   metricsRoute(app, service)
   await app.ready()
   return app
+}
+
+/** What can be answered without a state; from an empty one, anything else would be wrong. */
+const PROBES = ['/health', '/ready', '/metrics']
+
+function refuseUnloaded({ engine }: Service, response: ServerResponse): void {
+  const message = `there is nothing to serve yet: ${engine.condition.problem ?? 'the state is being loaded'}`
+  writeProblem(response, { code: 'unavailable', message })
 }
 
 function noRoute({ method, url }: FastifyRequest): Problem {
@@ -152,6 +172,7 @@ const CORS = {
     'If-Match',
     'If-None-Match',
     'Idempotency-Key',
+    'Last-Event-ID',
     'X-Change-Message',
   ],
   exposedHeaders: [

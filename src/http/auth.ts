@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { type Grant, type Role, reaches } from '../domain/grant.ts'
+import { type Grant, mayMirror, type Role, reaches } from '../domain/grant.ts'
 import { fail, type Problem, type Result, succeed } from '../domain/problem.ts'
 import type { Types } from '../domain/resource-type.ts'
 import { asToken, type Token, useKeyOf } from '../domain/token.ts'
@@ -209,11 +209,12 @@ const UNAUTHORIZED: Problem = {
 }
 
 /** What a route asks of its caller; `open` asks for nothing, `poll` is decided by the poll handler. */
-type Access = 'open' | 'poll' | 'known' | 'read' | 'write' | 'admin'
+type Access = 'open' | 'poll' | 'known' | 'read' | 'mirror' | 'write' | 'admin'
 
 const NEEDED: Record<Exclude<Access, 'open' | 'poll'>, Role> = {
   known: 'cluster',
   read: 'viewer',
+  mirror: 'mirror',
   // A viewer may look at what a write would do; the write itself looks closer.
   write: 'viewer',
   admin: 'admin',
@@ -235,7 +236,7 @@ export function requireAccess(auth: Auth) {
     const authenticated = await auth.identify(request.raw)
     if (!authenticated.ok) return sendProblem(reply, authenticated.problem)
     const identity = authenticated.value
-    if (!reaches(identity.grant, NEEDED[access]))
+    if (!reaches(identity.grant, NEEDED[access]) || (access === 'mirror' && !mayMirror(identity.grant)))
       return sendProblem(reply, lacking(identity.grant, NEEDED[access]))
     if (access === 'write' && !reaches(identity.grant, 'editor') && !mayBePreview(request))
       return sendProblem(reply, onlyPreviews(identity.grant))

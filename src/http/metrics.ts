@@ -2,7 +2,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Types } from '../domain/resource-type.ts'
 import { TOKENS } from '../domain/token.ts'
-import type { PolledView } from '../domain/view.ts'
+import type { Engine } from '../engine/engine.ts'
 import { PollMetrics } from './poll-metrics.ts'
 
 export interface Metrics {
@@ -12,11 +12,17 @@ export interface Metrics {
   countStoreError(operation: string): void
   countAuthFailure(reason: string): void
   countShed(kind: 'read' | 'write'): void
+  noteWatchers(count: number): void
+  countDroppedWatcher(): void
   render(): Promise<string>
   readonly contentType: string
 }
 
-export function createMetrics(types: Types, version: string, state: () => PolledView): Metrics {
+export function createMetrics(
+  types: Types,
+  version: string,
+  engine: Pick<Engine, 'state' | 'condition'>,
+): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
@@ -52,12 +58,54 @@ export function createMetrics(types: Types, version: string, state: () => Polled
     labelNames: ['kind'],
     registers,
   })
+  const watchers = new Gauge({
+    name: 'flux_resourceset_watchers',
+    help: 'Streams of revisions that are open.',
+    registers,
+  })
+  const droppedWatchers = new Counter({
+    name: 'flux_resourceset_dropped_watchers_total',
+    help: 'Streams of revisions that were cut because nobody read them fast enough.',
+    registers,
+  })
   new Gauge({
     name: 'flux_resourceset_revision',
     help: 'The last revision that this process serves.',
     registers,
     collect() {
-      this.set(state().revision)
+      this.set(engine.state.revision)
+    },
+  })
+  new Gauge({
+    name: 'flux_resourceset_store_revision',
+    help: 'The last revision that the store is known to have.',
+    registers,
+    collect() {
+      this.set(engine.condition.storeRevision)
+    },
+  })
+  new Gauge({
+    name: 'flux_resourceset_lag_revisions',
+    help: 'How many revisions this process is behind the store.',
+    registers,
+    collect() {
+      this.set(Math.max(0, engine.condition.storeRevision - engine.state.revision))
+    },
+  })
+  new Gauge({
+    name: 'flux_resourceset_state_age_seconds',
+    help: 'How long the store has not been followed; 0 while it can be.',
+    registers,
+    collect() {
+      this.set(engine.condition.ageMs / 1000)
+    },
+  })
+  new Gauge({
+    name: 'flux_resourceset_store_up',
+    help: 'Whether the store can be followed: 1, or 0 when it is away or has another history.',
+    registers,
+    collect() {
+      this.set(engine.condition.problem === undefined ? 1 : 0)
     },
   })
   new Gauge({
@@ -66,7 +114,7 @@ export function createMetrics(types: Types, version: string, state: () => Polled
     labelNames: ['type'],
     registers,
     collect() {
-      for (const { name } of types.all) this.set({ type: name }, state().count(name))
+      for (const { name } of types.all) this.set({ type: name }, engine.state.count(name))
     },
   })
   new Gauge({
@@ -74,7 +122,7 @@ export function createMetrics(types: Types, version: string, state: () => Polled
     help: 'Live clusters.',
     registers,
     collect() {
-      this.set(state().count(types.cluster.type.name))
+      this.set(engine.state.count(types.cluster.type.name))
     },
   })
   new Gauge({
@@ -82,7 +130,7 @@ export function createMetrics(types: Types, version: string, state: () => Polled
     help: 'Named tokens, those that have expired included.',
     registers,
     collect() {
-      this.set(state().count(TOKENS))
+      this.set(engine.state.count(TOKENS))
     },
   })
   new Gauge({
@@ -99,6 +147,8 @@ export function createMetrics(types: Types, version: string, state: () => Polled
     countStoreError: (operation) => storeErrors.inc({ operation }),
     countAuthFailure: (reason) => authFailures.inc({ reason }),
     countShed: (kind) => shed.inc({ kind }),
+    noteWatchers: (count) => watchers.set(count),
+    countDroppedWatcher: () => droppedWatchers.inc(),
     render: async () => (await registry.metrics()) + polls.render(),
     contentType: registry.contentType,
   }

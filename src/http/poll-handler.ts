@@ -17,6 +17,7 @@ import { closesConnection, sendAnswer } from './answer.ts'
 import type { Identity } from './auth.ts'
 import { parsePollQuery } from './list-query.ts'
 import { internalError, writeProblem } from './problem-response.ts'
+import { reachRevision } from './query.ts'
 import { requestId } from './request-id.ts'
 import type { Service } from './service.ts'
 
@@ -38,7 +39,7 @@ export function createPollHandler(service: Service): PollHandler {
         response,
         answer.value,
       )
-    else refuse(request, response, answer.problem)
+    else refuse(request, response, answer.problem, engine.state.revision)
     const label = endpoint === undefined ? 'clusters' : types.byEndpoint(endpoint) ? endpoint : 'unknown'
     metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
   }
@@ -59,7 +60,7 @@ export function createPollHandler(service: Service): PollHandler {
     const poll: Poll = { request, response, endpoint, started: performance.now() }
     try {
       const known = auth.identify(request)
-      if (known instanceof Promise || endpoint === undefined)
+      if (known instanceof Promise || endpoint === undefined || target.query.includes('min_revision='))
         answerLater(service, known, target)
           .then((answer) => finish(poll, answer))
           .catch((error) => giveUp(poll, error))
@@ -79,6 +80,9 @@ async function answerLater(
 ): Promise<Result<RenderedAnswer>> {
   const identity = await known
   if (!identity.ok) return identity
+  const wanted = new URLSearchParams(query).get('min_revision')
+  const reached = wanted === null ? succeed(undefined) : await reachRevision(service.engine, wanted)
+  if (!reached.ok) return reached
   if (endpoint !== undefined) return answerPoll(service, identity.value, dns, endpoint)
   if (reaches(identity.value.grant, 'poller')) return answerList(service, query)
   return fail({
@@ -94,9 +98,15 @@ interface Poll {
   readonly started: number
 }
 
-function refuse(request: IncomingMessage, response: ServerResponse, problem: Problem): void {
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  problem: Problem,
+  revision: number,
+): void {
   if (!response.hasHeader('X-Request-Id')) response.setHeader('X-Request-Id', requestId(request))
   if (closesConnection(request, false)) response.setHeader('Connection', 'close')
+  response.setHeader('X-Revision', String(revision))
   writeProblem(response, problem)
 }
 

@@ -1,7 +1,8 @@
 // Parameters of a URL's query: each route says which it takes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Detail, invalid, type Result, succeed } from '../domain/problem.ts'
+import { type Detail, fail, invalid, type Result, succeed } from '../domain/problem.ts'
 import { parseTime } from '../domain/time.ts'
+import type { Engine } from '../engine/engine.ts'
 import type { At } from '../engine/past.ts'
 import { sendProblem } from './problem-response.ts'
 
@@ -19,6 +20,10 @@ declare module 'fastify' {
 /** What every writing route takes. */
 const WRITE_PARAMETERS = ['plan', 'confirm', 'impact_limit']
 const WRITE_FLAGS = ['dry_run']
+/** What every reading route takes. */
+const READ_PARAMETERS = ['min_revision']
+/** How long to wait for a revision that is still to come. */
+const MAX_WAIT_MS = 5_000
 
 export function isWrite({ method }: FastifyRequest): boolean {
   return method !== 'GET' && method !== 'HEAD'
@@ -28,7 +33,7 @@ export function isWrite({ method }: FastifyRequest): boolean {
 export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   const { config } = request.routeOptions
   const writes = isWrite(request)
-  const parameters = [...(config.parameters ?? []), ...(writes ? WRITE_PARAMETERS : [])]
+  const parameters = [...(config.parameters ?? []), ...(writes ? WRITE_PARAMETERS : READ_PARAMETERS)]
   const flags = [...(config.flags ?? []), ...(writes ? WRITE_FLAGS : [])]
   const known = [...parameters, ...flags]
   const details = Object.entries(request.query as RawQuery).flatMap(([name, value]): Detail[] => {
@@ -44,6 +49,27 @@ export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: (
   if (!isWellEncoded(request.url)) details.push({ path: '?', message: 'is not well percent-encoded' })
   if (details.length > 0) sendProblem(reply, invalid(details).problem)
   else done()
+}
+
+/** Whoever has just written somewhere else reads what came of it here. */
+export function awaitRevision(engine: Engine) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
+    const { min_revision } = request.query as RawQuery
+    if (min_revision === undefined || isWrite(request)) return undefined
+    const reached = await reachRevision(engine, String(min_revision))
+    if (!reached.ok) return sendProblem(reply, reached.problem)
+    reply.header('X-Revision', engine.state.revision)
+    return undefined
+  }
+}
+
+export async function reachRevision(engine: Engine, text: string): Promise<Result<undefined>> {
+  const details: Detail[] = []
+  const wanted = parseWhole(text, 'min_revision', Number.MAX_SAFE_INTEGER, details)
+  if (wanted === undefined) return invalid(details)
+  if (await engine.reach(wanted, MAX_WAIT_MS)) return succeed(undefined)
+  const message = `this process is at revision ${engine.state.revision}, and not at ${wanted} yet: try again`
+  return fail({ code: 'unavailable', message, retryAfter: 1 })
 }
 
 function isWellEncoded(url: string): boolean {

@@ -16,6 +16,13 @@ export interface Limits {
   /** How long the headers of a request may take, and the whole of it. */
   readonly headersMs?: number
   readonly requestMs?: number
+  /** Streams of revisions that may be open at once. */
+  readonly watchers?: number
+  /** How often something is written to a stream where nothing happens. */
+  readonly heartbeatMs?: number
+  /** How much of a stream may wait for its reader, and for how long. */
+  readonly unsentBytes?: number
+  readonly stuckMs?: number
 }
 
 export interface Service {
@@ -30,6 +37,8 @@ export interface Service {
   readonly auth: Auth
   readonly addressOf: AddressOf
   readonly limits: Limits
+  /** How old the state may become, with the store away, before this process says that it is not ready. */
+  readonly maxStalenessMs: number
   /** Origins whose pages may call the API. */
   readonly corsOrigins: readonly string[]
   /** Whether metrics are served elsewhere. */

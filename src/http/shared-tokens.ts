@@ -32,7 +32,8 @@ export function filesOf(...sources: readonly TokenSource[]): string[] {
   return [...new Set(sources.flatMap((source) => ('file' in source ? source.file : [])))]
 }
 
-function tokensOf(source: TokenSource, problems: string[]): readonly string[] {
+/** What is wrong with them is added to the problems. */
+export function tokensOf(source: TokenSource, problems: string[]): readonly string[] {
   if ('tokens' in source) return source.tokens
   const { file, variable } = source
   let text: string

@@ -141,12 +141,12 @@ export function inQuery(name: string, description: string, schema: SchemaObject 
   return { name, in: 'query', description, schema }
 }
 
-function inHeader(name: string, description: string, schema: SchemaObject = { type: 'string' }): Node {
+export function inHeader(name: string, description: string, schema: SchemaObject = { type: 'string' }): Node {
   return { name, in: 'header', description, schema }
 }
 
 /** A whole number that loses no digits on its way. */
-const WHOLE = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
+export const WHOLE = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
 export const PLAN = '^sha256:[0-9a-f]{64}$'
 
 export function limit(maximum: number, otherwise?: number): Node {
@@ -160,6 +160,11 @@ const TIME = { type: 'string', format: 'date-time', ...schemaOf('date-time') }
 export const AT = inQuery('at', 'As it was at this revision, or at this time (RFC 3339).', {
   anyOf: [REVISION, TIME],
 })
+export const MIN_REVISION = inQuery(
+  'min_revision',
+  'Waits, for some seconds at most, until the process that answers is at this revision: who has written elsewhere reads it here.',
+  REVISION,
+)
 export function time(name: string, description: string): Node {
   return inQuery(name, description, TIME)
 }

@@ -5,6 +5,7 @@ import type { RegisteredType, RegisteredTypes } from './build-types.ts'
 import {
   GOING_BACK,
   IMPACT_LIMIT,
+  inHeader,
   inPath,
   inQuery,
   json,
@@ -20,8 +21,10 @@ import {
   REVISION,
   REVISION_PAGE,
   ref,
+  SELECTOR,
   schemaName,
   time,
+  WHOLE,
   WRITE,
   WRITTEN_HEADERS,
 } from './openapi-operation.ts'
@@ -107,6 +110,54 @@ export function revisionPaths(types: RegisteredTypes): Node {
       post: fleetWrite('batch', 'Many changes as one revision, all of them or none.', {
         parameters: WRITE,
         body: json(batchSchema(types)),
+      }),
+    },
+  }
+}
+
+export function watchPath(): Node {
+  const newest = 'The newest revision that the caller has; without it the stream begins now.'
+  const events = {
+    type: 'string',
+    description:
+      'Each event has the number of a revision as its id, and as its data what a list of revisions shows of it.',
+  }
+  return {
+    '/watch': {
+      get: operation({
+        tag: 'revisions',
+        id: 'watch_revisions',
+        summary:
+          'Revisions as they are made, in order and without gaps, as server-sent events; it does not end.',
+        parameters: [
+          inQuery('since', newest, WHOLE),
+          inHeader('Last-Event-ID', 'The same, of a client that comes back; it counts more.', WHOLE),
+        ],
+        answers: {
+          200: { ...ok('Events.', {}, ['X-Request-Id']), content: json(events, 'text/event-stream') },
+        },
+        problems: [...READING, 410],
+      }),
+    },
+  }
+}
+
+export function logPath(): Node {
+  return {
+    '/log': {
+      get: operation({
+        tag: 'revisions',
+        id: 'copy_log',
+        summary:
+          'The log after a revision as it is stored, as lines of JSON, for mirrors; only the last line says that it is whole.',
+        parameters: [
+          inQuery('since', 'The newest revision that the caller has; 0 for none.', WHOLE),
+          SELECTOR,
+        ],
+        answers: {
+          200: { ...ok('Lines.', {}, ['X-Request-Id']), content: json({ type: 'string' }, NDJSON) },
+        },
+        problems: [...READING, 409],
       }),
     },
   }

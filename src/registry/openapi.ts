@@ -1,9 +1,9 @@
 // The API described in OpenAPI 3.1, made from the types: what a type gains, its description gains.
 import { PROBLEM_CODES } from '../domain/problem.ts'
 import type { RegisteredType, RegisteredTypes } from './build-types.ts'
-import { HEADERS, type Node, problemResponses, ref, schemaName } from './openapi-operation.ts'
+import { HEADERS, MIN_REVISION, type Node, problemResponses, ref, schemaName } from './openapi-operation.ts'
 import { clusterPaths, documentPaths, inputs, operationPaths, pollPaths } from './openapi-paths.ts'
-import { REVISION_SCHEMAS, revisionPaths } from './openapi-revisions.ts'
+import { logPath, REVISION_SCHEMAS, revisionPaths, watchPath } from './openapi-revisions.ts'
 import { jsonPatchSchema, merged, published, sent, without } from './openapi-schema.ts'
 import { TOKEN_SCHEMAS, tokenPaths, whoamiPath } from './openapi-tokens.ts'
 
@@ -37,20 +37,22 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode, login }: O
       ...(crud
         ? types.all.map(({ name, file }) => ({ name, description: file.metadata?.description ?? name }))
         : []),
-      ...(crud ? [{ name: 'revisions', description: 'Who changed what, when and why.' }] : []),
+      { name: 'revisions', description: 'Who changed what, when and why.' },
       { name: 'tokens', description: 'Who may come in, and what they may do.' },
       { name: 'operations', description: 'Probes, metrics and this description.' },
     ],
     'x-flux-types': types.all.map((type) => describeType(types, type)),
-    paths: {
+    paths: withMinRevision({
       ...pollPaths(types),
       ...(crud ? Object.assign({}, ...types.all.map((type) => documentPaths(types, type))) : {}),
       ...(crud ? clusterPaths(types) : {}),
       ...(crud ? revisionPaths(types) : {}),
+      ...watchPath(),
+      ...logPath(),
       ...(crud ? tokenPaths(types) : {}),
       ...whoamiPath(),
       ...operationPaths(),
-    },
+    }),
     components: {
       securitySchemes: {
         bearer_auth: { type: 'http', scheme: 'bearer' },
@@ -85,6 +87,19 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode, login }: O
       responses: problemResponses(),
     },
   }
+}
+
+/** Whatever is read can be asked for as of after a write. */
+function withMinRevision(paths: Node): Node {
+  const read = Object.entries(
+    paths as Record<string, { get?: Node & { security?: unknown; parameters?: Node[] } }>,
+  )
+  return Object.fromEntries(
+    read.map(([path, { get, ...rest }]) => {
+      if (!get || get.security) return [path, { ...(get && { get }), ...rest }]
+      return [path, { get: { ...get, parameters: [...(get.parameters ?? []), MIN_REVISION] }, ...rest }]
+    }),
+  )
 }
 
 /** A document and a reference, as they are answered and as they are sent. */

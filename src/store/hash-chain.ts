@@ -1,6 +1,6 @@
 // The seal of the log: each revision's hash covers its content and its predecessor's hash.
 import { createHash, type Hash } from 'node:crypto'
-import type { LoggedChange, RevisionMeta } from './store.ts'
+import { type LoggedChange, type RevisionMeta, StoreError } from './store.ts'
 
 /** What the first revision of all follows. */
 export const NO_HASH = ''
@@ -29,4 +29,12 @@ export class RevisionHash {
   #line(values: readonly unknown[]): void {
     this.#hash.update(`${JSON.stringify(values)}\n`)
   }
+}
+
+/** What a hash came to, which must be what another store had. */
+export function checkHash(revision: number, hash: string, wanted: string | undefined): string {
+  if (wanted === undefined || wanted === hash) return hash
+  throw new StoreError(
+    `revision ${revision} does not come to its hash: it was changed on its way, or follows another history`,
+  )
 }

@@ -1,13 +1,17 @@
 // A store that lasts as long as its process: for tests, demos and read-only copies of a seed file.
 import type { Document } from '../domain/resource-type.ts'
-import { NO_HASH, RevisionHash } from './hash-chain.ts'
+import { checkHash, NO_HASH, RevisionHash } from './hash-chain.ts'
+import { holdsText, toRecorded } from './log-rows.ts'
 import {
   type Anchor,
   forgottenBefore,
+  type Head,
   type HistoryQuery,
+  type Lease,
   type LoggedChange,
   type NewChange,
   type NewRevision,
+  notEmptyError,
   prunedError,
   type RecordedRevision,
   type Remembered,
@@ -39,16 +43,25 @@ export function openMemoryStore(): Store {
   let log: Logged[] = []
   let anchor: Anchor | undefined
   const key = (type: string, id: string): string => `${type}/${id}`
-  const head = (): number => log.at(-1)?.revision ?? anchor?.revision ?? 0
+  const leases = new Map<string, Lease & { readonly expires: number }>()
+  const head = (): Head => {
+    const { revision, hash } = log.at(-1) ?? anchor ?? { revision: 0, hash: NO_HASH }
+    return { revision, hash }
+  }
 
-  function write(revision: number, { changes, remember, ...given }: NewRevision): void {
-    const last = log.at(-1)?.meta.time ?? anchor?.time ?? ''
-    const meta = { ...given, time: given.time < last ? last : given.time }
-    const hash = new RevisionHash(log.at(-1)?.hash ?? anchor?.hash ?? NO_HASH, revision, meta)
+  /** Nothing is changed yet: `became` has what the revisions before this one would leave. */
+  function prepare(
+    before: Head & { readonly time: string },
+    { changes, remember: _, hash: wanted, lease: __, ...given }: NewRevision,
+    became: Map<string, Row | undefined>,
+  ): Logged {
+    const revision = before.revision + 1
+    const meta = { ...given, time: given.time < before.time ? before.time : given.time }
+    const hash = new RevisionHash(before.hash, revision, meta)
     const logged = changes.map(({ type, id, after }) => {
-      const before = rows.get(key(type, id))
-      if (after) rows.set(key(type, id), { type, id, revision, slot: after })
-      else rows.delete(key(type, id))
+      const at = key(type, id)
+      const before = became.has(at) ? became.get(at) : rows.get(at)
+      became.set(at, after && { type, id, revision, slot: after })
       const change = {
         type,
         id,
@@ -61,8 +74,15 @@ export function openMemoryStore(): Store {
       hash.add(change)
       return change
     })
-    log.push({ revision, meta, hash: hash.digest(), changes: logged })
-    if (remember) keep(remember)
+    return { revision, meta, hash: checkHash(revision, hash.digest(), wanted), changes: logged }
+  }
+
+  function isStopped({ remember, lease }: NewRevision): boolean {
+    return isFenced(lease) || (remember !== undefined && recall(remember.key, remember.time) !== undefined)
+  }
+
+  function isFenced(lease: NewRevision['lease']): boolean {
+    return lease !== undefined && leases.get(lease.name)?.term !== lease.term
   }
 
   function recall(wanted: string, now: string): Remembered | undefined {
@@ -88,17 +108,42 @@ export function openMemoryStore(): Store {
       for (const { type, id, revision, slot } of [...rows.values()]) yield { type, id, revision, ...slot }
     },
     head: async () => head(),
-    async commit(base, revision) {
-      const { remember } = revision
-      const isKnown = remember !== undefined && recall(remember.key, remember.time) !== undefined
-      if (base !== head() || isKnown) return { ok: false, head: head() }
-      write(base + 1, revision)
-      return { ok: true }
+    async hashOf(revision) {
+      if (revision === 0) return NO_HASH
+      return [...(anchor ? [anchor] : []), ...log].find((entry) => entry.revision === revision)?.hash
+    },
+    async commit(base, ...revisions) {
+      const at = head()
+      const fenced = revisions.some(({ lease }) => isFenced(lease)) && ({ isFenced: true } as const)
+      if (base !== at.revision || revisions.some(isStopped)) {
+        return { ok: false, head: at.revision, ...fenced }
+      }
+      const became = new Map<string, Row | undefined>()
+      const entries: Logged[] = []
+      for (const revision of revisions) {
+        const { meta, ...last } = entries.at(-1) ??
+          log.at(-1) ?? { ...at, meta: { time: anchor?.time ?? '' } }
+        entries.push(prepare({ ...last, time: meta.time }, revision, became))
+      }
+      for (const [at, row] of became) {
+        if (row) rows.set(at, row)
+        else rows.delete(at)
+      }
+      log.push(...entries)
+      for (const { remember } of revisions) if (remember) keep(remember)
+      return { ok: true, hash: head().hash }
+    },
+    async plant(from, documents) {
+      if (head().revision > 0) throw notEmptyError()
+      anchor = from
+      for (const { type, id, revision, json, deleted } of documents)
+        rows.set(key(type, id), { type, id, revision, slot: { json, deleted } })
     },
     async *changesSince(since) {
-      for (const { revision, changes } of log.filter((entry) => entry.revision > since)) {
+      for (const { revision, hash, changes } of log.filter((entry) => entry.revision > since)) {
         yield {
           revision,
+          hash,
           changes: changes.map(({ type, id, after, after_deleted }) => ({
             type,
             id,
@@ -136,15 +181,34 @@ export function openMemoryStore(): Store {
     },
     recall: async (wanted, now) => recall(wanted, now),
     remember: async (remembered) => keep(remembered),
+    async *answers(now) {
+      yield* [...answers.values()].filter(({ time }) => time >= forgottenBefore(now))
+    },
     usesOf: async (ids) => ids.flatMap((id) => uses.get(id) ?? []),
     async recordUses(newer) {
       for (const use of newer) if ((uses.get(use.id)?.time ?? '') <= use.time) uses.set(use.id, use)
+    },
+    async acquire(name, holder, ms) {
+      const known = leases.get(name)
+      const isFree = !known || known.expires <= performance.now()
+      if (!isFree && known.holder !== holder) return leaseOf(known)
+      const term = known?.holder === holder && !isFree ? known.term : (known?.term ?? 0) + 1
+      leases.set(name, { name, holder, term, expires: performance.now() + ms })
+      return { name, holder, term }
+    },
+    async release({ name, term }) {
+      const known = leases.get(name)
+      if (known?.term === term) leases.set(name, { ...known, expires: 0 })
     },
     watch() {
       return () => {}
     },
     async close() {},
   }
+}
+
+function leaseOf({ name, holder, term }: Lease): Lease {
+  return { name, holder, term }
 }
 
 /** Always a fresh copy, as from bytes: nobody shares objects with the store. */
@@ -170,7 +234,7 @@ function select(log: readonly Logged[], query: HistoryQuery): RecordedRevision[]
     .filter(({ meta }) => actor === undefined || meta.actor === actor)
     .filter(({ meta }) => since === undefined || meta.time >= since)
     .filter(({ meta }) => until === undefined || meta.time <= until)
-    .filter(({ meta }) => text === undefined || holds(meta, text))
+    .filter(({ meta }) => holdsText(meta, text))
     .filter(({ changes }) => type === undefined || changes.some((change) => change.type === type))
     .map((entry) => ({ ...entry, asked: entry.changes.filter((change) => isAsked(change, entry.revision)) }))
     .filter(({ asked }) => !documents || asked.length > 0)
@@ -181,18 +245,6 @@ function select(log: readonly Logged[], query: HistoryQuery): RecordedRevision[]
       ...meta,
       hash,
       change_count: changes.length,
-      changes: asked.slice(changeOffset, changeOffset + changeLimit).map((change) => ({
-        type: change.type,
-        id: change.id,
-        before: change.before === null ? null : JSON.parse(change.before),
-        before_deleted: change.before_deleted,
-        after: change.after === null ? null : JSON.parse(change.after),
-        after_deleted: change.after_deleted,
-      })),
+      changes: asked.slice(changeOffset, changeOffset + changeLimit).map(toRecorded),
     }))
-}
-
-function holds({ message, operation, actor, request_id }: RevisionMeta, text: string): boolean {
-  const wanted = text.toLowerCase()
-  return [message ?? '', operation, actor, request_id].some((field) => field.toLowerCase().includes(wanted))
 }

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { getOrSet } from '../domain/get-or-set.ts'
 import { NO_HASH, RevisionHash } from './hash-chain.ts'
-import { type LoggedChange, type RevisionMeta, StoreError } from './store.ts'
+import { type LoggedChange, type Migrated, type RevisionMeta, StoreError } from './store.ts'
 
 export interface WriterOptions {
   readonly path: string
@@ -45,17 +45,19 @@ export function isCurrent(path: string): boolean {
 }
 
 /** Creates the file and its folder where needed, and applies what is missing, once, whoever else is starting. */
-export function migrate(path: string): void {
-  explained(path, () => {
+export function migrate(path: string): Migrated {
+  return explained(path, () => {
     mkdirSync(dirname(path), { recursive: true })
     const db = openDatabase(path, { readOnly: false, timeout: LOCK_TIMEOUT_MS })
     try {
       db.exec('PRAGMA page_size = 8192')
       useWriteAheadLog(db)
       db.exec('PRAGMA synchronous = FULL; BEGIN IMMEDIATE')
-      for (const sql of MIGRATIONS.slice(checkVersion(path, db))) db.exec(sql)
+      const from = checkVersion(path, db)
+      for (const sql of MIGRATIONS.slice(from)) db.exec(sql)
       sealOldRevisions(db)
       db.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`)
+      return { from, to: MIGRATIONS.length }
     } finally {
       db.close()
     }

@@ -1,8 +1,9 @@
 // Searching the log in a SQLite file.
 import type { DatabaseSync } from 'node:sqlite'
+import { CHANGE, META, type RevisionRow, toRecorded } from './log-rows.ts'
 import { Pace } from './pace.ts'
 import { guard, prepared } from './sqlite-database.ts'
-import { CHANGE, type ChangeRow, IN_LOG, META, type RevisionRow, WINDOW } from './sqlite-log.ts'
+import { type ChangeRow, IN_LOG, toLogged, WINDOW } from './sqlite-log.ts'
 import type { HistoryQuery, RecordedRevision } from './store.ts'
 
 /** Makes what searching needs; once for a connection. */
@@ -38,7 +39,7 @@ export async function readHistory(db: DatabaseSync, asked: HistoryQuery): Promis
     const filter = [...(type === undefined ? [] : [type]), ...(spans ? [spans] : [])]
     const page = [...filter, query.changeLimit, query.changeOffset ?? 0]
     const rows = (await guard(() => changes.all(row.revision, ...page))) as unknown as ChangeRow[]
-    recorded.push({ ...row, changes: rows.map(toRecorded) })
+    recorded.push({ ...row, changes: rows.map(toLogged).map(toRecorded) })
     if (pace.isDue) await pace.rest()
   }
   return recorded
@@ -107,17 +108,5 @@ function conditions(query: HistoryQuery): { where: string; values: (string | num
   return {
     where: [IN_LOG, ...given.map(([condition]) => condition)].join(' AND '),
     values: given.map(([, value]) => value),
-  }
-}
-
-function toRecorded(row: ChangeRow): RecordedRevision['changes'][number] {
-  const { type, id, before, after } = row
-  return {
-    type,
-    id,
-    before: before === null ? null : JSON.parse(before),
-    before_deleted: row.before_deleted === 1,
-    after: after === null ? null : JSON.parse(after),
-    after_deleted: row.after_deleted === 1,
   }
 }

@@ -1,20 +1,21 @@
 // Reading the log in a SQLite file: walking along it, and going back in time.
 import type { DatabaseSync } from 'node:sqlite'
-import type { Document } from '../domain/resource-type.ts'
 import type { Applied } from '../domain/state.ts'
+import { CHANGE, META, type PastChange, type RevisionRow, toApplied, toPast } from './log-rows.ts'
 import { Pace } from './pace.ts'
 import { guard, prepared } from './sqlite-database.ts'
 import {
   type Anchor,
+  forgottenBefore,
   type LoggedChange,
   type LogSlice,
   type PastDocument,
   prunedError,
-  type RecordedRevision,
+  prunedMeanwhileError,
+  type Remembered,
   type RevisionMeta,
   type Store,
   type StoredDocument,
-  StoreError,
 } from './store.ts'
 
 /** Changes to read at once, with their documents. */
@@ -24,10 +25,6 @@ export const WINDOW = 200
 
 /** What a prune has begun to delete is gone already. */
 export const IN_LOG = 'revision > coalesce((SELECT revision FROM anchor), 0)'
-export const META =
-  'revision, time, actor, message, request_id, client_address, operation, hash, change_count'
-export const CHANGE = 'type, id, before, before_deleted, before_revision, after, after_deleted'
-
 export interface ChangeRow {
   readonly type: string
   readonly id: string
@@ -38,36 +35,17 @@ export interface ChangeRow {
   readonly after_deleted: number
 }
 
-export type RevisionRow = Omit<RecordedRevision, 'changes'>
-
-export function parseApplied(
-  type: string,
-  id: string,
-  json: string,
-  deleted: number,
-): NonNullable<Applied['after']> {
-  try {
-    return { document: JSON.parse(json) as Document, deleted: deleted === 1, size: json.length }
-  } catch (cause) {
-    throw new StoreError(`${type} "${id}" is not readable in the database: restore it from a backup`, {
-      cause,
-    })
-  }
-}
-
-function toApplied({ type, id, after, after_deleted }: ChangeRow): Applied {
-  return { type, id, after: after === null ? undefined : parseApplied(type, id, after, after_deleted) }
-}
-
-function toLogged({ before_deleted, after_deleted, ...change }: ChangeRow): LoggedChange {
+export function toLogged({ before_deleted, after_deleted, ...change }: ChangeRow): LoggedChange {
   return { ...change, before_deleted: before_deleted === 1, after_deleted: after_deleted === 1 }
 }
 
 export async function* changesSince(db: DatabaseSync, since: number): ReturnType<Store['changesSince']> {
-  for await (const revision of revisionsAfter(db, since)) {
+  for await (const { revision, hash, change_count } of revisionsAfter(db, since)) {
     const changes: Applied[] = []
-    for await (const { rows } of slicesOf(db, revision)) changes.push(...rows.map(toApplied))
-    yield { revision: revision.revision, changes }
+    for await (const { rows } of slicesOf(db, { revision }))
+      changes.push(...rows.map(toLogged).map(toApplied))
+    if (changes.length < change_count) throw prunedMeanwhileError(revision)
+    yield { revision, hash, changes }
   }
 }
 
@@ -143,6 +121,19 @@ export function readAnchor(db: DatabaseSync): Promise<Anchor | undefined> {
   return guard(() => anchor.get() as Anchor | undefined)
 }
 
+export async function* readAnswers(db: DatabaseSync, now: string): AsyncGenerator<Remembered> {
+  const slice = prepared(
+    db,
+    'SELECT key, fingerprint, time, answer FROM answers WHERE time >= ? AND key > ? ORDER BY key LIMIT ?',
+  )
+  for (let at = ''; ; ) {
+    const rows = (await guard(() => slice.all(forgottenBefore(now), at, SLICE))) as unknown as Remembered[]
+    yield* rows
+    if (rows.length < SLICE) return
+    at = rows.at(-1)?.key as string
+  }
+}
+
 export function readRevisionAt(db: DatabaseSync, time: string): Promise<number | undefined> {
   const last = prepared(
     db,
@@ -179,7 +170,7 @@ async function* readChangedAfter(
       `SELECT ${columns} FROM changes WHERE type = ? AND id = ? AND revision > ? ORDER BY revision LIMIT 1`,
     )
     const row = await guard(() => first.get(only.type, only.id as string, revision))
-    if (row) yield toPast(row as unknown as PastRow)
+    if (row) yield toPast(pastOf(row as unknown as PastRow))
     return
   }
   const window = prepared(
@@ -198,7 +189,7 @@ async function* readChangedAfter(
       if ((only && type !== only.type) || seen.has(key)) continue
       seen.add(key)
       const row = await guard(() => one.get(...at))
-      if (row) yield toPast(row as unknown as PastRow)
+      if (row) yield toPast(pastOf(row as unknown as PastRow))
       if (pace.isDue) await pace.rest()
     }
     if (pace.isDue) await pace.rest()
@@ -213,9 +204,8 @@ interface WindowRow {
   readonly id: string
 }
 
-type PastRow = Pick<ChangeRow, 'type' | 'id' | 'before' | 'before_deleted' | 'before_revision'>
+type PastRow = Omit<PastChange, 'before_deleted'> & { readonly before_deleted: number }
 
-function toPast({ type, id, before, before_deleted, before_revision }: PastRow): PastDocument {
-  if (before === null) return { type, id, was: undefined }
-  return { type, id, was: { ...parseApplied(type, id, before, before_deleted), revision: before_revision } }
+function pastOf({ before_deleted, ...row }: PastRow): PastChange {
+  return { ...row, before_deleted: before_deleted === 1 }
 }

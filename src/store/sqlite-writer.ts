@@ -1,27 +1,35 @@
 // The thread that writes to a SQLite file, so that waiting for the disk never holds up a poll.
 import { parentPort, workerData } from 'node:worker_threads'
-import { NO_HASH, RevisionHash } from './hash-chain.ts'
+import { getOrSet } from '../domain/get-or-set.ts'
+import { checkHash, NO_HASH, RevisionHash } from './hash-chain.ts'
 import { LOCK_TIMEOUT_MS, openDatabase, sqliteProblem, type WriterOptions } from './sqlite-database.ts'
 import {
   type Anchor,
   type CommitResult,
   forgottenBefore,
+  type Lease,
   type NewChange,
   type NewRevision,
+  notEmptyError,
   type Remembered,
+  type StoredDocument,
   type TokenUse,
 } from './store.ts'
 
 export type WriterRequest =
-  | { readonly base: number; readonly revision: NewRevision }
+  | { readonly base: number; readonly revisions: readonly NewRevision[] }
+  | { readonly from: Anchor; readonly documents: readonly StoredDocument[] }
+  | { readonly acquire: { readonly name: string; readonly holder: string; readonly ms: number } }
+  | { readonly release: Lease }
   | { readonly anchor: Anchor }
   | { readonly remember: Remembered }
   | { readonly uses: readonly TokenUse[] }
-/** The first changes of the revision that comes next; not answered. */
+/** The first changes of a revision of the commit that comes next; not answered. */
 interface FirstChanges {
+  readonly at: number
   readonly changes: readonly NewChange[]
 }
-export type WriterReply = { readonly result: CommitResult } | { readonly error: string }
+export type WriterReply = { readonly result: CommitResult | Lease | undefined } | { readonly error: string }
 
 const { path, maxPages } = workerData as WriterOptions
 const db = openDatabase(path, { readOnly: false, timeout: LOCK_TIMEOUT_MS })
@@ -45,6 +53,7 @@ const upsert = db.prepare(`
   INSERT INTO documents (type, id, revision, deleted, document) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (type, id) DO UPDATE SET revision = excluded.revision, deleted = excluded.deleted, document = excluded.document`)
 const remove = db.prepare('DELETE FROM documents WHERE type = ? AND id = ?')
+const insertAnchor = db.prepare('INSERT INTO anchor (revision, time, hash, state) VALUES (?, ?, ?, ?)')
 const recall = db.prepare('SELECT 1 FROM answers WHERE key = ? AND time >= ?')
 const forget = db.prepare('DELETE FROM answers WHERE time < ?')
 const keep = db.prepare('INSERT OR IGNORE INTO answers (key, fingerprint, time, answer) VALUES (?, ?, ?, ?)')
@@ -53,7 +62,13 @@ const recordUse = db.prepare(`
   INSERT INTO token_uses (id, time, address) VALUES (?, ?, ?)
   ON CONFLICT (id) DO UPDATE SET time = excluded.time, address = excluded.address WHERE excluded.time >= time`)
 
-const firstChanges: NewChange[] = []
+const readLease = db.prepare('SELECT name, holder, term, expires FROM leases WHERE name = ?')
+const writeLease = db.prepare(`
+  INSERT INTO leases (name, holder, term, expires) VALUES (?, ?, ?, ?)
+  ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, term = excluded.term, expires = excluded.expires`)
+const endLease = db.prepare('UPDATE leases SET expires = 0 WHERE name = ? AND term = ?')
+
+const firstChanges = new Map<number, NewChange[]>()
 
 /** Runs inside a transaction: all of it or nothing. */
 function transact<T>(run: () => T): T {
@@ -67,9 +82,20 @@ function transact<T>(run: () => T): T {
   }
 }
 
-function commit(base: number, { changes, remember: remembered, ...given }: NewRevision): CommitResult {
+function commit(base: number, revisions: readonly NewRevision[]): CommitResult {
   const head = Number(readHead.get()?.revision)
-  if (head !== base || (remembered && isKnown(remembered))) return { ok: false, head }
+  const isFenced = revisions.some(({ lease }) => lease && readLease.get(lease.name)?.term !== lease.term)
+  if (head !== base || isFenced || revisions.some(({ remember }) => remember && isKnown(remember))) {
+    return { ok: false, head, ...(isFenced && { isFenced }) }
+  }
+  let hash = ''
+  for (const [i, revision] of revisions.entries()) hash = write(base + i, revision)
+  advance.run(base + revisions.length)
+  return { ok: true, hash }
+}
+
+/** Answers its hash. */
+function write(base: number, { changes, remember: remembered, hash: wanted, ...given }: NewRevision): string {
   const last = readLast.get(base, base) as { hash: string; time: string } | undefined
   const meta = { ...given, time: last && given.time < last.time ? last.time : given.time }
   const next = base + 1
@@ -97,10 +123,28 @@ function commit(base: number, { changes, remember: remembered, ...given }: NewRe
     if (after) upsert.run(type, id, next, deleted, after.json)
     else remove.run(type, id)
   })
-  seal.run(hash.digest(), next)
+  const sealed = checkHash(next, hash.digest(), wanted)
+  seal.run(sealed, next)
   if (remembered) remember(remembered)
-  advance.run(next)
-  return { ok: true }
+  return sealed
+}
+
+function plant({ revision, time, hash, state }: Anchor, documents: readonly StoredDocument[]): void {
+  if (Number(readHead.get()?.revision) > 0) throw notEmptyError()
+  insertAnchor.run(revision, time, hash, state)
+  for (const { type, id, revision, deleted, json } of documents)
+    upsert.run(type, id, revision, Number(deleted), json)
+  advance.run(revision)
+}
+
+function acquire(name: string, holder: string, ms: number): Lease {
+  const known = readLease.get(name) as (Lease & { expires: number }) | undefined
+  const now = Date.now()
+  const isFree = !known || known.expires <= now
+  if (!isFree && known.holder !== holder) return { name, holder: known.holder, term: known.term }
+  const term = isFree ? (known?.term ?? 0) + 1 : known.term
+  writeLease.run(name, holder, term, now + ms)
+  return { name, holder, term }
 }
 
 function isKnown({ key, time }: Remembered): boolean {
@@ -121,12 +165,7 @@ function prune({ revision, time, hash, state }: Anchor): void {
     const current = Number(db.prepare('SELECT revision FROM anchor').get()?.revision ?? 0)
     if (current > revision) return true
     db.exec('DELETE FROM anchor')
-    db.prepare('INSERT INTO anchor (revision, time, hash, state) VALUES (?, ?, ?, ?)').run(
-      revision,
-      time,
-      hash,
-      state,
-    )
+    insertAnchor.run(revision, time, hash, state)
     return false
   })
   if (known) return
@@ -139,19 +178,28 @@ function prune({ revision, time, hash, state }: Anchor): void {
   while (Number(transact(() => revisions.run(revision, PRUNED_AT_ONCE)).changes) > 0);
 }
 
-function answer(request: WriterRequest): CommitResult {
+function answer(request: WriterRequest): CommitResult | Lease | undefined {
+  if ('acquire' in request) {
+    const { name, holder, ms } = request.acquire
+    return transact(() => acquire(name, holder, ms))
+  }
+  if ('base' in request) {
+    const revisions = request.revisions.map(({ changes, ...revision }, i) => ({
+      ...revision,
+      changes: [...(firstChanges.get(i) ?? []), ...changes],
+    }))
+    firstChanges.clear()
+    return transact(() => commit(request.base, revisions))
+  }
   if ('anchor' in request) prune(request.anchor)
+  else if ('from' in request) transact(() => plant(request.from, request.documents))
+  else if ('release' in request) endLease.run(request.release.name, request.release.term)
   else if ('remember' in request) transact(() => remember(request.remember))
-  else if ('uses' in request)
+  else
     transact(() => {
       for (const { id, time, address } of request.uses) recordUse.run(id, time, address)
     })
-  else {
-    const { base, revision } = request
-    const changes = [...firstChanges.splice(0), ...revision.changes]
-    return transact(() => commit(base, { ...revision, changes }))
-  }
-  return { ok: true }
+  return undefined
 }
 
 parentPort?.on('message', (request: WriterRequest | FirstChanges | 'close') => {
@@ -163,7 +211,7 @@ parentPort?.on('message', (request: WriterRequest | FirstChanges | 'close') => {
     return
   }
   if ('changes' in request) {
-    firstChanges.push(...request.changes)
+    getOrSet(firstChanges, request.at, () => []).push(...request.changes)
     return
   }
   let reply: WriterReply

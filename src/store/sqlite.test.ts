@@ -73,7 +73,7 @@ test('one that looks at the file just when another makes the tables takes it for
     return prepare.call(this, sql)
   })
   const store = open()
-  assert.equal(await store.head(), 0)
+  assert.equal((await store.head()).revision, 0)
   assert.ok(isMade)
   await store.close()
 })
@@ -125,13 +125,13 @@ describe('a SQLite file', () => {
     const second = open()
     assert.deepEqual(await loadAll(second), documents)
     assert.deepEqual(await second.history(ALL), history)
-    assert.deepEqual(await second.commit(2, revisionOf(put('c'))), { ok: true })
+    assert.equal((await second.commit(2, revisionOf(put('c')))).ok, true)
   })
 
   test('is made together with its folders', async (t) => {
     const { folder, open } = temporaryDatabase(t)
     const path = join(folder, 'some', 'where', 'fleet.db')
-    assert.deepEqual(await open({ path }).commit(0, revisionOf(put('a'))), { ok: true })
+    assert.equal((await open({ path }).commit(0, revisionOf(put('a')))).ok, true)
     assert.ok(existsSync(path))
   })
 
@@ -167,9 +167,9 @@ describe('two stores on one SQLite file', () => {
     const { open } = temporaryDatabase(t)
     const [one, two] = [open(), open()]
     await one.commit(0, revisionOf(put('a')))
-    assert.equal(await two.head(), 1)
+    assert.equal((await two.head()).revision, 1)
     assert.deepEqual(await two.commit(0, revisionOf(put('b'))), { ok: false, head: 1 })
-    assert.deepEqual(await two.commit(1, revisionOf(put('b'))), { ok: true })
+    assert.equal((await two.commit(1, revisionOf(put('b')))).ok, true)
     assert.deepEqual(await loadAll(one), await loadAll(two))
   })
 
@@ -183,7 +183,7 @@ describe('two stores on one SQLite file', () => {
       await sleep(base * 13)
       const moved = new Promise<number>((resolve) => {
         heard = async () => {
-          if ((await reader.head()) === base + 1) resolve(performance.now())
+          if ((await reader.head()).revision === base + 1) resolve(performance.now())
         }
       })
       await writer.commit(base, revisionOf(put('a', { base })))
@@ -230,7 +230,7 @@ describe('two stores on one SQLite file', () => {
         [results[0].ok ? 'one' : 'two'],
       )
     }
-    assert.equal(await two.head(), 25)
+    assert.equal((await two.head()).revision, 25)
   })
 })
 
@@ -356,14 +356,14 @@ describe('a full disk', () => {
   test('refuses a commit in words, and nothing of it is there afterwards', async (t) => {
     const { open } = temporaryDatabase(t)
     const store = open({ maxPages: 60 })
-    assert.deepEqual(await store.commit(0, revisionOf(put('a'))), { ok: true })
+    assert.equal((await store.commit(0, revisionOf(put('a')))).ok, true)
     const [documents, history] = [await loadAll(store), await store.history(ALL)]
     const many = Array.from({ length: 20 }, (_, i) => large(`large-${i}`))
     await assert.rejects(
       async () => store.commit(1, revisionOf(put('a', { changed: true }), put('small'), ...many)),
       (error: Error) => error instanceof StoreError && /the disk is full/.test(error.message),
     )
-    assert.equal(await store.head(), 1)
+    assert.equal((await store.head()).revision, 1)
     assert.deepEqual(await loadAll(store), documents)
     assert.deepEqual(await store.history(ALL), history)
   })
@@ -373,10 +373,10 @@ describe('a full disk', () => {
     const full = open({ maxPages: 60 })
     const many = revisionOf(...Array.from({ length: 20 }, (_, i) => large(`large-${i}`)))
     await assert.rejects(async () => full.commit(0, many), StoreError)
-    assert.deepEqual(await full.commit(0, revisionOf(put('a'))), { ok: true })
+    assert.equal((await full.commit(0, revisionOf(put('a')))).ok, true)
     await full.close()
     const roomy = open()
-    assert.deepEqual(await roomy.commit(1, many), { ok: true })
+    assert.equal((await roomy.commit(1, many)).ok, true)
     assert.equal(Object.keys((await loadAll(roomy)).documents).length, 21)
   })
 })
@@ -388,7 +388,7 @@ describe('a SQLite file opened for reading only', () => {
     const store = open({ write: false })
     const stop = store.watch(() => {})
     assert.deepEqual(await loadAll(store), whole)
-    assert.equal(await store.head(), 4)
+    assert.equal((await store.head()).revision, 4)
     assert.equal((await store.history(ALL)).length, 4)
     await assert.rejects(
       async () => store.commit(4, revisionOf(put('a'))),
@@ -649,7 +649,7 @@ describe('uses of tokens in a SQLite file', () => {
     await reader.recordUses([use])
     assert.deepEqual(await usesOf(store, 'tok-a'), [use])
     await assert.rejects(async () => reader.commit(1, revisionOf(put('b'))), /reading only/)
-    assert.equal(await store.head(), 1)
+    assert.equal((await store.head()).revision, 1)
     await reader.close()
     const older = { ...use, time: minute(0), address: null }
     await store.recordUses([older])

@@ -3,14 +3,16 @@ import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import type { Applied } from '../domain/state.ts'
+import { NO_HASH } from './hash-chain.ts'
+import { parseApplied } from './log-rows.ts'
 import { Pace } from './pace.ts'
 import { guard, isCurrent, migrate, openDatabase, prepared, type WriterOptions } from './sqlite-database.ts'
 import { addSearch, readHistory } from './sqlite-history.ts'
 import {
   changedAfter,
   changesSince,
-  parseApplied,
   readAnchor,
+  readAnswers,
   readDocuments,
   readLog,
   readRevisionAt,
@@ -20,9 +22,12 @@ import {
   type Anchor,
   type CommitResult,
   forgottenBefore,
+  type Head,
+  type Lease,
   type NewRevision,
   type Remembered,
   type Store,
+  type StoredDocument,
   StoreError,
   type TokenUse,
 } from './store.ts'
@@ -56,6 +61,9 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
   let notes: Writer | undefined
   const version = db.prepare('PRAGMA data_version')
   const readHead = db.prepare('SELECT revision FROM head')
+  const readHash = db.prepare(
+    'SELECT hash FROM revisions WHERE revision = ? UNION ALL SELECT hash FROM anchor WHERE revision = ?',
+  )
   const readAnswer = db.prepare(
     'SELECT key, fingerprint, time, answer FROM answers WHERE key = ? AND time >= ?',
   )
@@ -74,13 +82,20 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
       return undefined
     }
   }
-  const head = (): number => Number(readHead.get()?.revision)
+  const hashOf = (revision: number): string | undefined =>
+    revision === 0 ? NO_HASH : (readHash.get(revision, revision)?.hash as string | undefined)
+  const head = (): Head => {
+    const revision = Number(readHead.get()?.revision)
+    return { revision, hash: hashOf(revision) ?? '' }
+  }
 
   return {
     load: (take) => guard(() => loadDocuments(db, head, take)),
     documents: () => readDocuments(db),
-    head: () => guard(head),
-    commit: async (base, revision) => writing().commit(base, revision),
+    head: () => guard(() => inOneView(db, head)),
+    hashOf: (revision) => guard(() => hashOf(revision)),
+    commit: async (base, ...revisions) => writing().commit(base, revisions),
+    plant: async (anchor, documents) => writing().plant(anchor, documents),
     changesSince: (revision) => changesSince(db, revision),
     history: (query) => readHistory(db, query),
     log: (since, until) => readLog(db, since, until),
@@ -90,6 +105,7 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
     prune: async (anchor) => writing().prune(anchor),
     recall: (key, now) => guard(() => readAnswer.get(key, forgottenBefore(now)) as Remembered | undefined),
     remember: async (remembered) => writing().remember(remembered),
+    answers: (now) => readAnswers(db, now),
     usesOf: (ids) =>
       guard(() => {
         const rows = prepared(
@@ -105,6 +121,8 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
       for (let at = 0; at < uses.length; at += USES_AT_ONCE)
         await notes.recordUses(uses.slice(at, at + USES_AT_ONCE))
     },
+    acquire: async (name, holder, ms) => writing().acquire(name, holder, ms),
+    release: async (lease) => writing().release(lease),
     watch(moved) {
       let seen: unknown
       const timer = setInterval(() => {
@@ -124,18 +142,25 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
 
 function loadDocuments(
   db: DatabaseSync,
-  head: () => number,
+  head: () => Head,
   take: (revision: number, document: Applied) => void,
-): number {
-  db.exec('BEGIN')
-  try {
+): Head {
+  return inOneView(db, () => {
     const rows = db.prepare('SELECT type, id, revision, deleted, document FROM documents')
     rows.setReturnArrays(true)
     for (const row of rows.iterate() as Iterable<unknown>) {
       const [type, id, revision, deleted, json] = row as [string, string, number, number, string]
-      take(revision, { type, id, after: parseApplied(type, id, json, deleted) })
+      take(revision, { type, id, after: parseApplied(type, id, json, deleted === 1) })
     }
     return head()
+  })
+}
+
+/** What is read together is of one moment. */
+function inOneView<T>(db: DatabaseSync, read: () => T): T {
+  db.exec('BEGIN')
+  try {
+    return read()
   } finally {
     db.exec('COMMIT')
   }
@@ -143,7 +168,10 @@ function loadDocuments(
 
 interface Writer {
   hasEnded(): boolean
-  commit(base: number, revision: NewRevision): Promise<CommitResult>
+  commit(base: number, revisions: readonly NewRevision[]): Promise<CommitResult>
+  plant(anchor: Anchor, documents: readonly StoredDocument[]): Promise<void>
+  acquire(name: string, holder: string, ms: number): Promise<Lease>
+  release(lease: Lease): Promise<void>
   prune(anchor: Anchor): Promise<void>
   remember(remembered: Remembered): Promise<void>
   recordUses(uses: readonly TokenUse[]): Promise<void>
@@ -157,11 +185,11 @@ function startWriter(options: WriterOptions): Writer {
   })
   let failure: StoreError | undefined
   let sending: Promise<unknown> = Promise.resolve()
-  const waiting: { resolve: (result: CommitResult) => void; reject: (error: Error) => void }[] = []
+  const waiting: { resolve: (result: never) => void; reject: (error: Error) => void }[] = []
   const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
   worker.on('message', (reply: WriterReply) => {
     const request = waiting.shift()
-    if ('result' in reply) request?.resolve(reply.result)
+    if ('result' in reply) request?.resolve(reply.result as never)
     else request?.reject(new StoreError(reply.error))
   })
   worker.on('error', (cause) => {
@@ -172,7 +200,7 @@ function startWriter(options: WriterOptions): Writer {
     for (const request of waiting.splice(0)) request.reject(failure)
   })
 
-  function ask(request: WriterRequest): Promise<CommitResult> {
+  function ask<T>(request: WriterRequest): Promise<T> {
     return new Promise((resolve, reject) => {
       if (failure) return reject(failure)
       waiting.push({ resolve, reject })
@@ -181,15 +209,19 @@ function startWriter(options: WriterOptions): Writer {
   }
 
   /** Many changes go over in parts, so that copying them holds nobody up; one revision at a time. */
-  function commit(base: number, { changes, ...revision }: NewRevision): Promise<CommitResult> {
+  function commit(base: number, revisions: readonly NewRevision[]): Promise<CommitResult> {
     const answer = sending.then(async () => {
       const pace = new Pace()
-      let sent = 0
-      for (; changes.length - sent > SLICE; sent += SLICE) {
-        worker.postMessage({ changes: changes.slice(sent, sent + SLICE) })
-        if (pace.isDue) await pace.rest()
+      const rest: NewRevision[] = []
+      for (const [at, { changes, ...revision }] of revisions.entries()) {
+        let sent = 0
+        for (; changes.length - sent > SLICE; sent += SLICE) {
+          worker.postMessage({ at, changes: changes.slice(sent, sent + SLICE) })
+          if (pace.isDue) await pace.rest()
+        }
+        rest.push({ ...revision, changes: changes.slice(sent) })
       }
-      return { result: ask({ base, revision: { ...revision, changes: changes.slice(sent) } }) }
+      return { result: ask<CommitResult>({ base, revisions: rest }) }
     })
     sending = answer.catch(() => {})
     return answer.then(({ result }) => result)
@@ -198,15 +230,12 @@ function startWriter(options: WriterOptions): Writer {
   return {
     hasEnded: () => failure !== undefined,
     commit,
-    async prune(anchor) {
-      await ask({ anchor })
-    },
-    async remember(remember) {
-      await ask({ remember })
-    },
-    async recordUses(uses) {
-      await ask({ uses })
-    },
+    plant: (from, documents) => ask({ from, documents }),
+    acquire: (name, holder, ms) => ask({ acquire: { name, holder, ms } }),
+    release: (release) => ask({ release }),
+    prune: (anchor) => ask({ anchor }),
+    remember: (remember) => ask({ remember }),
+    recordUses: (uses) => ask({ uses }),
     async close() {
       await sending
       worker.postMessage('close')

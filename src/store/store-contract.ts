@@ -2,17 +2,20 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Applied } from '../domain/state.ts'
-import type {
-  Anchor,
-  HistoryQuery,
-  LoggedChange,
-  NewChange,
-  NewRevision,
-  PastDocument,
-  Remembered,
-  Store,
+import {
+  type Anchor,
+  type HistoryQuery,
+  type LoggedChange,
+  type NewChange,
+  type NewRevision,
+  type PastDocument,
+  type Remembered,
+  type Store,
+  StoreError,
 } from './store.ts'
+import { verifyLog } from './verify-log.ts'
 
 /** Opens an empty store; what it needs is cleaned up after the test. */
 type OpenStore = (context: TestContext) => Store | Promise<Store>
@@ -52,7 +55,7 @@ export function minute(n: number): string {
 /** Everything that a store hands over, by type and id. */
 export async function loadAll(store: Store): Promise<{ revision: number; documents: object }> {
   const documents: Record<string, { revision: number; after: Applied['after'] }> = {}
-  const revision = await store.load((made, { type, id, after }) => {
+  const { revision } = await store.load((made, { type, id, after }) => {
     assert.ok(!(`${type}/${id}` in documents), `${type}/${id} is handed over once`)
     documents[`${type}/${id}`] = { revision: made, after }
   })
@@ -64,14 +67,17 @@ function stored<T extends { id: string }>(fields: T, deleted = false) {
 }
 
 export async function committed(store: Store, ...revisions: NewRevision[]): Promise<Store> {
-  let base = await store.head()
-  for (const revision of revisions) assert.deepEqual(await store.commit(base++, revision), { ok: true })
+  let base = (await store.head()).revision
+  for (const revision of revisions) assert.equal((await store.commit(base++, revision)).ok, true)
   return store
 }
 
 async function revisionsSince(store: Store, revision: number) {
   const found: { revision: number; changes: readonly Applied[] }[] = []
-  for await (const next of store.changesSince(revision)) found.push(next)
+  for await (const { hash, ...next } of store.changesSince(revision)) {
+    assert.equal(hash, await store.hashOf(next.revision))
+    found.push(next)
+  }
   return found
 }
 
@@ -100,6 +106,12 @@ export async function changedAfter(store: Store, ...asked: Parameters<Store['cha
     assert.ok(!(`${type}/${id}` in found), `${type}/${id} comes once`)
     found[`${type}/${id}`] = was
   }
+  return found
+}
+
+async function listed<T extends object>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = []
+  for await (const item of items) found.push({ ...item })
   return found
 }
 
@@ -146,13 +158,15 @@ export function storeContract(name: string, open: OpenStore): void {
     describe('giving up a part of the log', () => prunePromises(open))
     describe('answers', () => answerPromises(open))
     describe('uses of tokens', () => usePromises(open))
+    describe('moving a log from store to store', () => movePromises(open))
+    describe('leases', () => leasePromises(open))
   })
 }
 
 function documentPromises(open: OpenStore): void {
   test('an empty store is at revision 0 and holds nothing', async (t) => {
     const store = await open(t)
-    assert.equal(await store.head(), 0)
+    assert.equal((await store.head()).revision, 0)
     assert.deepEqual(await loadAll(store), { revision: 0, documents: {} })
     assert.deepEqual(await revisionsSince(store, 0), [])
     assert.deepEqual(await store.history(ALL), [])
@@ -164,7 +178,7 @@ function documentPromises(open: OpenStore): void {
       revisionOf(put('a', { n: 1 }), put('b', { list: [1, { deep: true }] })),
       revisionOf(put('a', { n: 22 })),
     )
-    assert.equal(await store.head(), 2)
+    assert.equal((await store.head()).revision, 2)
     assert.deepEqual(await loadAll(store), {
       revision: 2,
       documents: {
@@ -268,10 +282,10 @@ function documentPromises(open: OpenStore): void {
 function swapPromises(open: OpenStore): void {
   test('of two commits on one base, the second is refused and leaves nothing behind', async (t) => {
     const store = await committed(await open(t), revisionOf(put('a', { n: 1 })))
-    assert.deepEqual(await store.commit(1, revisionOf(put('a', { n: 2 }))), { ok: true })
+    assert.equal((await store.commit(1, revisionOf(put('a', { n: 2 })))).ok, true)
     const late = revisionOf(put('a', { n: 3 }), put('new'))
     assert.deepEqual(await store.commit(1, late), { ok: false, head: 2 })
-    assert.equal(await store.head(), 2)
+    assert.equal((await store.head()).revision, 2)
     const { revision, documents } = await loadAll(store)
     assert.equal(revision, 2)
     assert.deepEqual(documents, {
@@ -291,7 +305,7 @@ function swapPromises(open: OpenStore): void {
     const store = await committed(await open(t), revisionOf(put('a')))
     const refused = await store.commit(0, revisionOf(put('b')))
     assert.ok(!refused.ok)
-    assert.deepEqual(await store.commit(refused.head, revisionOf(put('b'))), { ok: true })
+    assert.equal((await store.commit(refused.head, revisionOf(put('b')))).ok, true)
     assert.deepEqual(Object.keys((await loadAll(store)).documents).sort(), ['things/a', 'things/b'])
   })
 
@@ -748,14 +762,12 @@ function longHistoryPromises(open: OpenStore): void {
     const COUNT = 2050
     const rare = [2049, 2001, 2000, 1999, 51, 50, 49, 1]
     const store = await open(t)
-    const committing = Array.from({ length: COUNT }, (_, base) =>
-      store.commit(base, {
-        ...revisionOf(rare.includes(base + 1) ? other(put('rare', { base })) : put('a', { base })),
-        actor: rare.includes(base + 1) ? 'rare' : 'often',
-        time: minute(base + 1),
-      }),
-    )
-    assert.ok((await Promise.all(committing)).every(({ ok }) => ok))
+    const revisions = Array.from({ length: COUNT }, (_, base) => ({
+      ...revisionOf(rare.includes(base + 1) ? other(put('rare', { base })) : put('a', { base })),
+      actor: rare.includes(base + 1) ? 'rare' : 'often',
+      time: minute(base + 1),
+    }))
+    assert.ok((await store.commit(0, ...revisions)).ok)
 
     await t.test('is searched to its end', async () => {
       const filters = [{ actor: 'rare' }, { type: 'others' }, { text: 'RARE' }]
@@ -1229,7 +1241,7 @@ function prunePromises(open: OpenStore): void {
     await pruneTo(store, 5)
     assert.deepEqual(await loadAll(store), loaded)
     assert.deepEqual(await documentsOf(store), documents)
-    assert.equal(await store.head(), 6)
+    assert.equal((await store.head()).revision, 6)
   })
 
   test('from the anchor on one can still go back in time', async (t) => {
@@ -1249,10 +1261,10 @@ function prunePromises(open: OpenStore): void {
     for (const revision of [1, 3, 6]) {
       const store = await committed(await open(t), ...six)
       await pruneTo(store, revision)
-      assert.equal(await store.head(), 6)
+      assert.equal((await store.head()).revision, 6)
       assert.deepEqual(await store.commit(5, revisionOf(put('late'))), { ok: false, head: 6 })
       await committed(store, ...six)
-      assert.equal(await store.head(), 12)
+      assert.equal((await store.head()).revision, 12)
       assert.deepEqual(await hashesOf(store), expected.slice(revision))
     }
   })
@@ -1323,7 +1335,7 @@ function answerPromises(open: OpenStore): void {
     const store = await open(t)
     await store.remember(remembered)
     assert.deepEqual(await recall(store, 'key-1', minute(0)), remembered)
-    assert.equal(await store.head(), 0)
+    assert.equal((await store.head()).revision, 0)
     assert.deepEqual(await store.history(ALL), [])
   })
 
@@ -1419,12 +1431,193 @@ function usePromises(open: OpenStore): void {
     await store.recordUses([use('a', minute(9))])
     const after = [await store.head(), await store.history(ALL), await logOf(store, 0), await loadAll(store)]
     assert.deepEqual(after, before)
-    assert.deepEqual(
-      await store.commit(2, revisionOf(put('a', { n: 3 }))),
-      { ok: true },
-      'the base is the same',
-    )
+    assert.equal((await store.commit(2, revisionOf(put('a', { n: 3 })))).ok, true, 'the base is the same')
     await pruneTo(store, 2)
     assert.deepEqual(await usesOf(store, 'a'), [use('a', minute(9))])
+  })
+}
+
+function movePromises(open: OpenStore): void {
+  const first = revisionOf(put('a'), put('b'), other(put('a')))
+  const log = [
+    first,
+    revisionOf(),
+    revisionOf(put('a', { n: 2 }), remove('b')),
+    revisionOf(put('b'), remove('a')),
+  ]
+
+  async function sealed(store: Store): Promise<NewRevision[]> {
+    const hashes = await hashesOf(store)
+    return log.map((revision, i) => ({ ...revision, hash: hashes[i] as string }))
+  }
+
+  test('revisions that are committed together leave what they leave one by one', async (t) => {
+    const one = await committed(await open(t), ...log)
+    const all = await open(t)
+    assert.deepEqual(await all.commit(0, ...log), { ok: true, hash: (await one.head()).hash })
+    for (const read of [
+      logOf,
+      (store: Store) => store.history(ALL),
+      loadAll,
+      documentsOf,
+      (store: Store) => store.head(),
+    ])
+      assert.deepEqual(await read(all, 0), await read(one, 0))
+    assert.equal((await verifyLog(all)).verified, true)
+  })
+
+  test('a log that comes to its hashes is taken, in parts too', async (t) => {
+    const source = await committed(await open(t), ...log)
+    const revisions = await sealed(source)
+    const target = await open(t)
+    assert.equal((await target.commit(0, ...revisions.slice(0, 3))).ok, true)
+    assert.equal((await target.commit(3, ...revisions.slice(3))).ok, true)
+    assert.deepEqual(await target.head(), await source.head())
+  })
+
+  test('a revision that does not come to its hash is refused, with all that came with it', async (t) => {
+    const source = await committed(await open(t), ...log)
+    const revisions = await sealed(source)
+    const target = await open(t)
+    for (const [i, revision] of revisions.entries()) {
+      const wrong = [
+        { ...revision, actor: 'another' },
+        { ...revision, changes: [...revision.changes, put('z')] },
+      ]
+      for (const tampered of wrong) {
+        await assert.rejects(
+          target.commit(0, ...revisions.toSpliced(i, 1, tampered)),
+          /does not come to its hash/,
+        )
+        assert.deepEqual(await target.head(), { revision: 0, hash: '' })
+        assert.deepEqual(await documentsOf(target), {})
+      }
+    }
+    await target.commit(0, revisionOf(put('other')))
+    const late = revisions.slice(1)
+    await assert.rejects(target.commit(1, ...late), /does not come to its hash/)
+  })
+
+  test('of many revisions on a base that is past, none is written', async (t) => {
+    const store = await committed(await open(t), revisionOf(put('x')))
+    assert.deepEqual(await store.commit(0, ...log), { ok: false, head: 1 })
+    assert.deepEqual(Object.keys(await documentsOf(store)), ['things/x'])
+  })
+
+  test('hashes are known of revisions in the log and of its very beginning', async (t) => {
+    const store = await committed(await open(t), ...log)
+    const hashes = await hashesOf(store)
+    assert.equal(await store.hashOf(0), '')
+    for (const [i, hash] of hashes.entries()) assert.equal(await store.hashOf(i + 1), hash)
+    assert.equal(await store.hashOf(5), undefined)
+    await pruneTo(store, 2)
+    assert.equal(await store.hashOf(1), undefined)
+    assert.equal(await store.hashOf(2), hashes[1])
+    assert.deepEqual(await store.head(), { revision: 4, hash: hashes[3] })
+    await pruneTo(store, 4)
+    assert.deepEqual(await store.head(), { revision: 4, hash: hashes[3] })
+  })
+
+  test('a planted store goes on where the other log begins', async (t) => {
+    const source = await committed(await open(t), ...log.slice(0, 3))
+    const anchor = await pruneTo(source, 3)
+    const planted = await open(t)
+    await planted.plant(anchor, await listed(source.documents()))
+    assert.deepEqual(await planted.head(), await source.head())
+    assert.deepEqual({ ...(await planted.anchor()) }, anchor)
+    assert.deepEqual(await loadAll(planted), await loadAll(source))
+    for (const store of [source, planted])
+      assert.equal((await store.commit(3, log[3] as NewRevision)).ok, true)
+    assert.deepEqual(await planted.head(), await source.head())
+    assert.deepEqual(await logOf(planted, 0), await logOf(source, 0))
+  })
+
+  test('only an empty store can be planted', async (t) => {
+    const store = await committed(await open(t), revisionOf(put('a')))
+    const before = await documentsOf(store)
+    const anchor = { revision: 9, time: minute(0), hash: 'h', state: 's' }
+    const document = { type: 'things', id: 'z', revision: 3, deleted: false, json: '{"id":"z"}' }
+    await assert.rejects(store.plant(anchor, [document]), StoreError)
+    assert.deepEqual(await documentsOf(store), before)
+    assert.equal(await store.anchor(), undefined)
+  })
+
+  test('all answers that are still remembered can be listed', async (t) => {
+    const store = await open(t)
+    const answer = (key: string, time: string) => ({
+      key,
+      fingerprint: 'f',
+      time,
+      answer: `answer of ${key}`,
+    })
+    const answers = Array.from({ length: 45 }, (_, i) =>
+      answer(`key-${String(i).padStart(2, '0')}`, minute(i)),
+    )
+    for (const item of answers) await store.remember(item)
+    const known = async (now: string) =>
+      (await listed(store.answers(now))).sort((a, b) => (a.key < b.key ? -1 : 1))
+    assert.deepEqual(await known(minute(45)), answers)
+    assert.deepEqual(await known(minute(24 * 60 + 40)), answers.slice(40))
+  })
+}
+
+function leasePromises(open: OpenStore): void {
+  const HOUR = 3_600_000
+
+  test('one holder has a lease, and keeps it by asking again', async (t) => {
+    const store = await open(t)
+    const lease = await store.acquire('work', 'one', HOUR)
+    assert.deepEqual(lease, { name: 'work', holder: 'one', term: 1 })
+    assert.deepEqual(await store.acquire('work', 'two', HOUR), lease)
+    assert.deepEqual(await store.acquire('work', 'one', HOUR), lease)
+    assert.equal((await store.acquire('other work', 'two', HOUR)).holder, 'two')
+  })
+
+  test('of many that ask at once, one gets it', async (t) => {
+    const store = await open(t)
+    const asked = Array.from({ length: 20 }, (_, i) => store.acquire('work', `holder-${i}`, HOUR))
+    const leases = await Promise.all(asked)
+    assert.equal(new Set(leases.map(({ holder }) => holder)).size, 1)
+    assert.equal(new Set(leases.map(({ term }) => term)).size, 1)
+  })
+
+  test('a lease that is over or given back goes to the next, with a higher term', async (t) => {
+    const store = await open(t)
+    const first = await store.acquire('work', 'one', 1)
+    await sleep(20)
+    const second = await store.acquire('work', 'two', HOUR)
+    assert.deepEqual(second, { name: 'work', holder: 'two', term: first.term + 1 })
+    await store.release(first)
+    assert.equal(
+      (await store.acquire('work', 'one', HOUR)).holder,
+      'two',
+      'it was not the first one’s to give',
+    )
+    await store.release(second)
+    const third = await store.acquire('work', 'one', HOUR)
+    assert.deepEqual(third, { name: 'work', holder: 'one', term: second.term + 1 })
+  })
+
+  test('what was begun under a lease that another one has now is not committed', async (t) => {
+    const store = await open(t)
+    const old = await store.acquire('work', 'one', 1)
+    assert.equal((await store.commit(0, { ...revisionOf(put('a')), lease: old })).ok, true)
+    await sleep(20)
+    assert.equal(
+      (await store.commit(1, { ...revisionOf(put('b')), lease: old })).ok,
+      true,
+      'nobody took it yet',
+    )
+    const taken = await store.acquire('work', 'two', HOUR)
+    const refused = await store.commit(2, { ...revisionOf(put('c')), lease: old })
+    assert.deepEqual(refused, { ok: false, head: 2, isFenced: true })
+    assert.deepEqual(Object.keys(await documentsOf(store)), ['things/a', 'things/b'])
+    assert.equal((await store.commit(2, { ...revisionOf(put('c')), lease: taken })).ok, true)
+    const unknown = { name: 'never taken', term: 1 }
+    assert.deepEqual(await store.commit(3, { ...revisionOf(put('d')), lease: unknown }), {
+      ok: false,
+      head: 3,
+      isFenced: true,
+    })
   })
 }

@@ -26,6 +26,24 @@ export interface NewRevision extends RevisionMeta {
   readonly changes: readonly NewChange[]
   /** Kept with the revision, or not at all. */
   readonly remember?: Remembered
+  /** What its hash must come to, of a revision that another store has had. */
+  readonly hash?: string
+  /** Only while the lease has not been taken by another holder. */
+  readonly lease?: Pick<Lease, 'name' | 'term'>
+}
+
+/** Where a log ends: its last revision, 0 for none, and the hash of that, empty where there is none. */
+export interface Head {
+  readonly revision: number
+  readonly hash: string
+}
+
+/** The right to do what must be done by one process at a time. */
+export interface Lease {
+  readonly name: string
+  readonly holder: string
+  /** Grows whenever the lease changes hands: what was begun under an earlier one is known by it. */
+  readonly term: number
 }
 
 /** The answer to a write that may be sent again. */
@@ -148,33 +166,47 @@ export interface Anchor {
   readonly state: string
 }
 
-export type CommitResult = { readonly ok: true } | { readonly ok: false; readonly head: number }
+export type CommitResult =
+  | { readonly ok: true; readonly hash: string }
+  /** Where the store is instead; whether it is the lease that is lost. */
+  | { readonly ok: false; readonly head: number; readonly isFenced?: true }
+
+/** Versions of the schema, before and after. */
+export interface Migrated {
+  readonly from: number
+  readonly to: number
+}
 
 /** Every method throws StoreError when the store cannot do its part; nothing is then half done. */
 export interface Store {
   /**
    * Hands over every document, tombstones included, of one consistent moment, each with the revision that made it
-   * so; answers the last revision of that moment, 0 for an empty store.
+   * so; answers where the log ended at that moment.
    */
-  load(take: (revision: number, document: Applied) => void): Promise<number>
+  load(take: (revision: number, document: Applied) => void): Promise<Head>
 
   /** The same as they are stored, a few at a time, and so not of one moment. */
   documents(): AsyncIterable<StoredDocument>
 
-  /** The last committed revision, by whatever process. */
-  head(): Promise<number>
+  /** Where the log ends, whatever process committed last. */
+  head(): Promise<Head>
+
+  /** The hash of a revision; undefined when the log does not hold it, and is not cut off right there. */
+  hashOf(revision: number): Promise<string | undefined>
 
   /**
-   * Writes the changes as revision base + 1, all of them or none, durable when it returns. When the store has moved
-   * past base, or remembers the key already, nothing is written and `head` says where it is. Records what each document
-   * was before, and the hash. Its time is not before that of the last revision, even if the clock was set back.
+   * Writes the changes as revision base + 1, and of any more as base + 2 and so on: all of them or none, durable when it
+   * returns, with the hash of the last. When the store is not at base, or remembers the key already, or the lease is
+   * lost, nothing is written and `head` says where it is. Records what each document was before, and the hash. Its time
+   * is not before that of the last revision, even if the clock was set back.
    */
-  commit(base: number, revision: NewRevision): Promise<CommitResult>
+  commit(base: number, ...revisions: readonly NewRevision[]): Promise<CommitResult>
+
+  /** Fills an empty store with the documents as they stood where another log begins. */
+  plant(anchor: Anchor, documents: readonly StoredDocument[]): Promise<void>
 
   /** All revisions after the given one, oldest first and without gaps. */
-  changesSince(
-    revision: number,
-  ): AsyncIterable<{ readonly revision: number; readonly changes: readonly Applied[] }>
+  changesSince(revision: number): AsyncIterable<Head & { readonly changes: readonly Applied[] }>
 
   /** Recorded revisions, newest first; the changes of each in the order they were made. */
   history(query: HistoryQuery): Promise<RecordedRevision[]>
@@ -209,11 +241,20 @@ export interface Store {
   /** Keeps the answer of a write that changed nothing, unless another one is remembered under the key. */
   remember(remembered: Remembered): Promise<void>
 
+  /** Every answer that is still remembered at this time. */
+  answers(now: string): AsyncIterable<Remembered>
+
   /** When these tokens were last used, those of them that were. */
   usesOf(ids: readonly string[]): Promise<TokenUse[]>
 
   /** Keeps the newest use of each token; outside the log, and no revision. */
   recordUses(uses: readonly TokenUse[]): Promise<void>
+
+  /** Takes a lease that nobody has, or renews one's own, for a time by the store's clock; answers who has it now. */
+  acquire(name: string, holder: string, ms: number): Promise<Lease>
+
+  /** Lets go of a lease, unless another one has it already. */
+  release(lease: Lease): Promise<void>
 
   /** Calls back soon after another process may have committed; answers how to stop that. */
   watch(moved: () => void): () => void
@@ -224,9 +265,26 @@ export interface Store {
 /** The store is away, full or broken. What it says is fit for an operator's eyes. */
 export class StoreError extends Error {
   override readonly name = 'StoreError'
+  /** Whether it cannot be reached now, and may well be later. */
+  readonly isAway: boolean
+
+  constructor(message: string, { isAway = false, ...options }: ErrorOptions & { isAway?: boolean } = {}) {
+    super(message, options)
+    this.isAway = isAway
+  }
 }
 
 /** What a store says that is asked for what was given up. */
 export function prunedError(revision: number, anchor: Anchor): StoreError {
   return new StoreError(`history reaches back to revision ${anchor.revision}, not to ${revision}, any more`)
+}
+
+/** What a store says that is to be filled and holds something. */
+export function notEmptyError(): StoreError {
+  return new StoreError('the store is not empty')
+}
+
+/** What a store says when what is being read is given up meanwhile. */
+export function prunedMeanwhileError(revision: number): StoreError {
+  return new StoreError(`revision ${revision} was given up while it was read`)
 }

@@ -554,7 +554,7 @@ test('verifying beside another store that commits to the same file finds nothing
         revisionOf(remove(id)),
       ].map((revision) => ({ ...revision, time: minute(20 + n) }))
       const revisions = Array.from({ length: 10 }, () => three).flat()
-      const base = await writer.head()
+      const { revision: base } = await writer.head()
       const results = await Promise.all(revisions.map((revision, i) => writer.commit(base + i, revision)))
       assert.ok(results.every(({ ok }) => ok))
     }

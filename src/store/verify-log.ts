@@ -2,7 +2,7 @@
 import { createHash, hash } from 'node:crypto'
 import { NO_HASH, RevisionHash } from './hash-chain.ts'
 import { Pace } from './pace.ts'
-import type { Anchor, LoggedChange, Store } from './store.ts'
+import type { Anchor, LoggedChange, Store, StoredDocument } from './store.ts'
 
 export interface Verification {
   readonly verified: boolean
@@ -35,7 +35,7 @@ export async function verifyLog(store: Store): Promise<Verification> {
 }
 
 async function verifyFrom(store: Store, anchor: Anchor | null): Promise<Verification> {
-  const head = await store.head()
+  const { revision: head } = await store.head()
   const problems: string[] = []
   const known: Known = new Map()
   const { revisions, hash: last } = await checkChain(store, anchor, head, known, problems)
@@ -45,8 +45,9 @@ async function verifyFrom(store: Store, anchor: Anchor | null): Promise<Verifica
     )
   }
   const documents = await checkDocuments(store, anchor, head, known, problems)
-  for await (const { revision } of store.log(await store.head())) {
-    if (revision > (await store.head())) problems.push(`revision ${revision} is beyond the head of the store`)
+  for await (const { revision } of store.log((await store.head()).revision)) {
+    if (revision > (await store.head()).revision)
+      problems.push(`revision ${revision} is beyond the head of the store`)
     break
   }
   return {
@@ -164,26 +165,42 @@ function digestOf(json: LoggedChange['before'], deleted: boolean): string | unde
   return json === null ? undefined : hash('sha256', `${deleted}\n${json}`)
 }
 
-/** SHA-256 over an anchor, and over all documents as they stood then. */
-async function sealOf(
-  store: Store,
-  { revision: at, time, hash: sealed }: Omit<Anchor, 'state'>,
-): Promise<string> {
-  const lines = new Map<string, string | undefined>()
-  for await (const { type, id, revision, deleted, json } of store.documents()) {
-    if (revision <= at) lines.set(`${type}/${id}`, `${revision} ${digestOf(json, deleted)}`)
+/** All documents as they stood at a revision, whatever is written meanwhile; those that changed since come last. */
+export async function* documentsAt(store: Store, at: number): AsyncGenerator<StoredDocument> {
+  const seen = new Set<string>()
+  for await (const document of store.documents()) {
+    if (document.revision > at) continue
+    seen.add(`${document.type}/${document.id}`)
+    yield document
   }
   // Read after the documents, it knows of all that changed while they were read.
   for await (const { type, id, was } of store.changedAfter(at)) {
-    const line = was && `${was.revision} ${digestOf(JSON.stringify(was.document), was.deleted)}`
-    lines.set(`${type}/${id}`, line)
+    if (!was || seen.has(`${type}/${id}`)) continue
+    const { document, deleted, revision } = was
+    yield { type, id, revision, deleted, json: JSON.stringify(document) }
   }
-  const all = createHash('sha256').update(`${at} ${time} ${sealed}\n`)
-  for (const key of [...lines.keys()].sort()) {
-    const line = lines.get(key)
-    if (line !== undefined) all.update(`${JSON.stringify(key)} ${line}\n`)
+}
+
+/** SHA-256 over an anchor, and over all documents as they stood then, in whatever order they are added. */
+export class StateSeal {
+  readonly #lines = new Map<string, string>()
+
+  add({ type, id, revision, deleted, json }: StoredDocument): void {
+    this.#lines.set(`${type}/${id}`, `${revision} ${digestOf(json, deleted)}`)
   }
-  return all.digest('hex')
+
+  digest({ revision, time, hash: sealed }: Omit<Anchor, 'state'>): string {
+    const all = createHash('sha256').update(`${revision} ${time} ${sealed}\n`)
+    for (const key of [...this.#lines.keys()].sort())
+      all.update(`${JSON.stringify(key)} ${this.#lines.get(key)}\n`)
+    return all.digest('hex')
+  }
+}
+
+async function sealOf(store: Store, anchor: Omit<Anchor, 'state'>): Promise<string> {
+  const seal = new StateSeal()
+  for await (const document of documentsAt(store, anchor.revision)) seal.add(document)
+  return seal.digest(anchor)
 }
 
 interface Pruned {

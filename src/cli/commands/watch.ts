@@ -1,8 +1,9 @@
 // `watch`: revisions as they happen.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
+import { type Answer, Refusal } from '../api-client.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
-import { usage } from '../failure.ts'
+import { EXIT, Failure, usage } from '../failure.ts'
 import { harmless, render } from '../print.ts'
 import type { Session } from '../session.ts'
 import { plain } from '../terminal.ts'
@@ -11,23 +12,17 @@ import { type Revision, revisionRow } from './log.ts'
 
 interface Flags {
   readonly since?: number
-  readonly interval: number
   readonly count?: number
 }
 
-const PAGE = 1000
-
-function parseSeconds(text: string): number {
-  const seconds = Number(text.replace(/s$/, ''))
-  if (!(seconds >= 0.1 && seconds <= 3600))
-    throw new InvalidArgumentError('It must be seconds from 0.1 to 3600.')
-  return seconds
-}
+/** How often to come back to a server that does not answer: for some minutes. */
+const TRIES = 30
+const FIRST_DELAY_MS = 1000
+const LONGEST_DELAY_MS = 10_000
 
 export function defineWatch(command: Command, { run }: Tools): void {
   command
     .option('--since <revision>', 'start after this revision instead of now', parseCount)
-    .option('--interval <seconds>', 'how often to ask', parseSeconds, 2)
     .option('--count <number>', 'end after so many revisions', parseCount)
     .addHelpText(
       'after',
@@ -36,36 +31,77 @@ export function defineWatch(command: Command, { run }: Tools): void {
     .action(run(follow))
 }
 
-async function follow(
-  session: Session,
-  { since, interval, count = Number.POSITIVE_INFINITY }: Flags,
-): Promise<void> {
-  const { format } = session
+async function follow(session: Session, { since, count = Number.POSITIVE_INFINITY }: Flags): Promise<void> {
+  const { format, api } = session
   if (format.kind === 'yaml') throw usage('watch prints lines: use -o json, name or jsonpath=…')
-  let last =
-    since ?? Number((await session.api.get('/revisions', { query: { limit: 0 } })).headers['x-revision'])
-  session.note(`watching ${session.api.url.href} after revision ${last}`)
+  let { headers, body } = await api.stream('/watch', { query: { since } })
+  let last = since ?? Number(headers['x-revision'])
+  session.note(`watching ${api.url.href} after revision ${last}`)
   for (let shown = 0; shown < count; ) {
-    for (const revision of (await newerThan(session, last)).slice(0, count - shown)) {
+    for await (const revision of revisionsIn(body)) {
       await show(session, revision)
       last = revision.revision
       shown++
+      if (shown === count) return
     }
-    if (shown < count) await sleep(interval * 1000)
+    session.note(`the stream was cut after revision ${last}: coming back`)
+    body = (await comeBack(session, last)).body
   }
 }
 
-/** The oldest first. */
-async function newerThan({ api }: Session, last: number): Promise<Revision[]> {
-  const found: Revision[] = []
-  for (;;) {
-    const before = found.at(-1)?.revision
-    const { body } = await api.get('/revisions', {
-      query: { limit: before === undefined ? 50 : PAGE, before },
-    })
-    const newer = (body as Revision[]).filter(({ revision }) => revision > last)
-    found.push(...newer)
-    if (newer.length === 0 || newer.length < body.length) return found.reverse()
+/** Whoever has waited for hours waits for a server that restarts, too. */
+async function comeBack({ api, note }: Session, last: number): Promise<Answer> {
+  for (let attempt = 1; ; attempt++) {
+    const delay = Math.min(FIRST_DELAY_MS * 2 ** (attempt - 1), LONGEST_DELAY_MS)
+    await sleep((delay * (1 + Math.random())) / 2)
+    try {
+      return await api.stream('/watch', { headers: { 'last-event-id': String(last) } })
+    } catch (error) {
+      if (attempt === TRIES || !isPassing(error)) throw error
+      note((error as Failure).message)
+    }
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  if (error instanceof Refusal) return error.status >= 500
+  return error instanceof Failure && error.exitCode === EXIT.unreachable
+}
+
+/** What comes of a stream before it ends, or is cut. */
+async function* revisionsIn(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Revision> {
+  for await (const event of eventsIn(stream)) {
+    const [data] = event.filter((line) => line.startsWith('data:'))
+    if (event.includes('event: revision') && data) yield JSON.parse(data.slice('data:'.length))
+  }
+}
+
+/** The lines of each event. */
+async function* eventsIn(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
+  let event: string[] = []
+  for await (const line of linesIn(stream)) {
+    if (line !== '') event.push(line)
+    else {
+      yield event
+      event = []
+    }
+  }
+}
+
+async function* linesIn(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  try {
+    for await (const bytes of stream) {
+      const [first = '', ...more] = decoder.decode(bytes, { stream: true }).split('\n')
+      rest += first
+      for (const next of more) {
+        yield rest.replace(/\r$/, '')
+        rest = next
+      }
+    }
+  } catch {
+    // A connection that breaks is one that ended: what is not whole comes again.
   }
 }
 

@@ -14,13 +14,21 @@ const CONTENT_SECURITY_POLICY =
 const OPEN = { config: { access: 'open' } } as const
 
 /** What is served on a port of its own, where there is one. */
-export function probeRoutes(app: FastifyInstance, { engine, mode }: Service): void {
+export function probeRoutes(app: FastifyInstance, { engine, mode, maxStalenessMs }: Service): void {
   app.get('/health', OPEN, (_request, reply) => reply.send({ status: 'ok' }))
 
   app.get('/ready', OPEN, async (_request, reply) => {
-    const reason = await engine.check()
-    if (reason) return sendProblem(reply, { code: 'unavailable', message: reason })
-    return reply.send({ status: 'ready', mode, revision: engine.state.revision })
+    const unready = (message: string) => sendProblem(reply, { code: 'unavailable', message })
+    const { problem, ageMs } = await engine.check()
+    if (engine.draining) return unready('the service is stopping')
+    if (!engine.isLoaded) return unready(`there is nothing to serve yet: ${problem}`)
+    const { revision } = engine.state
+    if (problem === undefined) return reply.send({ status: 'ready', mode, revision })
+    const age = Math.round(ageMs / 1000)
+    // Polls need no store; a process that is there for writes is of no use without one.
+    if (mode === 'crud') return unready(`the store cannot be used now: ${problem}`)
+    if (ageMs > maxStalenessMs) return unready(`what is served is ${age} s old: ${problem}`)
+    return reply.send({ status: 'degraded', mode, revision, age_seconds: age, reason: problem })
   })
 }
 

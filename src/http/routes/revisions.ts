@@ -1,11 +1,11 @@
 // The log of changes: who changed what, when and why, and whether the log is whole.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { describeChange } from '../../domain/describe-change.ts'
 import { IMPACT_LIMIT } from '../../domain/impact.ts'
 import { type Detail, invalid, notFound, type Problem, type Result, succeed } from '../../domain/problem.ts'
 import { TOKENS } from '../../domain/token.ts'
 import { spansOf } from '../../engine/audit.ts'
 import type { HistoryQuery, RecordedRevision } from '../../engine/engine.ts'
+import { CHANGES_IN_LIST, presentRevision } from '../present-revision.ts'
 import { sendProblem } from '../problem-response.ts'
 import { parseTimeAt, parseWhole, type RawQuery } from '../query.ts'
 import type { Service } from '../service.ts'
@@ -20,8 +20,6 @@ const ONE = { config: { access: 'read', parameters: ['limit', 'offset', 'impact_
 const READ = { config: { access: 'read' } } as const
 const DEFAULT_REVISIONS = 50
 const MAX_REVISIONS = 1000
-/** Of each revision in a list; one revision by its number shows all of them, in pages. */
-const CHANGES_IN_LIST = 20
 const MAX_CHANGES = 1000
 const NDJSON = 'application/x-ndjson'
 
@@ -33,9 +31,7 @@ interface Search {
 export function revisionRoutes(app: FastifyInstance, service: Service): void {
   const { engine, types } = service
 
-  function present({ changes, ...revision }: RecordedRevision) {
-    return { ...revision, changes: changes.map((change) => describeChange(change, types.cluster.type.name)) }
-  }
+  const present = (revision: RecordedRevision) => presentRevision(types, revision)
 
   /** Sends what the log has; when it has nothing, the problem that this is, if it is one. */
   async function sendList(

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { STORES } from '../../test/every-store.ts'
+import { builtInTypes, waitFor } from '../../test/service.ts'
+import { openMemoryStore } from '../store/memory.ts'
+import { type Lease, type Store, StoreError } from '../store/store.ts'
+import { startEngine } from './engine.ts'
+import { holdLease } from './hold-lease.ts'
+
+const AUTHOR = { actor: 'test', message: null, request_id: 'r', client_address: null }
+
+/** Work that notes who is at it, until it is told to stop. */
+function shift(at: Set<string>, seen: Lease[] = []) {
+  return async (lease: Lease, lost: AbortSignal): Promise<void> => {
+    seen.push(lease)
+    at.add(lease.holder)
+    await new Promise((resolve) => lost.addEventListener('abort', resolve, { once: true }))
+    at.delete(lease.holder)
+  }
+}
+
+for (const [name, open] of Object.entries(STORES)) {
+  test(`one process does the work, and another one takes over when it stops (${name})`, async (t) => {
+    const store = await open(t)
+    const at = new Set<string>()
+    const seen: Lease[] = []
+    const stops = ['one', 'two', 'three'].map((holder) => ({
+      holder,
+      stop: holdLease(store, { name: 'work', holder, ttlMs: 300 }, shift(at, seen)),
+    }))
+    for (let left = stops.length; left > 0; left--) {
+      await waitFor('somebody is at it', () => at.size > 0)
+      assert.equal(at.size, 1)
+      const [holder] = at
+      await stops.find((each) => each.holder === holder)?.stop()
+      assert.ok(!at.has(holder as string))
+    }
+    assert.deepEqual(
+      seen.map(({ term }) => term),
+      [1, 2, 3],
+    )
+    await store.close()
+  })
+}
+
+test('a holder that cannot reach the store stops before another one may begin', async (t) => {
+  const memory = openMemoryStore()
+  let isAway = false
+  const cutOff: Pick<Store, 'acquire' | 'release'> = {
+    acquire: async (...asked) => {
+      if (isAway) throw new StoreError('away', { isAway: true })
+      return memory.acquire(...asked)
+    },
+    release: async () => {
+      throw new StoreError('away', { isAway: true })
+    },
+  }
+  const at = new Set<string>()
+  const stopFirst = holdLease(cutOff, { name: 'work', holder: 'first', ttlMs: 300 }, shift(at))
+  await waitFor('the first is at it', () => at.has('first'))
+  const stopSecond = holdLease(
+    memory,
+    { name: 'work', holder: 'second', ttlMs: 300 },
+    async (lease, lost) => {
+      assert.ok(!at.has('first'), 'two are at it')
+      await shift(at)(lease, lost)
+    },
+  )
+  isAway = true
+  await waitFor('the second has taken over', () => at.has('second'))
+  assert.deepEqual([...at], ['second'])
+  t.after(() => Promise.all([stopFirst(), stopSecond()]))
+})
+
+test('what a holder writes that was paused for too long is refused, and named', async (t) => {
+  const store = openMemoryStore()
+  const engine = await startEngine({ store, types: builtInTypes(), now: () => new Date() })
+  t.after(() => engine.stop())
+  const write = (id: string, lease: Lease) =>
+    engine.write([{ op: 'create', type: 'namespaces', document: { id }, path: '' }], AUTHOR, { lease })
+  const old = await store.acquire('work', 'one', 0)
+  assert.ok((await write('a', old)).ok)
+  const fresh = await store.acquire('work', 'two', 60_000)
+  const refused = await write('b', old)
+  assert.ok(!refused.ok && refused.problem.code === 'conflict', JSON.stringify(refused))
+  assert.match(refused.problem.message, /the lease "work" has been taken/)
+  assert.equal(engine.state.get('namespaces', 'b'), undefined)
+  assert.ok((await write('c', fresh)).ok)
+})

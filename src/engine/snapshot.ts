@@ -1,0 +1,297 @@
+// What a process saved of its state, to start from while the store is away.
+import { createHash, randomUUID } from 'node:crypto'
+import { type FileHandle, mkdir, open, readdir, rename, rm, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+import { isObject } from '../domain/json.ts'
+import type { Document, Types } from '../domain/resource-type.ts'
+import { State } from '../domain/state.ts'
+import { Pace } from '../store/pace.ts'
+import { type Head, StoreError } from '../store/store.ts'
+
+export interface Saved {
+  readonly state: State
+  readonly head: Head
+}
+
+/** Of one process alone. Every method throws StoreError, and nothing else, when it cannot do its part. */
+export interface Snapshots {
+  /** What was saved last and when that was known to be all (RFC 3339); nothing where nothing was. All of it or an error. */
+  read(types: Types): Promise<(Saved & { readonly time: string }) | undefined>
+  /** Replaces what was saved before, in one step, by what the state holds at the call; one at a time. */
+  write(saved: Saved): Promise<void>
+  /** Says that what was saved is all there is now too; answers whether it is still there. */
+  confirm(): Promise<boolean>
+}
+
+export interface Kept {
+  /** What is served now; nothing while it is not known to be all. */
+  current(): Saved | undefined
+  /** Told once, until it works again. */
+  failed(error: StoreError): void
+}
+
+const FILE = 'state.snapshot'
+/** What a crash can leave behind. */
+const LEFTOVER = /^state\.snapshot\..+\.tmp$/
+const FORMAT = 'flux-resourceset-snapshot'
+const VERSION = 1
+/** Compressed in pieces of about this size. */
+const PIECE_CHARS = 64 * 1024
+
+/** Keeps one file in a folder, which is made when it is missing. */
+export function openSnapshots(folder: string, now: () => Date = () => new Date()): Snapshots {
+  const path = join(folder, FILE)
+
+  /** The times of the file say since when it may be outdated, not when the disk was done with it. */
+  async function writeAll(saved: Saved, time: Date): Promise<void> {
+    const pieces = piecesOf(saved)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await removeLeftovers(folder)
+    // Of a name of its own: another process by mistake in the same folder cannot get half of it in place.
+    const temporary = join(folder, `${FILE}.${randomUUID()}.tmp`)
+    try {
+      await using file = await open(temporary, 'wx', 0o600)
+      await file.chmod(0o600)
+      await pipeline(pieces, createGzip({ level: 1 }), (compressed) => file.writeFile(compressed))
+      await file.utimes(time, time)
+      await file.sync()
+      await rename(temporary, path)
+    } catch (error) {
+      // What cannot be removed now is removed by the next write.
+      await rm(temporary, { force: true }).catch(() => {})
+      throw error
+    }
+    await using made = await open(folder, 'r')
+    await made.sync()
+  }
+
+  return {
+    async read(types) {
+      try {
+        await using file = await openIfThere(path)
+        if (!file) return undefined
+        const stats = await file.stat()
+        if (!stats.isFile()) throw new Error('it is not a file')
+        const source = file.createReadStream({ autoClose: false })
+        const gunzip = createGunzip({ rejectGarbageAfterEnd: true })
+        const saved = await pipeline(source, gunzip, (bytes) => parse(types, bytes))
+        return { ...saved, time: stats.mtime.toISOString() }
+      } catch (cause) {
+        throw new StoreError(
+          `the snapshot ${path} cannot be used: ${messageOf(cause)}; delete it: another one is saved once the store can be read`,
+          { cause },
+        )
+      }
+    },
+    async write(saved) {
+      try {
+        await writeAll(saved, now())
+      } catch (cause) {
+        throw new StoreError(
+          `the snapshot ${path} cannot be saved: ${messageOf(cause)}; see that this process may write there and that there is room`,
+          { cause },
+        )
+      }
+    },
+    async confirm() {
+      const time = now()
+      try {
+        await utimes(path, time, time)
+        return true
+      } catch (cause) {
+        if (isMissing(cause)) return false
+        throw new StoreError(
+          `the snapshot ${path} cannot be kept up to date: ${messageOf(cause)}; see that it belongs to this process`,
+          { cause },
+        )
+      }
+    },
+  }
+}
+
+/** Soon after the start, when much else goes on, and then seldom enough for a fleet that changes all the time. */
+const TIMES = { firstMs: 5_000, everyMs: 60_000 }
+
+/** Saves what is served, again whenever it has changed, until stopped; then once more. */
+export function keepSnapshots(
+  snapshots: Snapshots,
+  kept: Kept,
+  { firstMs, everyMs } = TIMES,
+): { stop(): Promise<void> } {
+  let last: Head | undefined
+  let isTold = false
+  let isStopped = false
+
+  async function keep(): Promise<void> {
+    const head = kept.current()?.head
+    if (!head) return
+    try {
+      const isSame = head.revision === last?.revision && head.hash === last.hash
+      if (!isSame || !(await snapshots.confirm())) await save()
+      isTold = false
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      if (!isTold) kept.failed(error)
+      isTold = true
+    }
+  }
+
+  /** Looks again at what is served: it may have changed while the file was looked for. */
+  async function save(): Promise<void> {
+    const saved = kept.current()
+    if (!saved) return
+    await snapshots.write(saved)
+    last = saved.head
+  }
+
+  let keeping: Promise<void> = Promise.resolve()
+  let timer = setTimeout(keepOn, firstMs).unref()
+  function keepOn(): void {
+    keeping = keep().then(() => {
+      if (!isStopped) timer = setTimeout(keepOn, everyMs).unref()
+    })
+  }
+
+  return {
+    async stop() {
+      isStopped = true
+      clearTimeout(timer)
+      await keeping
+      await keep()
+    },
+  }
+}
+
+/** The text of a snapshot, of the state as it stands at the call, in turns with everything else. */
+function piecesOf({ state, head }: Saved): AsyncIterable<string> {
+  const all = state.everything()
+  return (async function* () {
+    const hash = createHash('sha256')
+    const pace = new Pace()
+    let piece = line({ format: FORMAT, version: VERSION, ...head, documents: all.length })
+    for (const { type, entry } of all) {
+      const { id, revision, deleted, size, document } = entry
+      piece += line({ type, id, revision, deleted, size, document })
+      if (piece.length >= PIECE_CHARS) {
+        hash.update(piece)
+        yield piece
+        piece = ''
+      }
+      if (pace.isDue) await pace.rest()
+    }
+    hash.update(piece)
+    yield piece + line({ sha256: hash.digest('hex') })
+  })()
+}
+
+function line(content: object): string {
+  return `${JSON.stringify(content)}\n`
+}
+
+/** The state and where it was, once all of it has been read and seen to be whole. */
+async function parse(types: Types, bytes: AsyncIterable<Buffer>): Promise<Saved> {
+  const state = new State(types)
+  const hash = createHash('sha256')
+  const pace = new Pace()
+  let header: Header | undefined
+  let missing = 0
+  let isWhole = false
+  for await (const text of linesOf(bytes)) {
+    if (isWhole) throw new Error('it goes on after its end')
+    const content = parseLine(text)
+    if (!header) {
+      header = parseHeader(content)
+      missing = header.documents
+    } else if (missing > 0) {
+      put(state, content)
+      missing--
+    } else {
+      const sha256 = isObject(content) ? content.sha256 : undefined
+      if (sha256 !== hash.copy().digest('hex')) throw new Error('it does not come to its digest')
+      isWhole = true
+    }
+    hash.update(text)
+    if (pace.isDue) await pace.rest()
+  }
+  if (!header || !isWhole) throw new Error('it is cut short')
+  const { revision, hash: hashOfRevision } = header
+  state.revision = revision
+  state.settle()
+  return { state, head: { revision, hash: hashOfRevision } }
+}
+
+function parseLine(text: Buffer): unknown {
+  try {
+    return JSON.parse(text.toString())
+  } catch (cause) {
+    throw new Error('a line of it is no JSON', { cause })
+  }
+}
+
+interface Header extends Head {
+  readonly documents: number
+}
+
+function parseHeader(content: unknown): Header {
+  if (!isObject(content) || content.format !== FORMAT) throw new Error('it is no snapshot')
+  const { version, revision, hash, documents } = content
+  if (version !== VERSION) throw new Error(`it is of version ${version}, and this process knows ${VERSION}`)
+  if (!isCount(revision) || typeof hash !== 'string' || !isCount(documents))
+    throw new Error('its first line is damaged')
+  return { revision, hash, documents }
+}
+
+function put(state: State, content: unknown): void {
+  if (!isObject(content)) throw new Error('a document is damaged')
+  const { type, id, revision, deleted, size, document } = content
+  const isKnown = typeof type === 'string' && typeof id === 'string' && typeof deleted === 'boolean'
+  if (!isKnown || !isCount(revision) || !isCount(size) || !isObject(document))
+    throw new Error('a document is damaged')
+  state.put(revision, { type, id, after: { document: document as Document, deleted, size } })
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+const LINE_END = 0x0a
+
+/** Whole lines with their ends. Told by their bytes: a document may hold other characters that end lines. */
+async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let begun: Buffer[] = []
+  for await (const chunk of bytes) {
+    let from = 0
+    for (let end = chunk.indexOf(LINE_END); end >= 0; end = chunk.indexOf(LINE_END, from)) {
+      yield Buffer.concat([...begun, chunk.subarray(from, end + 1)])
+      begun = []
+      from = end + 1
+    }
+    begun.push(chunk.subarray(from))
+  }
+  if (begun.some(({ length }) => length > 0)) throw new Error('it is cut short')
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, 'r')
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+async function removeLeftovers(folder: string): Promise<void> {
+  const names = await readdir(folder)
+  for (const name of names.filter((each) => LEFTOVER.test(each)))
+    await rm(join(folder, name), { force: true })
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

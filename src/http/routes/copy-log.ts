@@ -1,0 +1,59 @@
+// The log as it is stored, for mirrors: everything that another store needs to become the same.
+import { Readable } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import type { Grant } from '../../domain/grant.ts'
+import { type Detail, fail, invalid, type Result, succeed } from '../../domain/problem.ts'
+import { parseSelector } from '../../domain/selector.ts'
+import { sendProblem } from '../problem-response.ts'
+import { parseWhole, type RawQuery } from '../query.ts'
+import type { Service } from '../service.ts'
+
+const COPY = { config: { access: 'mirror', parameters: ['since', 'selector'] } } as const
+/** Each may take long, and reads a lot. */
+const MAX_COPIES = 100
+
+export function copyLogRoute(app: FastifyInstance, service: Service): void {
+  const { engine, types, now, log } = service
+  let open = 0
+
+  /** What is asked for, and never more than what the caller may have. */
+  function parseSelection(text: RawQuery[string], { selector: own }: Grant) {
+    const both = [own, text].filter((part) => part !== undefined).join(',')
+    if (both === '') return succeed(undefined)
+    const parsed = parseSelector(types, both)
+    if (!parsed.ok) return invalid([{ path: '?selector', message: parsed.message }])
+    return succeed({ selector: parsed.selector, cluster: types.cluster })
+  }
+
+  app.get<{ Querystring: RawQuery }>('/log', COPY, async (request, reply) => {
+    const details: Detail[] = []
+    const since = parseWhole(request.query.since, 'since', Number.MAX_SAFE_INTEGER, details) ?? 0
+    if (details.length > 0) return sendProblem(reply, invalid(details).problem)
+    const selection = parseSelection(request.query.selector, request.identity?.grant as Grant)
+    if (!selection.ok) return sendProblem(reply, selection.problem)
+    if (open >= MAX_COPIES)
+      return sendProblem(reply, { code: 'unavailable', message: 'too many copies are being made: try again' })
+    const begun = await engine.inspect(async (past): Promise<Result<AsyncGenerator<string>>> => {
+      if (since > engine.state.revision) {
+        const message = `this is at revision ${engine.state.revision}, before revision ${since}: it is behind, or was set back`
+        return fail({ code: 'conflict', message })
+      }
+      const lines = past.export({ since, selection: selection.value, now: now() })
+      // What is wrong with the beginning can still be told.
+      const first = await lines.next()
+      return succeed(joined(first.value as string, lines))
+    })
+    if (!begun.ok) return sendProblem(reply, begun.problem)
+    open++
+    reply.raw.once('close', () => open--)
+    const stream = Readable.from(begun.value, { objectMode: false })
+    // Without its end, nobody takes it for whole.
+    stream.on('error', (err) => log.warn({ err, request_id: request.id }, 'a copy of the log was broken off'))
+    return reply.type('application/x-ndjson').send(stream)
+  })
+}
+
+async function* joined(first: string, lines: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield `${first}\n`
+  for await (const line of lines) yield `${line}\n`
+}

@@ -1,0 +1,142 @@
+// The log as it grows, as server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { reaches } from '../../domain/grant.ts'
+import { type Detail, fail, invalid, type Problem, type Result, succeed } from '../../domain/problem.ts'
+import type { Identity } from '../auth.ts'
+import { sendProblem } from '../problem-response.ts'
+import { parseWhole, type RawQuery } from '../query.ts'
+import type { Service } from '../service.ts'
+import { type Check, openWatchers } from '../watchers.ts'
+
+const WATCH = { config: { access: 'read', parameters: ['since'] } } as const
+const WATCHERS = 1000
+/** What a process that is behind the others may take to get there. */
+const REACH_MS = 5000
+/** After how long a client comes back: not all of them at once. */
+const RETRY_MS = { least: 1000, spread: 2000 }
+
+const STREAM = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Cache-Control': 'no-store',
+  // Of nginx, which would keep what it gets until there is more of it.
+  'X-Accel-Buffering': 'no',
+}
+
+const STOPPING: Problem = { code: 'unavailable', message: 'the service is stopping' }
+
+/** The number of the last revision that the caller has, and what it is called. */
+interface Start {
+  readonly revision: number
+  readonly name: string
+}
+
+export function watchRoute(app: FastifyInstance, service: Service): void {
+  const { engine, auth, limits, metrics, now } = service
+  const { watchers: most = WATCHERS } = limits
+  const watchers = openWatchers(service)
+  let open = 0
+  let isClosing = false
+
+  /** The revision to begin after, when there is one; a problem when it cannot be. */
+  async function findStart(start: Start | undefined): Promise<Result<number | undefined>> {
+    if (!engine.isLoaded) return fail({ code: 'unavailable', message: 'there is nothing to serve yet' })
+    if (!start) return succeed(undefined)
+    const { revision, name } = start
+    if (!(await engine.reach(revision, REACH_MS))) return fail(await tooFar(start))
+    if (revision === engine.state.revision) return succeed(revision)
+    return engine.inspect((past) => past.resolve({ revision }, name))
+  }
+
+  async function tooFar({ revision, name }: Start): Promise<Problem> {
+    const { storeRevision, problem } = await engine.check()
+    const current = engine.state.revision
+    if (problem !== undefined || storeRevision >= revision)
+      return {
+        code: 'unavailable',
+        message: `this replica is at revision ${current}, not at ${revision} yet`,
+      }
+    const message = `is revision ${revision}, which is still to come: the newest is ${current}`
+    return invalid([{ path: name, message }]).problem
+  }
+
+  function checkOf(request: FastifyRequest): Check {
+    const { via, expiresAt = '' } = request.identity as Identity
+    const thorough = (): boolean | Promise<boolean> => {
+      try {
+        const identified = auth.identify(request.raw)
+        return identified instanceof Promise ? identified.then(mayRead) : mayRead(identified)
+      } catch {
+        // A session of HTTP/2 that has just gone has no certificate to look at.
+        return false
+      }
+    }
+    // Signatures take long to check; what they are good for ends at a time that is known.
+    const before = (): boolean => (via === 'oidc' ? now().toISOString() < expiresAt : thorough() === true)
+    return { before, thorough }
+  }
+
+  app.get<{ Querystring: RawQuery }>('/watch', WATCH, async (request, reply) => {
+    if (open >= most) {
+      metrics.countShed('read')
+      const message = `${most} streams are open, as many as there may be: try again`
+      return sendProblem(reply, { code: 'unavailable', message })
+    }
+    let isGone = false
+    open++
+    reply.raw.once('close', () => {
+      open--
+      isGone = true
+    })
+    const start = parseStart(request)
+    if (!start.ok) return sendProblem(reply, start.problem)
+    const found = await findStart(start.value)
+    if (!found.ok) return sendProblem(reply, found.problem)
+    if (isClosing) return sendProblem(reply, STOPPING)
+    reply.hijack()
+    if (isGone) return reply
+    const { revision } = engine.state
+    writeHead(request, reply, revision)
+    if (request.method === 'HEAD') {
+      reply.raw.end()
+      return reply
+    }
+    const retry = Math.round(RETRY_MS.least + Math.random() * RETRY_MS.spread)
+    // The id alone is no event, but known to whoever comes back before there was one.
+    const after = found.value ?? revision
+    reply.raw.write(`retry: ${retry}\nid: ${after}\n: revision ${revision}\n\n`)
+    watchers.add(reply.raw, after, checkOf(request))
+    return reply
+  })
+
+  app.addHook('preClose', (done) => {
+    isClosing = true
+    watchers.endAll()
+    done()
+  })
+}
+
+/** What a client says that comes back is newer than the address it came with first. */
+function parseStart({ headers, query }: FastifyRequest): Result<Start | undefined> {
+  const { since } = query as RawQuery
+  const { 'last-event-id': last } = headers as RawQuery
+  const details: Detail[] = []
+  const name = last ? 'Last-Event-ID' : '?since'
+  const revision = parseWhole(last || since, 'since', Number.MAX_SAFE_INTEGER, details)
+  if (details.length > 0) return invalid(details.map((detail) => ({ ...detail, path: name })))
+  return succeed(revision === undefined ? undefined : { revision, name })
+}
+
+function writeHead({ raw }: FastifyRequest, reply: FastifyReply, revision: number): void {
+  reply.headers(STREAM).header('X-Revision', revision)
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) reply.raw.setHeader(name, value)
+  }
+  // With HTTP/2, a request that nobody has read to its end is one that takes too long.
+  raw.resume()
+  reply.raw.writeHead(200)
+}
+
+/** While somebody else cannot be asked who this is, it is who it was. */
+function mayRead(identified: Result<Identity>): boolean {
+  return identified.ok ? reaches(identified.value.grant, 'viewer') : identified.problem.code === 'unavailable'
+}

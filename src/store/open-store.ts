@@ -1,0 +1,25 @@
+// From where a store is to the store.
+import { openMemoryStore } from './memory.ts'
+import { openPostgresStore } from './postgres.ts'
+import { migratePostgres, type PostgresOptions } from './postgres-database.ts'
+import { openSqliteStore, type SqliteOptions } from './sqlite.ts'
+import { migrate as migrateSqlite } from './sqlite-database.ts'
+import type { Migrated, Store } from './store.ts'
+
+export type StoreLocation =
+  | { readonly backend: 'memory' }
+  | ({ readonly backend: 'sqlite' } & Pick<SqliteOptions, 'path' | 'mode'>)
+  | ({ readonly backend: 'postgres' } & Omit<PostgresOptions, 'write' | 'warn'>)
+
+export function openStore(location: StoreLocation, options: Pick<PostgresOptions, 'write' | 'warn'>): Store {
+  if (location.backend === 'memory') return openMemoryStore()
+  if (location.backend === 'sqlite') return openSqliteStore({ ...location, write: options.write })
+  return openPostgresStore({ ...location, ...options })
+}
+
+/** Brings a store's schema up to date, and makes the store where there is none. */
+export async function migrateStore(
+  location: Exclude<StoreLocation, { backend: 'memory' }>,
+): Promise<Migrated> {
+  return location.backend === 'sqlite' ? migrateSqlite(location.path) : migratePostgres(location)
+}
