@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   const cli = install()
   const database = join(folder, 'fleet.db')
   await writeFleet(database, 10)
-  const service = await startService('10 clusters', database, PORT)
+  const service = await startService('10 clusters', `sqlite://${database}`, PORT)
   const env = {
     HOME: folder,
     PATH: `${dirname(NODE)}:${process.env.PATH}`,

@@ -10,7 +10,7 @@ const NAMESPACES = 40
 const ROLEBINDINGS = 20
 const ENVIRONMENTS = ['dev', 'qa', 'uat', 'prod']
 
-function clusterId(n: number): string {
+export function clusterId(n: number): string {
   return `cluster-${String(n).padStart(6, '0')}`
 }
 
@@ -98,14 +98,32 @@ export async function writeFleet(path: string, clusters: number, withTokens = fa
     changes.push({ type, id: document.id, after: { json: JSON.stringify(document), deleted: false } })
   }
   const store = openSqliteStore({ path, write: true })
-  await store.commit(0, {
-    time: new Date(0).toISOString(),
-    actor: 'bench',
-    message: null,
-    request_id: 'bench',
-    client_address: null,
-    operation: 'make a fleet',
-    changes,
-  })
+  await store.commit(0, { ...META, operation: 'make a fleet', changes })
   await store.close()
 }
+
+const META = {
+  time: new Date(0).toISOString(),
+  actor: 'bench',
+  message: null,
+  request_id: 'bench',
+  client_address: null,
+}
+
+/** Edits of one cluster each, spread over the fleet. */
+export async function addRevisions(path: string, clusters: number, count: number): Promise<void> {
+  const store = openSqliteStore({ path, write: true })
+  const { revision } = await store.head()
+  for (let made = 0; made < count; made += AT_ONCE) {
+    const edits = Array.from({ length: Math.min(AT_ONCE, count - made) }, (_, i) => {
+      const document = cluster(((made + i) * 7919) % clusters)
+      const json = JSON.stringify({ ...document, labels: { edited: String(made + i) } })
+      const changes = [{ type: 'clusters', id: document.id, after: { json, deleted: false } }]
+      return { ...META, operation: 'edit a cluster', changes }
+    })
+    await store.commit(revision + made, ...edits)
+  }
+  await store.close()
+}
+
+const AT_ONCE = 500

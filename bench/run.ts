@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { CHANGE_COLUMNS, measureChanges, RATE } from './changes.ts'
 import { clusterDns, clusterToken, writeFleet } from './fleet.ts'
 import { median, percentile, runLoad } from './load.ts'
+import { printTable, progress } from './print.ts'
 import {
   cpuSeconds,
   residentMegabytes,
@@ -41,7 +42,7 @@ async function main(): Promise<void> {
     const database = join(folder, `${size}.db`)
     progress(`writing a fleet of ${size} clusters`)
     await writeFleet(database, size)
-    targets.push(await startService(`${size} clusters`, database, FIRST_PORT + i))
+    targets.push(await startService(`${size} clusters`, `sqlite://${database}`, FIRST_PORT + i))
   }
   const largest = targets.at(-1) as Target
   const withTokens = await startWithTokens()
@@ -82,7 +83,7 @@ async function startWithTokens(): Promise<Target> {
   const database = join(folder, 'tokens.db')
   progress(`writing a fleet of ${size} clusters with tokens`)
   await writeFleet(database, size, true)
-  return startService(`${size} clusters, a token each`, database, FIRST_PORT + SIZES.length)
+  return startService(`${size} clusters, a token each`, `sqlite://${database}`, FIRST_PORT + SIZES.length)
 }
 
 /** The bare server sends the bytes of one answer of ours. */
@@ -196,15 +197,4 @@ async function catalogChange(target: Target): Promise<void> {
       ['poll answered meanwhile', median(waits).toFixed(2), Math.max(...waits).toFixed(1)],
     ],
   )
-}
-
-function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  console.log(
-    [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n'),
-  )
-}
-
-function progress(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
 }

@@ -38,9 +38,9 @@ export async function startTarget(
   throw new Error(`${name} did not start`)
 }
 
-/** Our own service on a fleet in a SQLite file. */
+/** Our own service on a fleet in a store. */
 export function startService(name: string, database: string, port: number): Promise<Target> {
-  const env = { AUTH_TOKEN: TOKEN, API_MODE: 'crud', DATABASE_URL: `sqlite://${database}`, LOG_LEVEL: 'warn' }
+  const env = { AUTH_TOKEN: TOKEN, API_MODE: 'crud', DATABASE_URL: database, LOG_LEVEL: 'warn' }
   return startTarget(name, '../src/main.ts', [], port, env)
 }
 

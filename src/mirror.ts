@@ -2,11 +2,12 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isObject } from './domain/json.ts'
 import type { Condition } from './engine/engine.ts'
 import { openSqliteStore } from './store/sqlite.ts'
 import { type Store, StoreError } from './store/store.ts'
 import { importLog } from './store/transfer.ts'
-import { linesOf } from './store/transfer-lines.ts'
+import { linesOf, StreamError } from './store/transfer-lines.ts'
 
 export interface MirrorOptions {
   /** Of the service to follow. */
@@ -35,43 +36,64 @@ const MAX_PAUSE_MS = 30_000
 const FIRST_PAUSE_MS = 500
 /** Nothing comes for so long: the connection is dead. Heartbeats come more often. */
 const SILENCE_MS = 45_000
-const TOUCH_MS = 10_000
+/** What was not confirmed for so long may be old: the upstream is asked more often. */
+const CONFIRMED_MS = 15_000
+const NOTE_MS = 5_000
 
 export function startMirror({ url, token, selector, path, onProblem, onBack }: MirrorOptions): Mirror {
   const stopped = new AbortController()
   const { signal } = stopped
   const movers = new Set<() => void>()
+  const draft = `${path}.copy`
+  // Its time is when the upstream last said that nothing is missing; that of the database changes for other reasons.
+  const note = `${path}.seen`
+  const found = existsSync(path) ? openSqliteStore({ path, write: true }) : undefined
   let store: Store | undefined
+  /** The last revision that was copied, and the last one that the upstream is known to have. */
+  let copied = 0
   let newest = 0
   let problem: string | undefined
-  let confirmedAt = monotonic(statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
-  let touchedAt = 0
+  let confirmedAt = monotonic(timeOf(note) ?? timeOf(path) ?? Date.now())
+  let notedAt = Number.NEGATIVE_INFINITY
   let rung = Promise.withResolvers<void>()
 
-  /** The state is known to be all there is; the file's time tells the next process. */
+  function tell(): void {
+    for (const moved of movers) moved()
+  }
+
+  function use(own: Store): void {
+    store = own
+    tell()
+  }
+
+  /** The state is known to be all there is. */
   function confirm(): void {
     confirmedAt = performance.now()
     if (problem !== undefined) onBack()
     problem = undefined
-    if (confirmedAt - touchedAt < TOUCH_MS || !existsSync(path)) return
-    touchedAt = confirmedAt
-    utimesSync(path, new Date(), new Date())
+    if (confirmedAt - notedAt < NOTE_MS) return
+    notedAt = confirmedAt
+    try {
+      closeSync(openSync(note, 'a'))
+      utimesSync(note, new Date(), new Date())
+    } catch {
+      // What is served will look older to the next process than it is.
+    }
   }
 
   function fail(error: Error): void {
-    if (problem === undefined) onProblem(error)
+    if (signal.aborted) return
+    if (problem === undefined || (!mayPass(error) && problem !== error.message)) onProblem(error)
     problem = error.message
   }
 
   async function ask(target: string): Promise<Response> {
+    const headers = { authorization: `Bearer ${token()}` }
     const silence = new AbortController()
     const timer = setTimeout(() => silence.abort(), SILENCE_MS)
     try {
-      const response = await fetch(`${url}${target}`, {
-        headers: { authorization: `Bearer ${token()}` },
-        redirect: 'error',
-        signal: AbortSignal.any([signal, silence.signal]),
-      })
+      const either = AbortSignal.any([signal, silence.signal])
+      const response = await fetch(`${url}${target}`, { headers, redirect: 'error', signal: either })
       if (response.ok) return response
       throw await refusal(response)
     } catch (error) {
@@ -87,9 +109,22 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
     const query = new URLSearchParams({ since: String(revision), ...(selector && { selector }) })
     const response = await ask(`/log?${query}`)
     const { head } = await importLog(into, linesOf(unlessSilent(response)))
-    newest = Math.max(newest, head.revision)
+    copied = head.revision
+    newest = head.revision
     confirm()
-    for (const moved of movers) moved()
+  }
+
+  async function pullOwn(own: Store): Promise<void> {
+    try {
+      await pull(own)
+    } catch (error) {
+      if (!isUnfit(error)) throw error
+      const way = `what is here is served on as it is. To follow this upstream from now on all the same, stop this mirror, delete ${path} and start it again`
+      throw new StoreError(`it ${error.message}; ${way}`, { cause: error })
+    } finally {
+      // Also what came before the lines broke off.
+      tell()
+    }
   }
 
   /** Again and again, until it worked once. */
@@ -100,51 +135,60 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
       } catch (error) {
         fail(error as Error)
       }
-      await Promise.race([rest(pause * (0.5 + Math.random())), rung.promise])
-      rung = Promise.withResolvers<void>()
+      await untilRung(pause * (0.5 + Math.random()))
     }
+  }
+
+  async function untilRung(ms: number): Promise<void> {
+    await Promise.race([rest(ms), rung.promise])
+    rung = Promise.withResolvers<void>()
   }
 
   function rest(ms: number): Promise<void> {
     return sleep(ms, undefined, { signal, ref: false }).catch(() => {})
   }
 
-  async function copyAll(): Promise<void> {
-    const draft = `${path}.copy`
-    const copy = openSqliteStore({ path: draft, write: true })
-    try {
-      await untilDone(() => pull(copy))
-    } finally {
-      await copy.close()
-    }
-    if (signal.aborted) return
-    for (const leftover of ['-wal', '-shm']) rmSync(`${draft}${leftover}`, { force: true })
-    renameSync(draft, path)
-    syncFolder(dirname(path))
+  /** What was copied before; a file without a revision may be of a copy that has only begun. */
+  async function openFound(): Promise<void> {
+    if (!found) return
+    const { revision } = await found.head()
+    if (revision === 0) return found.close()
+    copied = revision
+    newest = revision
+    use(found)
   }
 
-  async function openOwn(): Promise<Store | undefined> {
-    if (!existsSync(path)) return undefined
-    const own = openSqliteStore({ path, write: true })
-    if ((await own.head()).revision > 0) return own
-    await own.close()
-    return undefined
+  async function copyAll(): Promise<void> {
+    await fillDraft()
+    // What is still in its log would be lost, and that would be half a history.
+    if ((statSync(`${draft}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
+      throw new StoreError(`${draft}-wal: could not be brought into the file beside it`)
+    removeLogs(draft)
+    removeLogs(path)
+    renameSync(draft, path)
+    syncFolder(dirname(path))
+    use(openSqliteStore({ path, write: true }))
+  }
+
+  async function fillDraft(): Promise<void> {
+    const copy = openSqliteStore({ path: draft, write: true })
+    const failure = await pull(copy).catch((error: Error) => error)
+    await copy.close()
+    if (!failure) return
+    if (!isUnfit(failure)) throw failure
+    // It was begun from another source; nobody has seen any of it.
+    removeLogs(draft)
+    rmSync(draft, { force: true })
+    throw new StoreError(`it ${failure.message}; the copy is begun anew`, { cause: failure })
   }
 
   async function follow(): Promise<void> {
-    let own = await openOwn()
-    if (!own) {
-      await copyAll()
-      if (signal.aborted) return
-      own = openSqliteStore({ path, write: true })
-    }
-    store = own
-    for (const moved of movers) moved()
-    const followed = own
-    while (!signal.aborted) {
-      await untilDone(() => pull(followed))
-      await Promise.race([rest(LOOK_MS), rung.promise])
-      rung = Promise.withResolvers<void>()
+    await opened
+    if (!store) await untilDone(copyAll)
+    const own = store
+    while (own && !signal.aborted) {
+      await untilDone(() => pullOwn(own))
+      await untilRung(LOOK_MS)
     }
   }
 
@@ -154,17 +198,7 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
       try {
         const response = await ask('/watch')
         rung.resolve()
-        for await (const chunk of unlessSilent(response)) {
-          const told = [
-            ...Buffer.from(chunk)
-              .toString('latin1')
-              .matchAll(/^(?:: revision|id:) (\d+)$/gm),
-          ]
-          newest = Math.max(newest, ...told.map(([, revision]) => Number(revision)))
-          const { revision } = (await store?.head()) ?? { revision: -1 }
-          if (newest > revision) rung.resolve()
-          else if (problem === undefined) confirm()
-        }
+        for await (const chunk of unlessSilent(response)) hear(Buffer.from(chunk).toString('latin1'))
       } catch {
         // Asking for the log tells what is wrong.
       }
@@ -173,6 +207,14 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
     }
   }
 
+  function hear(text: string): void {
+    const told = [...text.matchAll(/^(?:: revision|id:) (\d+)$/gm)]
+    newest = Math.max(newest, ...told.map(([, revision]) => Number(revision)))
+    // Whoever cannot take in what there is has no use for more of it.
+    if (newest > copied && problem === undefined) rung.resolve()
+  }
+
+  const opened = openFound()
   const running = Promise.all([follow(), listen()]).catch((error: Error) => fail(error))
   const current = (): Store => {
     if (store) return store
@@ -181,15 +223,18 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
   }
 
   return {
-    store: standIn(current, (moved) => {
+    store: standIn(opened, current, (moved) => {
       movers.add(moved)
       return () => movers.delete(moved)
     }),
-    condition: () => ({
-      storeRevision: newest,
-      ageMs: problem === undefined ? 0 : Math.max(0, performance.now() - confirmedAt),
-      problem: problem && `the upstream cannot be followed: ${problem}`,
-    }),
+    condition() {
+      const ageMs = Math.max(0, performance.now() - confirmedAt)
+      const why =
+        problem ??
+        (ageMs > CONFIRMED_MS ? 'it has not said for a while that nothing is missing here' : undefined)
+      if (why === undefined) return { storeRevision: newest, ageMs: 0, problem: undefined }
+      return { storeRevision: newest, ageMs, problem: `the upstream cannot be followed: ${why}` }
+    },
     async stop() {
       stopped.abort()
       rung.resolve()
@@ -199,16 +244,35 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
   }
 }
 
-/** Everything goes to the store that there is by then. */
-function standIn(current: () => Store, watch: Store['watch']): Store {
+/** Everything goes to the store that there is by then; whoever asks for its head waits until that is known. */
+function standIn(opened: Promise<void>, current: () => Store, watch: Store['watch']): Store {
   return new Proxy({} as Store, {
     get(_, name: keyof Store) {
       if (name === 'watch') return watch
       // The mirror closes it, once nothing is being written any more.
       if (name === 'close') return async () => {}
+      if (name === 'head') return () => opened.then(() => current().head())
       return (...args: never[]) => (current()[name] as (...args: never[]) => unknown)(...args)
     },
   })
+}
+
+/** Sound, but not made for what is here. */
+function isUnfit(error: unknown): error is StreamError {
+  return error instanceof StreamError && !error.isDamaged
+}
+
+/** Whether it is likely to be over soon, and comes in many words. */
+function mayPass(error: Error): boolean {
+  return error instanceof StreamError ? error.isDamaged : error instanceof StoreError && error.isAway
+}
+
+function timeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs
+}
+
+function removeLogs(database: string): void {
+  for (const end of ['-wal', '-shm']) rmSync(`${database}${end}`, { force: true })
 }
 
 /** A moment of the wall clock as one of the clock that never jumps. */
@@ -240,10 +304,12 @@ function unreachable(error: Error): StoreError {
 
 async function refusal(response: Response): Promise<StoreError> {
   const { status } = response
-  const text = await response.text().catch(() => '')
-  const said = /"message":"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? `it answers ${status}`
+  const body: unknown = await response.json().catch(() => undefined)
+  const said = isObject(body) && typeof body.message === 'string' ? body.message : `it answers ${status}`
   if (status === 401) return new StoreError('it refuses UPSTREAM_TOKEN: is it still valid there?')
-  if (status === 409) return new StoreError(`it is an older one than what was copied from it: ${said}`)
+  if (status === 409)
+    return new StreamError(`is an older one than what was copied from it: ${said}`, { isDamaged: false })
+  if (status >= 500) return new StoreError(said, { isAway: true })
   return new StoreError(status === 404 ? 'it has no log to copy: is it flux-resourceset?' : said)
 }
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { closeSync, existsSync, fsyncSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { Readable, type Writable } from 'node:stream'
+import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { StoreError } from './store/store.ts'
@@ -160,8 +160,13 @@ async function readBlock(
 }
 
 async function* unpacked(blocks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  const gunzip = createGunzip()
+  const fed = pipeline(blocks, gunzip)
+  // Whoever reads hears of it as well.
+  fed.catch(() => {})
   try {
-    yield* Readable.from(blocks, { objectMode: false }).compose(createGunzip()) as AsyncIterable<Buffer>
+    yield* gunzip as AsyncIterable<Buffer>
+    await fed
   } catch (error) {
     if (error instanceof StoreError) throw error
     throw new StreamError('cannot be unpacked: it is damaged or cut off', { isDamaged: true })

@@ -216,11 +216,14 @@ export async function startEngine({
 
   async function follow(): Promise<void> {
     if (!isLoaded) return load()
-    const anchor = await store.anchor()
-    // The log does not reach back to where this process is: the documents themselves are read again.
-    if (anchor && anchor.revision > state.revision) return load()
     const base = state.revision
-    refuseOther(base, await store.hashOf(base))
+    const known = await store.hashOf(base)
+    if (known === undefined) {
+      // The log does not reach back to where this process is: the documents themselves are read again.
+      const anchor = await store.anchor()
+      if (anchor && anchor.revision > state.revision) return load()
+    }
+    refuseOther(base, known)
     for await (const { revision, hash, changes } of store.changesSince(state.revision)) {
       const prepared = await inTurns(state.prepare(revision, changes))
       // A commit of our own publishes what it made, once it has seen what that means.

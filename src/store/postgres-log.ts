@@ -74,15 +74,17 @@ async function* slices<T>(
   since: number,
   until = Number.MAX_SAFE_INTEGER,
 ): AsyncGenerator<{ row: RevisionRow; rows: (T & Place)[]; last: boolean }> {
+  const changes = new Changes<T>(db, columns, since, until)
   for (let at = since; ; ) {
-    const page = await db.query<RevisionRow>(
+    const reading = db.query<RevisionRow>(
       `SELECT ${META} FROM ${S}.revisions WHERE revision > $1 AND revision <= $2 AND ${IN_LOG}
       ORDER BY revision LIMIT ${REVISIONS}`,
       [at, until],
     )
+    // Mostly there is one new revision, and both are asked for at once.
+    const [page] = await Promise.all([reading, changes.read()])
     const end = page.at(-1)
     if (!end) return
-    const changes = new Changes<T>(db, columns, at, end.revision)
     for (const row of page) {
       for (let seen = 0; ; ) {
         const rows = seen < row.change_count ? await changes.of(row.revision) : []
@@ -115,12 +117,14 @@ class Changes<T> {
 
   /** The next of them that are of this revision; none when there are no more. */
   async of(revision: number): Promise<(T & Place)[]> {
-    if (this.#rows.length === 0) await this.#read()
+    await this.read()
     const other = this.#rows.findIndex((row) => row.revision !== revision)
     return this.#rows.splice(0, other < 0 ? this.#rows.length : other)
   }
 
-  async #read(): Promise<void> {
+  /** Unless there are some already. */
+  async read(): Promise<void> {
+    if (this.#rows.length > 0) return
     this.#rows = await this.#db.query<T & Place>(
       `SELECT revision, position, ${this.#columns} FROM ${S}.changes
       WHERE (revision, position) > ($1, $2) AND revision <= $3 ORDER BY revision, position LIMIT ${SLICE}`,

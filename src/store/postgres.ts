@@ -37,9 +37,12 @@ const PAGE = 1000
 const CHUNK = 400
 /** Rows to delete before other writers get their turn. */
 const PRUNED_AT_ONCE = 5000
-/** How often to try a commit whose end is not known. */
+/** How often to try a commit whose end is not known, and for how long: whoever asked for it waits. */
 const MAX_TRIES = 6
+const MAX_TRYING_MS = 10_000
 const RETRY_MS = 150
+/** A larger commit of another process may be in the way, and is not waited for much longer. */
+const COMMIT_MS = 15_000
 /** Pauses before listening again. */
 const LISTEN_AGAIN_MS = 500
 const MAX_LISTEN_AGAIN_MS = 15_000
@@ -205,40 +208,31 @@ interface DocumentRow {
  * it, so the same can be tried again until it is known.
  */
 async function commit(db: Database, base: number, revisions: readonly NewRevision[]): Promise<CommitResult> {
+  const sealed = await seal(db, base, revisions)
+  if (!sealed) return refusal(db, revisions)
+  const { hash } = sealed
+  const end = performance.now() + MAX_TRYING_MS
   for (let tries = 1; ; tries++) {
-    const sealed = await seal(db, base, revisions)
-    if (!sealed) return refusal(db, base, revisions)
     try {
-      if (await write(db, base, sealed, revisions)) return { ok: true, hash: sealed.hash }
-      return await whatIsThere(db, base + revisions.length, sealed.hash, () => refusal(db, base, revisions))
+      if (await write(db, base, sealed, revisions)) return { ok: true, hash }
+      // What stands in the way of a second try may be what the first one has left.
+      const isThere = tries > 1 && (await readHash(db, base + revisions.length)) === hash
+      return isThere ? { ok: true, hash } : await refusal(db, revisions)
     } catch (error) {
       const isWorthIt = error instanceof StoreError && (error.isAway || isCollision(error.cause))
-      if (!isWorthIt || tries === MAX_TRIES) throw error
+      if (!isWorthIt || tries === MAX_TRIES || performance.now() > end) throw error
     }
     await sleep(RETRY_MS * tries * (0.5 + Math.random()))
-    const known = await readHash(db, base + revisions.length).catch(() => undefined)
-    if (known === sealed.hash) return { ok: true, hash: known }
   }
 }
 
-/** A second try finds what the first one has left. */
-async function whatIsThere(
-  db: Database,
-  revision: number,
-  hash: string,
-  otherwise: () => Promise<CommitResult>,
-): Promise<CommitResult> {
-  return (await readHash(db, revision)) === hash ? { ok: true, hash } : otherwise()
-}
-
-async function refusal(db: Database, base: number, revisions: readonly NewRevision[]): Promise<CommitResult> {
+async function refusal(db: Database, revisions: readonly NewRevision[]): Promise<CommitResult> {
   const { revision: head } = await readHead(db)
   const leases = revisions.flatMap(({ lease }) => lease ?? [])
   const held = leases.length > 0 ? await db.query<Lease>(`SELECT name, term FROM ${S}.leases`) : []
   const isFenced = leases.some(
     ({ name, term }) => !held.some((row) => row.name === name && row.term === term),
   )
-  void base
   return { ok: false, head, ...(isFenced && { isFenced }) }
 }
 
@@ -261,9 +255,11 @@ async function seal(
   base: number,
   revisions: readonly NewRevision[],
 ): Promise<Sealed | undefined> {
-  const last = base === 0 ? { hash: NO_HASH, time: '' } : await readLast(db, base)
+  const [last, documents] = await Promise.all([
+    base === 0 ? { hash: NO_HASH, time: '' } : readLast(db, base),
+    readBefore(db, revisions),
+  ])
   if (!last) return undefined
-  const documents = await readBefore(db, revisions)
   const pace = new Pace()
   const rows: object[] = []
   const changes: (Sealed['changes'][number] & { final: boolean })[] = []
@@ -401,7 +397,7 @@ async function write(
     JSON.stringify(answers),
     JSON.stringify(leases),
   ]
-  if (changes.length <= CHUNK) return (await db.query(COMMIT, values(changes))).length > 0
+  if (changes.length <= CHUNK) return (await db.query(COMMIT, values(changes), COMMIT_MS)).length > 0
   return db.transact('BEGIN', async (query) => {
     // A process that is cut off here must not hold up the others.
     await query("SELECT set_config('idle_in_transaction_session_timeout', '10000', true)")

@@ -1,4 +1,5 @@
 // The log as it is stored, for mirrors: everything that another store needs to become the same.
+import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { Grant } from '../../domain/grant.ts'
@@ -11,10 +12,12 @@ import type { Service } from '../service.ts'
 const COPY = { config: { access: 'mirror', parameters: ['since', 'selector'] } } as const
 /** Each may take long, and reads a lot. */
 const MAX_COPIES = 100
+/** Whoever reads nothing for so long is gone, or may come again. */
+const STUCK_MS = 60_000
 
 export function copyLogRoute(app: FastifyInstance, service: Service): void {
   const { engine, types, now, log } = service
-  let open = 0
+  const open = new Set<ServerResponse>()
 
   /** What is asked for, and never more than what the caller may have. */
   function parseSelection(text: RawQuery[string], { selector: own }: Grant) {
@@ -31,8 +34,10 @@ export function copyLogRoute(app: FastifyInstance, service: Service): void {
     if (details.length > 0) return sendProblem(reply, invalid(details).problem)
     const selection = parseSelection(request.query.selector, request.identity?.grant as Grant)
     if (!selection.ok) return sendProblem(reply, selection.problem)
-    if (open >= MAX_COPIES)
+    if (open.size >= MAX_COPIES)
       return sendProblem(reply, { code: 'unavailable', message: 'too many copies are being made: try again' })
+    open.add(reply.raw)
+    reply.raw.once('close', () => open.delete(reply.raw))
     const begun = await engine.inspect(async (past): Promise<Result<AsyncGenerator<string>>> => {
       if (since > engine.state.revision) {
         const message = `this is at revision ${engine.state.revision}, before revision ${since}: it is behind, or was set back`
@@ -44,12 +49,17 @@ export function copyLogRoute(app: FastifyInstance, service: Service): void {
       return succeed(joined(first.value as string, lines))
     })
     if (!begun.ok) return sendProblem(reply, begun.problem)
-    open++
-    reply.raw.once('close', () => open--)
+    reply.raw.setTimeout(STUCK_MS, () => reply.raw.destroy())
     const stream = Readable.from(begun.value, { objectMode: false })
     // Without its end, nobody takes it for whole.
     stream.on('error', (err) => log.warn({ err, request_id: request.id }, 'a copy of the log was broken off'))
     return reply.type('application/x-ndjson').send(stream)
+  })
+
+  // Whoever is copying goes on elsewhere, or later, from where it was.
+  app.addHook('preClose', (done) => {
+    for (const response of open) response.destroy()
+    done()
   })
 }
 
