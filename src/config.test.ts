@@ -44,6 +44,9 @@ test('a token is all that must be set', () => {
     maxConnections: 10_000,
     maxRequests: 500,
     maxAuthFailures: 30,
+    maxStalenessMs: Number.POSITIVE_INFINITY,
+    mirror: undefined,
+    snapshotFolder: undefined,
     logLevel: 'info',
     brakePercent: 10,
     shutdownDelayMs: 0,
@@ -72,6 +75,8 @@ test('every setting is taken from its variable', () => {
     MAX_CONNECTIONS: '500',
     MAX_REQUESTS: '20',
     MAX_AUTH_FAILURES: '5',
+    MAX_STALENESS: '10m',
+    SNAPSHOT_DIR: '/var/lib/snapshots',
     SEED_FILE: 'data/seed.json',
     RESOURCES_DIR: '/extra:/more',
     TEMPLATES_DIR: '/templates',
@@ -112,6 +117,9 @@ test('every setting is taken from its variable', () => {
     maxConnections: 500,
     maxRequests: 20,
     maxAuthFailures: 5,
+    maxStalenessMs: 600_000,
+    mirror: undefined,
+    snapshotFolder: '/var/lib/snapshots',
     logLevel: 'debug',
     brakePercent: 2.5,
     shutdownDelayMs: 7000,
@@ -369,4 +377,79 @@ test('limits are whole numbers of one or more', () => {
   for (const name of ['MAX_CONNECTIONS', 'MAX_REQUESTS', 'MAX_AUTH_FAILURES'])
     for (const text of ['0', '-1', '1.5', 'many'])
       assert.match(problem(name, text), /whole number of 1 or more/)
+})
+
+test('a postgres:// URL selects PostgreSQL, and says how to get there', () => {
+  const url = 'postgres://fleet:pa%40ss@db.example.com:6432/fleet'
+  assert.deepEqual(parsed({ DATABASE_URL: url }).store, {
+    backend: 'postgres',
+    url,
+    passwordFile: undefined,
+    poolSize: 10,
+    tls: { mode: 'disable' },
+  })
+  const secured = `${url}?sslmode=verify-full&sslrootcert=/tls/ca.crt&sslcert=/tls/tls.crt&sslkey=/tls/tls.key`
+  assert.deepEqual(parsed({ DATABASE_URL: secured, DATABASE_POOL_SIZE: '3' }).store, {
+    backend: 'postgres',
+    url,
+    passwordFile: undefined,
+    poolSize: 3,
+    tls: { mode: 'verify-full', ca: '/tls/ca.crt', cert: '/tls/tls.crt', key: '/tls/tls.key' },
+  })
+  const without = 'postgresql://fleet@db.example.com/fleet'
+  const { store } = parsed({ DATABASE_URL: without, DATABASE_PASSWORD_FILE: '/secrets/password' })
+  assert.ok(store.backend === 'postgres' && store.passwordFile === '/secrets/password')
+  const trusting = parsed({ DATABASE_URL: `${without}?sslrootcert=/tls/ca.crt` }).store
+  assert.ok(trusting.backend === 'postgres' && trusting.tls.mode === 'verify-full')
+})
+
+test('what is wrong with a postgres:// URL is told without its password', () => {
+  const wrong: [Record<string, string>, RegExp][] = [
+    [{ DATABASE_URL: 'postgres://u:hidden@host' }, /^DATABASE_URL must be like postgres:/],
+    [{ DATABASE_URL: 'sqlite://x.db', STORE_BACKEND: 'postgres' }, /^DATABASE_URL must be like postgres:/],
+    [
+      { DATABASE_URL: 'postgres://u:hidden@host/db?sslmode=prefer' },
+      /sslmode must be one of .*, not "prefer"/,
+    ],
+    [{ DATABASE_URL: 'postgres://u:hidden@host/db?sslcert=/a' }, /takes both/],
+    [
+      { DATABASE_URL: 'postgres://u:hidden@host/db?sslmode=disable&sslrootcert=/a' },
+      /choose another sslmode/,
+    ],
+    [{ DATABASE_URL: 'postgres://u:hidden@host/db', DATABASE_PASSWORD_FILE: '/f' }, /give one of them/],
+    [{ DATABASE_URL: 'postgres://u:hidden@host/db', DATABASE_POOL_SIZE: '0' }, /^DATABASE_POOL_SIZE must be/],
+  ]
+  for (const [env, message] of wrong) {
+    const told = problems(env).join('\n')
+    assert.match(told, message)
+    assert.doesNotMatch(told, /hidden/)
+  }
+})
+
+test('the age of what may be served is a duration', () => {
+  assert.equal(parsed({ MAX_STALENESS: '1h30m' }).maxStalenessMs, 5_400_000)
+  assert.match(problem('MAX_STALENESS', '5'), /a duration such as 90s, 10m or 2h, not "5"/)
+})
+
+test('a mirror has an upstream, a token for it and a file of its own', () => {
+  const env = { UPSTREAM_URL: 'https://fleet.example.com/', UPSTREAM_TOKEN: 'token-of-the-mirror' }
+  assert.deepEqual(parsed({ ...env, MIRROR_SELECTOR: 'region=eu' }).mirror, {
+    url: 'https://fleet.example.com',
+    tokens: { tokens: ['token-of-the-mirror'] },
+    selector: 'region=eu',
+  })
+  assert.ok(parsed({ ...env, UPSTREAM_URL: 'http://127.0.0.1:8080' }).mirror)
+  assert.match(
+    problems({ ...env, UPSTREAM_URL: 'http://fleet.example.com' }).join(),
+    /^UPSTREAM_URL must be an https/,
+  )
+  assert.match(problems({ UPSTREAM_URL: env.UPSTREAM_URL }).join(), /^UPSTREAM_TOKEN is required/)
+  const all = problems({ ...env, API_MODE: 'crud', STORE_BACKEND: 'memory', SEED_FILE: 'seed.json' })
+  assert.deepEqual(
+    all.map((each) => each.split(' ')[0]),
+    ['UPSTREAM_URL', 'UPSTREAM_URL', 'SEED_FILE'],
+  )
+  const lone = problems({ UPSTREAM_TOKEN: 'x', MIRROR_SELECTOR: 'region=eu' })
+  assert.deepEqual(lone.length, 2)
+  for (const each of lone) assert.match(each, /needs UPSTREAM_URL/)
 })

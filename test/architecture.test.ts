@@ -39,7 +39,7 @@ const ARROWS: Record<string, readonly string[]> = {
     'engine',
     'http',
   ],
-  'mirror.ts': ['engine', 'store'],
+  'mirror.ts': ['domain', 'engine', 'store'],
 }
 
 const files = readdirSync(SRC, { recursive: true, withFileTypes: true })

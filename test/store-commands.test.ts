@@ -8,6 +8,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openSqliteStore } from '../src/store/sqlite.ts'
 import { runStoreCommand, UsageProblem } from '../src/store-commands.ts'
+import { temporaryPostgres } from './postgres-server.ts'
 import { MAIN, type ServiceProcess, spawnService, temporaryFolder } from './service.ts'
 
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8'))
@@ -204,6 +205,31 @@ describe('verify', AT_ONCE, () => {
       [['--dry-run'], /--dry-run/],
       [['everything'], /everything/],
     ])
+  })
+})
+
+describe('migrate', AT_ONCE, () => {
+  test('makes a store, and says so when it is up to date', async (t) => {
+    for (const url of [`sqlite://${join(temporaryFolder(t), 'new.db')}`, await temporaryPostgres(t)]) {
+      const env = { DATABASE_URL: url }
+      const first = await run(['migrate'], env)
+      assert.match(first.stdout, /^the schema is at version \d+ now: it was at none\n$/, first.stderr)
+      const again = await run(['migrate'], env)
+      assert.match(again.stdout, /^the schema is at version \d+ already\n$/)
+      const { from, to } = JSON.parse((await run(['migrate', '-o', 'json'], env)).stdout)
+      assert.ok(from > 0 && from === to)
+      assert.match((await run(['verify'], env)).stdout, /^verified: no revisions after 0 and 0 documents/)
+    }
+  })
+
+  test('refuses what cannot be brought up to date', async (t) => {
+    const { env } = await filledFile(t)
+    assertRefused(await run(['migrate'], { DATABASE_URL: `${env.DATABASE_URL}?mode=ro` }), /mode=ro/)
+    assertRefused(await run(['migrate'], { STORE_BACKEND: 'memory' }), /in memory/)
+    const away = { DATABASE_URL: 'postgres://fleet:hidden@127.0.0.1:1/fleet' }
+    const { code, stderr } = await run(['migrate'], away)
+    assert.equal(code, 2)
+    assert.equal(stderr, 'flux-resourceset: the database refuses connections\n')
   })
 })
 

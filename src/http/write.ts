@@ -171,6 +171,11 @@ function parseAuthor({ addressOf }: Service, request: FastifyRequest): Result<Au
   if (sent !== null && [...sent].length > MAX_MESSAGE) {
     return invalid([{ path: 'X-Change-Message', message: `is longer than ${MAX_MESSAGE} characters` }])
   }
+  // Not every database takes these, and nobody means them.
+  if (message?.isWellFormed() === false || message?.includes('\0')) {
+    const path = sent === null ? '/message' : 'X-Change-Message'
+    return invalid([{ path, message: 'holds a NUL or half of a surrogate pair, which is no text' }])
+  }
   return succeed({
     actor: identity?.name ?? 'unknown',
     message,

@@ -105,9 +105,11 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
   if (begun.length > 0) throw damaged('the last line is cut off')
 }
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 function decode(parts: readonly Uint8Array[]): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(parts))
+    return UTF8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts))
   } catch {
     throw damaged('a line is not UTF-8')
   }
