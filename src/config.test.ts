@@ -381,13 +381,20 @@ test('limits are whole numbers of one or more', () => {
 
 test('a postgres:// URL selects PostgreSQL, and says how to get there', () => {
   const url = 'postgres://fleet:pa%40ss@db.example.com:6432/fleet'
-  assert.deepEqual(parsed({ DATABASE_URL: url }).store, {
-    backend: 'postgres',
-    url,
-    passwordFile: undefined,
-    poolSize: 10,
-    tls: { mode: 'disable' },
-  })
+  const at = (host: string): string => `postgres://fleet:pa%40ss@${host}/fleet`
+  for (const [host, mode] of [
+    ['db.example.com:6432', 'verify-full'],
+    ['127.0.0.1', 'disable'],
+    ['localhost', 'disable'],
+  ]) {
+    assert.deepEqual(parsed({ DATABASE_URL: at(String(host)) }).store, {
+      backend: 'postgres',
+      url: at(String(host)),
+      passwordFile: undefined,
+      poolSize: 10,
+      tls: { mode },
+    })
+  }
   const secured = `${url}?sslmode=verify-full&sslrootcert=/tls/ca.crt&sslcert=/tls/tls.crt&sslkey=/tls/tls.key`
   assert.deepEqual(parsed({ DATABASE_URL: secured, DATABASE_POOL_SIZE: '3' }).store, {
     backend: 'postgres',

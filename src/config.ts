@@ -351,7 +351,8 @@ function parseDatabaseTls(url: URL, problems: string[]): PostgresConfig['tls'] {
     return value
   }
   const [ca, cert, key] = [take('sslrootcert'), take('sslcert'), take('sslkey')]
-  const mode = (take('sslmode') ?? (ca ? 'verify-full' : 'disable')) as TlsMode
+  const isLocal = ['', 'localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
+  const mode = (take('sslmode') ?? (ca || !isLocal ? 'verify-full' : 'disable')) as TlsMode
   if (!TLS_MODES.includes(mode))
     problems.push(`DATABASE_URL's sslmode must be one of ${TLS_MODES.join(', ')}, not "${mode}"`)
   if ((cert === undefined) !== (key === undefined))

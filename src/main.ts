@@ -316,6 +316,12 @@ async function run([command, ...args]: readonly string[]): Promise<void> {
   process.exitCode = code
 }
 
+// Whoever reads what a command prints may have seen enough.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit()
+})
+
 run(process.argv.slice(2)).catch((error: unknown) => {
   const problems =
     error instanceof StartProblems

@@ -198,6 +198,29 @@ test('writes with one key through both at once are done once and answered the sa
   }
 })
 
+test('so are writes with one key that may find nothing to change', async () => {
+  const path = '/clusters/dev-us-01'
+  for (let i = 0; i < 60; i++) {
+    const label = (x: string) => ({ body: { labels: { x } } })
+    const before = await one.call('PATCH', path, label('wanted'))
+    assert.equal(before.status, 200, before.text)
+    const keyed = { ...label('wanted'), headers: { 'idempotency-key': `wanted-${i}` } }
+    const [first, second, other] = await Promise.all([
+      one.call('PATCH', path, keyed),
+      two.call('PATCH', path, keyed),
+      (i % 2 === 0 ? one : two).call('PATCH', path, label('other')),
+    ])
+    const third = await two.call('PATCH', path, keyed)
+    assert.equal(other.status, 200, other.text)
+    for (const answer of [second, third]) {
+      assert.equal(answer.status, 200, answer.text)
+      assert.equal(answer.text, first.text)
+      assert.equal(revisionOf(answer), revisionOf(first))
+      assert.equal(answer.headers['x-change-count'], first.headers['x-change-count'])
+    }
+  }
+})
+
 test('at one revision all replicas answer polls with the same bytes, also while the fleet changes', async () => {
   const replicas = [one, two, reader]
   const seen = new Map<string, Set<string>>()

@@ -13,7 +13,7 @@ import { builtInTypes, READ_TOKEN, startService, type TestService, WRITE_TOKEN }
 const EXAMPLE = join(import.meta.dirname, '../examples/network-policies')
 const POLLS = '/api/v2/flux/clusters'
 
-type Access = 'open' | 'poll' | 'known' | 'read' | 'mirror' | 'write' | 'admin'
+type Access = 'open' | 'poll' | 'known' | 'mirror' | 'watch' | 'read' | 'write' | 'admin'
 type Mode = 'read-only' | 'crud'
 
 // Who may: the least role for each access, and what else an editor needs.
@@ -23,10 +23,11 @@ const LEAST: Record<Exclude<Access, 'open'>, { call: Role; preview: Role }> = {
   known: { call: 'cluster', preview: 'cluster' },
   read: { call: 'viewer', preview: 'viewer' },
   mirror: { call: 'mirror', preview: 'mirror' },
+  watch: { call: 'mirror', preview: 'mirror' },
   write: { call: 'editor', preview: 'viewer' },
   admin: { call: 'admin', preview: 'admin' },
 }
-const ORDER: readonly Role[] = ['cluster', 'poller', 'viewer', 'mirror', 'editor', 'admin']
+const ORDER: readonly Role[] = ['cluster', 'poller', 'mirror', 'viewer', 'editor', 'admin']
 
 interface Caller {
   readonly name: string
@@ -41,7 +42,7 @@ function verdict(access: Access, { grant }: Caller, request: Request, preview = 
   if (!grant) return 401
   const least = LEAST[access][preview ? 'preview' : 'call']
   if (ORDER.indexOf(grant.role) < ORDER.indexOf(least)) return 403
-  if (access === 'mirror' && grant.role === 'editor') return 403
+  if (access === 'mirror' && (grant.role === 'viewer' || grant.role === 'editor')) return 403
   if (access === 'poll' && grant.role === 'cluster') return request.cluster === grant.cluster ? 'ok' : 403
   if (access !== 'write' || preview || grant.role !== 'editor') return 'ok'
   const isForeign = (type: string): boolean => grant.types?.includes(type) === false
@@ -65,6 +66,7 @@ function accessOf(method: string, { tags, operationId, security }: Described): A
   if (tags[0] === 'polls') return 'poll'
   if (operationId === 'whoami') return 'known'
   if (operationId === 'copy_log') return 'mirror'
+  if (operationId === 'watch_revisions') return 'watch'
   if (tags[0] === 'tokens') return 'admin'
   return method === 'get' ? 'read' : 'write'
 }

@@ -8,8 +8,8 @@ import { parseSelector } from './selector.ts'
 import type { Steps } from './steps.ts'
 import type { Change, Entry, View } from './view.ts'
 
-/** Each may do what those before it may; `cluster` only for one cluster. */
-export const ROLES = ['cluster', 'poller', 'viewer', 'mirror', 'editor', 'admin'] as const
+/** Each may do what those before it may, but for copying the log; `cluster` only for one cluster. */
+export const ROLES = ['cluster', 'poller', 'mirror', 'viewer', 'editor', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
 export interface Grant {
@@ -22,7 +22,7 @@ export interface Grant {
   readonly types?: readonly string[]
 }
 
-/** Copies hold what nobody else gets to see, and no editor needs it. */
+/** Copies hold what nobody else gets to see, and neither viewers nor editors need it. */
 export function mayMirror({ role }: Grant): boolean {
   return role === 'mirror' || role === 'admin'
 }

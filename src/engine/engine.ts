@@ -262,9 +262,10 @@ export async function startEngine({
       if (failure) onStoreBack()
       failure = undefined
     } catch (error) {
-      // A store that stays away is looked at many times a minute, and told of once.
-      if (error instanceof StoreError && !failure) onStoreError(error, 'follow')
-      if (error instanceof StoreError) failure = error
+      if (!(error instanceof StoreError)) throw error
+      // A store that stays away is looked at many times a minute, and told of once; one that is back and another is news.
+      if (failure?.isAway !== error.isAway) onStoreError(error, 'follow')
+      failure = error
       throw error
     }
   }
@@ -378,6 +379,7 @@ export async function startEngine({
       const message = `the lease "${lease?.name}" has been taken by another process: this one has to stop`
       return result.isFenced ? fail({ code: 'conflict', message }) : undefined
     }
+    storeRevision = Math.max(storeRevision, base + 1)
     if (state.revision === base)
       publish({ revision: base + 1, hash: result.hash }, () => state.publish(base + 1, prepared))
     return succeed(value)

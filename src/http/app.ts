@@ -25,7 +25,7 @@ import type { Service } from './service.ts'
 export async function buildApp(service: Service, transport: Transport = {}): Promise<FastifyInstance> {
   const { engine, auth, mode, log, corsOrigins } = service
   const polls = createPollHandler(service)
-  const app = createInstance((handle) =>
+  const app = createInstance(engine, (handle) =>
     createHttpServer(service.limits, transport, (request, response) => {
       if (!engine.isLoaded && !PROBES.includes(request.url ?? '')) return refuseUnloaded(service, response)
       // Polls are nearly all requests there are, so they do not pass through the framework on their way.
@@ -111,9 +111,10 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
 
 /** Probes and metrics on a port of their own: without TLS, and away from whoever may reach the API. */
 export async function buildAdminApp(service: Service): Promise<FastifyInstance> {
-  const app = createInstance((handle) => createHttpServer(service.limits, {}, handle))
+  const { engine } = service
+  const app = createInstance(engine, (handle) => createHttpServer(service.limits, {}, handle))
   app.addHook('onRequest', (_request, reply, done) => {
-    reply.headers(SECURITY_HEADERS)
+    reply.headers(SECURITY_HEADERS).header('X-Revision', engine.state.revision)
     done()
   })
   app.setNotFoundHandler((request, reply) => sendProblem(reply, noRoute(request)))
@@ -128,6 +129,7 @@ const PROBES = ['/health', '/ready', '/metrics']
 
 function refuseUnloaded({ engine }: Service, response: ServerResponse): void {
   const message = `there is nothing to serve yet: ${engine.condition.problem ?? 'the state is being loaded'}`
+  response.setHeader('X-Revision', '0')
   writeProblem(response, { code: 'unavailable', message })
 }
 
@@ -135,7 +137,10 @@ function noRoute({ method, url }: FastifyRequest): Problem {
   return { code: 'not_found', message: `no route ${method} ${url.split('?')[0]}` }
 }
 
-function createInstance(serverFactory: (handle: RequestListener) => Server): FastifyInstance {
+function createInstance(
+  { state }: Service['engine'],
+  serverFactory: (handle: RequestListener) => Server,
+): FastifyInstance {
   const app = Fastify({
     logger: false,
     bodyLimit: BODY_LIMIT,
@@ -145,7 +150,7 @@ function createInstance(serverFactory: (handle: RequestListener) => Server): Fas
     clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket),
     routerOptions: { maxParamLength: 300 },
     frameworkErrors: (error, request, reply) => {
-      reply.headers(SECURITY_HEADERS).header('X-Request-Id', request.id)
+      reply.headers(SECURITY_HEADERS).header('X-Request-Id', request.id).header('X-Revision', state.revision)
       sendProblem(reply, toProblem(error, request.id))
     },
   })

@@ -209,12 +209,13 @@ const UNAUTHORIZED: Problem = {
 }
 
 /** What a route asks of its caller; `open` asks for nothing, `poll` is decided by the poll handler. */
-type Access = 'open' | 'poll' | 'known' | 'read' | 'mirror' | 'write' | 'admin'
+type Access = 'open' | 'poll' | 'known' | 'mirror' | 'watch' | 'read' | 'write' | 'admin'
 
 const NEEDED: Record<Exclude<Access, 'open' | 'poll'>, Role> = {
   known: 'cluster',
-  read: 'viewer',
   mirror: 'mirror',
+  watch: 'mirror',
+  read: 'viewer',
   // A viewer may look at what a write would do; the write itself looks closer.
   write: 'viewer',
   admin: 'admin',

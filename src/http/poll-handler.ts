@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { POLL_BASE } from '../domain/base-url.ts'
 import { type Grant, reaches } from '../domain/grant.ts'
-import { fail, notFound, type Problem, type Result, succeed } from '../domain/problem.ts'
+import { fail, invalid, notFound, type Problem, type Result, succeed } from '../domain/problem.ts'
 import {
   type RenderedAnswer,
   renderClusterLine,
@@ -80,8 +80,9 @@ async function answerLater(
 ): Promise<Result<RenderedAnswer>> {
   const identity = await known
   if (!identity.ok) return identity
-  const wanted = new URLSearchParams(query).get('min_revision')
-  const reached = wanted === null ? succeed(undefined) : await reachRevision(service.engine, wanted)
+  const [wanted, ...more] = new URLSearchParams(query).getAll('min_revision')
+  if (more.length > 0) return invalid([{ path: '?min_revision', message: 'is given more than once' }])
+  const reached = wanted === undefined ? succeed(undefined) : await reachRevision(service.engine, wanted)
   if (!reached.ok) return reached
   if (endpoint !== undefined) return answerPoll(service, identity.value, dns, endpoint)
   if (reaches(identity.value.grant, 'poller')) return answerList(service, query)

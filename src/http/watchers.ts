@@ -7,8 +7,8 @@ import { CHANGES_IN_LIST, presentRevision } from './present-revision.ts'
 import type { Service } from './service.ts'
 
 interface Watchers {
-  /** Sends every revision after this one, until either side ends it. */
-  add(response: ServerResponse, after: number, check: Check): void
+  /** Sends every revision after this one, until either side ends it; as a bell nothing of it but its number. */
+  add(response: ServerResponse, after: number, check: Check, isBell: boolean): void
   /** Ends all streams, so that the server can close. */
   endAll(): void
 }
@@ -22,6 +22,7 @@ export interface Check {
 interface Watcher {
   readonly response: ServerResponse
   readonly check: Check
+  readonly isBell: boolean
   /** The last revision that it was sent. */
   sent: number
   /** Since when it has not read what it was sent. */
@@ -113,7 +114,7 @@ export function openWatchers({ engine, types, metrics, limits, log }: Service): 
     else if (watcher.response.writableLength > unsentBytes) drop(watcher)
     else {
       watcher.sent = revision
-      write(watcher, text)
+      write(watcher, watcher.isBell ? Buffer.from(`id: ${revision}\n\n`) : text)
     }
   }
 
@@ -182,8 +183,8 @@ export function openWatchers({ engine, types, metrics, limits, log }: Service): 
 
   const unsubscribe = engine.subscribe(() => void publishAll())
   return {
-    add(response, after, check) {
-      const watcher: Watcher = { response, check, sent: after, stuckSince: undefined }
+    add(response, after, check, isBell) {
+      const watcher: Watcher = { response, check, isBell, sent: after, stuckSince: undefined }
       all.add(watcher)
       metrics.noteWatchers(all.size)
       heart ??= setInterval(beat, heartbeatMs).unref()

@@ -1,6 +1,7 @@
 // Reaching a PostgreSQL database, saying in our words what is wrong with it, and bringing it to the current schema.
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import type { ConnectionOptions } from 'node:tls'
 import pg from 'pg'
 import { type Migrated, StoreError } from './store.ts'
 
@@ -132,10 +133,6 @@ function clientConfig({
   const url = new URL(text)
   const read = (part: string): string => decodeURIComponent(part)
   const host = url.searchParams.get('host') ?? (read(url.hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost')
-  const readFiles = ({ ca, cert, key }: NonNullable<PostgresOptions['tls']>) => ({
-    ...(ca && { ca: readFileSync(ca) }),
-    ...(cert && key && { cert: readFileSync(cert), key: readFileSync(key) }),
-  })
   const verifiesHost = tls.mode === 'verify-full'
   const verifies = verifiesHost || tls.mode === 'verify-ca' || tls.ca !== undefined
   return {
@@ -149,17 +146,32 @@ function clientConfig({
     ssl:
       tls.mode === 'disable'
         ? false
-        : {
-            ...readFiles(tls),
+        : readAnew(tls, {
             rejectUnauthorized: verifies,
             ...(!verifiesHost && { checkServerIdentity: () => undefined }),
-          },
+          }),
     application_name: 'flux-resourceset',
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: TYPES as pg.CustomTypesConfig,
   }
+}
+
+/** Certificates are renewed while the process runs: they are read for every connection. */
+function readAnew({ ca, cert, key }: NonNullable<PostgresOptions['tls']>, rest: ConnectionOptions) {
+  const files = Object.entries({ ca, cert, key }).filter(
+    (file): file is [string, string] => file[1] !== undefined,
+  )
+  return Object.defineProperties(
+    rest,
+    Object.fromEntries(
+      files.map(([name, path]) => [
+        name,
+        { enumerable: true, configurable: true, get: () => readFileSync(path) },
+      ]),
+    ),
+  )
 }
 
 /** Any number; it only has to be the same in all versions of this program. */
@@ -261,6 +273,10 @@ const PROBLEMS: Record<string, { readonly message: string; readonly away?: true 
   '42501': {
     message: 'the user of DATABASE_URL may not do this in the database: grant it the schema flux_resourceset',
   },
+  '3F000': { message: 'the schema flux_resourceset of the database is gone: restore it from a backup' },
+  '42P01': {
+    message: 'a table of the schema flux_resourceset is gone from the database: restore it from a backup',
+  },
   '53100': { message: 'the disk of the database is full: make room and try again' },
   '53200': { message: 'the database is out of memory', away: true },
   '53300': {
@@ -287,7 +303,7 @@ const PROBLEMS: Record<string, { readonly message: string; readonly away?: true 
 }
 
 /** The driver knows these by their text only. */
-const BROKEN = /timeout|terminated|Connection ended|not queryable|closed|socket hang up|SSL|disconnected/i
+const BROKEN = /timeout|terminated|Connection ended|not queryable|closed|socket hang up|disconnected/i
 
 /** Another transaction got in the way: the same again may well work. */
 export function isCollision(error: unknown): boolean {
@@ -309,6 +325,18 @@ function toStoreError(error: unknown): StoreError {
   const code = cause.code ?? cause.errors?.[0]?.code ?? ''
   const known = PROBLEMS[code]
   if (known) return new StoreError(known.message, { cause, isAway: known.away ?? false })
+  if (/does not support SSL/.test(cause.message))
+    return new StoreError(
+      'the database does not speak TLS: set sslmode=disable in DATABASE_URL if that is meant',
+      {
+        cause,
+      },
+    )
+  if (/CERT|SIGNATURE|ERR_TLS/.test(code))
+    return new StoreError(
+      `the certificate of the database is not trusted (${cause.message}): check sslrootcert and sslmode in DATABASE_URL`,
+      { cause },
+    )
   if (code.startsWith('08') || (!/^[0-9A-Z]{5}$/.test(code) && BROKEN.test(cause.message)))
     return new StoreError(`the connection to the database broke: ${cause.message}`, { cause, isAway: true })
   return new StoreError(`the database failed: ${cause.message}`, { cause })

@@ -15,6 +15,9 @@ const OVERLAYS = join(ROOT, 'deploy/kustomize/overlays')
 const NAMESPACE = 'flux-resourceset'
 const PAGE = join(ROOT, 'docs/deploying.md')
 const page = readFileSync(PAGE, 'utf8')
+const [highAvailability, recovery, mirrors] = ['high-availability', 'disaster-recovery', 'mirrors'].map(
+  (name) => readFileSync(join(ROOT, `docs/${name}.md`), 'utf8'),
+)
 const networkPolicy = readFileSync(join(ROOT, 'examples/network-policies/network_policy.yaml'), 'utf8')
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into objects freely
@@ -49,9 +52,9 @@ async function failure(values: object): Promise<string> {
   return stderr
 }
 
-/** The blocks of YAML on the page, by what is in them. */
-function blockWith(text: string): string {
-  const blocks = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block]) => block as string)
+/** The blocks of YAML on a page, by what is in them. */
+function blockWith(text: string, where = page): string {
+  const blocks = [...where.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block]) => block as string)
   const found = blocks.filter((block) => block.includes(text))
   assert.equal(found.length, 1, text)
   return found[0] as string
@@ -64,7 +67,30 @@ const required = {
 const onPostgres = {
   ...required,
   store: 'postgres',
-  database: { existingSecret: 'flux-resourceset-database' },
+  database: {
+    host: 'flux-resourceset-db-rw',
+    existingSecret: 'flux-resourceset-db-app',
+    caSecret: 'flux-resourceset-db-ca',
+  },
+}
+const toTheFull = {
+  ...onPostgres,
+  demo: true,
+  crud: { replicas: 3 },
+  readOnly: { replicas: 5 },
+  database: {
+    host: 'db.example.com',
+    name: 'fleet-2',
+    user: 'owner',
+    existingSecret: 'flux-resourceset-db-app',
+    passwordKey: 'secret',
+    sslMode: 'verify-ca',
+    caSecret: 'flux-resourceset-db-ca',
+    caKey: 'bundle.pem',
+    poolSize: 4,
+    maxStaleness: '2h',
+    readOnly: { user: 'reader', existingSecret: 'flux-resourceset-db-reader' },
+  },
 }
 const everything = {
   ...required,
@@ -102,17 +128,19 @@ const everything = {
 }
 
 const TOKENS = 'flux-resourceset-tokens'
-const DATABASE = 'flux-resourceset-database'
+const DATABASE = 'flux-resourceset-db-app'
+const AUTHORITY = 'flux-resourceset-db-ca'
+const UPSTREAM = 'flux-resourceset-upstream'
 
 /** The kustomization of the docs, beside a checkout as it says there. */
-async function renderPage(t: { after(clean: () => void): void }): Promise<string> {
+async function renderPage(t: { after(clean: () => void): void }, where = page): Promise<string> {
   const folder = temporaryFolder(t)
   const own = join(folder, 'fleet')
   cpSync(join(ROOT, 'deploy/kustomize'), join(folder, 'flux-resourceset/deploy/kustomize'), {
     recursive: true,
   })
   mkdirSync(own)
-  writeFileSync(join(own, 'kustomization.yaml'), blockWith('kind: Kustomization'))
+  writeFileSync(join(own, 'kustomization.yaml'), blockWith('kind: Kustomization', where))
   writeFileSync(join(own, 'network_policy.yaml'), networkPolicy)
   return kustomize(own)
 }
@@ -121,15 +149,28 @@ type Render = (t: { after(clean: () => void): void }) => Promise<string>
 const CASES: Record<string, { readonly secrets: readonly string[]; readonly yaml: Render }> = {
   'the overlay sqlite-single': { secrets: [TOKENS], yaml: () => kustomize(join(OVERLAYS, 'sqlite-single')) },
   'the overlay postgres-ha': {
-    secrets: [TOKENS, DATABASE],
+    secrets: [TOKENS, DATABASE, AUTHORITY],
     yaml: () => kustomize(join(OVERLAYS, 'postgres-ha')),
   },
-  'the kustomization of docs/deploying.md': { secrets: [TOKENS], yaml: renderPage },
+  'the overlay mirror': { secrets: [TOKENS, UPSTREAM], yaml: () => kustomize(join(OVERLAYS, 'mirror')) },
+  'the kustomization of docs/deploying.md': { secrets: [TOKENS], yaml: (t) => renderPage(t) },
+  'the kustomization of docs/mirrors.md': {
+    secrets: [TOKENS, UPSTREAM],
+    yaml: (t) => renderPage(t, mirrors),
+  },
+  'the chart with the values of docs/high-availability.md': {
+    secrets: [TOKENS, DATABASE, AUTHORITY],
+    yaml: () => template(parse(blockWith('existingSecret:', highAvailability))),
+  },
   'the chart on SQLite': { secrets: [TOKENS], yaml: () => template(required) },
   'the chart in memory': { secrets: [TOKENS], yaml: () => template({ ...required, store: 'memory' }) },
-  'the chart on PostgreSQL': { secrets: [TOKENS, DATABASE], yaml: () => template(onPostgres) },
+  'the chart on PostgreSQL': { secrets: [TOKENS, DATABASE, AUTHORITY], yaml: () => template(onPostgres) },
+  'the chart on PostgreSQL with every value for it': {
+    secrets: [TOKENS, DATABASE, AUTHORITY, 'flux-resourceset-db-reader'],
+    yaml: () => template(toTheFull, 'fleet'),
+  },
   'the chart with three writers and no readers': {
-    secrets: [TOKENS, DATABASE],
+    secrets: [TOKENS, DATABASE, AUTHORITY],
     yaml: () => template({ ...onPostgres, crud: { replicas: 3 }, readOnly: { replicas: 0 } }, 'fleet'),
   },
   'the chart with every value': { secrets: [], yaml: () => template(everything, 'fleet') },
@@ -190,6 +231,16 @@ function environmentOf(rendered: Rendered, { env = [], envFrom = [] }: Any): Rec
       env.map(({ name, value, valueFrom }: Any) => [name, value ?? valueFrom.secretKeyRef.name]),
     ),
   }
+}
+
+/** The Secrets of a volume, with what is taken of each. */
+function secretsOf({ secret, projected }: Any): { name: string; items: Any[] }[] {
+  const all = [...(secret ? [secret] : []), ...(projected?.sources ?? []).map((source: Any) => source.secret)]
+  return all.map(({ name, secretName, items }) => ({ name: name ?? secretName, items }))
+}
+
+function isUrlWithoutPassword(value: string): boolean {
+  return /^(sqlite|postgres):/.test(value) && new URL(value).password === ''
 }
 
 const PROMISES: Record<string, (rendered: Rendered) => void> = {
@@ -257,30 +308,34 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
           `${name} is no setting of docs/configuration.md`,
         )
       }
-      const { STORE_BACKEND, ...others } = environment
-      // What is in the Secret of the database is not known here.
-      const parsed = parseConfig(
-        others.DATABASE_URL === DATABASE ? { ...others, DATABASE_URL: '' } : environment,
-      )
+      const parsed = parseConfig(environment)
       assert.ok(parsed.ok, JSON.stringify(parsed))
-      assert.equal(others.API_MODE === 'crud', 'CRUD_AUTH_TOKEN_FILE' in environment)
+      const { store, snapshotFolder, mode } = parsed.config
+      assert.equal(store.backend === 'postgres', rendered.secrets.includes(DATABASE))
+      assert.equal(snapshotFolder !== undefined, store.backend === 'postgres')
+      assert.equal(mode === 'crud', 'CRUD_AUTH_TOKEN_FILE' in environment)
+      // A reader may have no right to fill a database.
+      assert.ok(mode === 'crud' || !('SEED_FILE' in environment))
     }
   },
 
-  'mounts every file of a token that a setting names, and the one for writing only where it is needed'(
+  'mounts every file of a secret that a setting names, and the token for writing only where it is needed'(
     rendered,
   ) {
     for (const { spec } of deployed(rendered)) {
       const { volumeMounts } = spec.containers[0]
-      const files = Object.entries(environmentOf(rendered, spec.containers[0])).filter(([name]) =>
-        /TOKEN_FILE$/.test(name),
+      const environment = environmentOf(rendered, spec.containers[0])
+      const files = Object.entries(environment).flatMap(([name, value]) =>
+        /(TOKEN|PASSWORD)_FILE$/.test(name) ? [value] : [],
       )
+      const authority = new URL(environment.DATABASE_URL ?? 'none:').searchParams.get('sslrootcert')
+      if (authority) files.push(authority)
       const mounted = volumeMounts.flatMap(({ name, mountPath }: Any) => {
-        const { secret } = spec.volumes.find((volume: Any) => volume.name === name)
-        return (secret?.items ?? []).map(({ path }: Any) => `${mountPath}/${path}`)
+        const volume = spec.volumes.find((volume: Any) => volume.name === name)
+        return secretsOf(volume).flatMap(({ items }) => items.map(({ path }: Any) => `${mountPath}/${path}`))
       })
       assert.ok(files.length > 0)
-      assert.deepEqual(mounted.toSorted(), files.map(([, path]) => path).toSorted())
+      assert.deepEqual(mounted.toSorted(), files.toSorted())
     }
   },
 
@@ -288,12 +343,12 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
     const secret = /TOKEN|PASSWORD|^DATABASE_URL$/
     for (const { env = [] } of podsOf({ yaml, ...rendered }).flatMap(({ spec }) => spec.containers)) {
       for (const { name, value } of env.filter(({ name }: Any) => secret.test(name))) {
-        assert.ok(value === undefined || name.endsWith('_FILE') || value.startsWith('sqlite:'), name)
+        assert.ok(value === undefined || name.endsWith('_FILE') || isUrlWithoutPassword(value), name)
       }
     }
     for (const { data = {} } of ofKind({ yaml, ...rendered }, 'ConfigMap')) {
       assert.deepEqual(
-        Object.keys(data).filter((key) => secret.test(key)),
+        Object.keys(data).filter((key) => secret.test(key) && !isUrlWithoutPassword(data[key])),
         [],
       )
     }
@@ -316,9 +371,11 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
         ...spec.containers.flatMap(({ envFrom = [] }: Any) =>
           envFrom.map(({ configMapRef }: Any) => ['ConfigMap', configMapRef.name]),
         ),
-        ...(spec.volumes ?? []).flatMap(({ configMap, persistentVolumeClaim }: Any) => {
+        ...(spec.volumes ?? []).flatMap((volume: Any) => {
+          const { configMap, persistentVolumeClaim } = volume
           if (persistentVolumeClaim) return [['PersistentVolumeClaim', persistentVolumeClaim.claimName]]
-          return configMap && !configMap.optional ? [['ConfigMap', configMap.name]] : []
+          if (configMap) return configMap.optional ? [] : [['ConfigMap', configMap.name]]
+          return secretsOf(volume).map(({ name }) => ['Secret', name])
         }),
       ] as [string, string][]
       for (const [kind, name] of wanted) assert.ok(known[kind]?.includes(name), `${kind} ${name}`)
@@ -330,7 +387,8 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
 
   'sends polls and changes to pods that serve them'(rendered) {
     const services = ofKind(rendered, 'Service')
-    assert.equal(services.length, 2)
+    // A mirror takes no changes.
+    assert.equal(services.length, rendered.secrets.includes(UPSTREAM) ? 1 : 2)
     for (const { metadata, spec } of services) {
       const targets = podsOf(rendered).filter(({ labels }) => matches(labels, { matchLabels: spec.selector }))
       assert.equal(targets.length, 1, metadata.name)
@@ -375,7 +433,7 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
     }
   },
 
-  'lets nothing out but to a database'(rendered) {
+  'lets nothing out but to a database or an upstream'(rendered) {
     const [policy] = ofKind(rendered, 'NetworkPolicy')
     for (const { labels, spec } of podsOf(rendered)) {
       const service = spec.containers[0].ports !== undefined
@@ -383,7 +441,10 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
     }
     assert.deepEqual(policy.spec.policyTypes, ['Ingress', 'Egress'])
     const ports = (policy.spec.egress ?? []).flatMap(({ ports }: Any) => ports.map(({ port }: Any) => port))
-    assert.deepEqual(ports, rendered.secrets.includes(DATABASE) ? [53, 53, 5432] : [])
+    const [called] = Object.entries({ [DATABASE]: 5432, [UPSTREAM]: 443 }).filter(([secret]) =>
+      rendered.secrets.includes(secret),
+    )
+    assert.deepEqual(ports, called ? [53, 53, called[1]] : [])
   },
 
   'reads the metrics of every pod once'(rendered) {
@@ -447,11 +508,28 @@ test('the alerts of the chart are those of the component', async () => {
   }
 })
 
-test('the objects of docs/deploying.md are those that an API server takes', () => {
-  const objects = ['kind: Ingress', 'kind: Pod'].map((kind) => parse(blockWith(kind)))
+test('the objects of the pages are those that an API server takes', () => {
+  const job = parse(blockWith('kind: CronJob', recovery))
+  const objects = [...['kind: Ingress', 'kind: Pod'].map((kind) => parse(blockWith(kind))), job]
   assert.deepEqual(validateObjects(objects), [])
-  const pod: Rendered = { yaml: '', objects, secrets: [] }
-  PROMISES['gives pods no more rights than the restricted Pod Security Standard']?.(pod)
+  const { metadata, spec } = job.spec.jobTemplate.spec.template
+  const pods: Rendered = { yaml: '', objects: [...objects, { kind: 'Pod', metadata, spec }], secrets: [] }
+  PROMISES['gives pods no more rights than the restricted Pod Security Standard']?.(pods)
+})
+
+test('alerts on the pages are those of the component', () => {
+  const component = parse(
+    readFileSync(join(ROOT, 'deploy/kustomize/components/service-monitor/alerts.yaml'), 'utf8'),
+  )
+  const known = new Map(
+    component.spec.groups[0].rules.map(({ alert, expr }: Any) => [
+      alert,
+      expr.replaceAll(/\{namespace="[^"]*"\}/g, ''),
+    ]),
+  )
+  const shown = parse(blockWith('- alert:', highAvailability))
+  assert.ok(shown.length > 0)
+  for (const { alert, expr } of shown) assert.equal(expr, known.get(alert), alert)
 })
 
 describe('the chart refuses', () => {
@@ -489,9 +567,22 @@ describe('the chart refuses', () => {
       { ...required, store: 'memory', readOnly: { replicas: 2 } },
       /leave readOnly\.replicas out, .* or use store postgres/,
     ],
-    'PostgreSQL without its URL': [
-      { ...required, store: 'postgres' },
-      /needs database\.existingSecret: .* with the key DATABASE_URL/,
+    'PostgreSQL from nowhere': [{ ...required, store: 'postgres' }, /needs database\.host/],
+    'PostgreSQL without a password': [
+      { ...required, store: 'postgres', database: { host: 'db' } },
+      /needs database\.existingSecret: .* under the key password/,
+    ],
+    'an authority where nothing is encrypted': [
+      { ...onPostgres, database: { ...onPostgres.database, sslMode: 'disable' } },
+      /sslMode is disable, but database\.caSecret is given/,
+    ],
+    'a reader without a password': [
+      { ...onPostgres, database: { ...onPostgres.database, readOnly: { user: 'reader' } } },
+      /database\.readOnly needs both/,
+    ],
+    'a host that is more than a host': [
+      { ...onPostgres, database: { ...onPostgres.database, host: 'fleet:secret@db' } },
+      /'\/database\/host'/,
     ],
     'an ingress without a host': [{ ...required, ingress: { enabled: true } }, /needs ingress\.host/],
     'a service account from nowhere': [
@@ -528,7 +619,7 @@ describe('the chart refuses', () => {
 
 describe('the chart', () => {
   test('has nothing that its linter minds', async () => {
-    for (const values of [required, onPostgres, everything]) {
+    for (const values of [required, onPostgres, toTheFull, everything]) {
       await render('helm', ['lint', CHART, '--strict', '--values', '-'], { input: JSON.stringify(values) })
     }
   })

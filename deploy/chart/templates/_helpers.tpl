@@ -51,6 +51,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- .Values.persistence.existingClaim | default (include "flux-resourceset.fullname" .) }}
 {{- end }}
 
+{{- define "flux-resourceset.crudReplicas" -}}
+{{- if kindIs "invalid" .Values.crud.replicas }}
+{{- ternary 2 1 (eq .Values.store "postgres") }}
+{{- else }}
+{{- int .Values.crud.replicas }}
+{{- end }}
+{{- end }}
+
 {{- define "flux-resourceset.readOnlyReplicas" -}}
 {{- if kindIs "invalid" .Values.readOnly.replicas }}
 {{- ternary 2 0 (eq .Values.store "postgres") }}
@@ -69,6 +77,22 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- .Values.externalUrl }}
 {{- else if .Values.ingress.enabled }}
 {{- printf "%s://%s" (ternary "https" "http" (ne .Values.ingress.tlsSecret "")) .Values.ingress.host }}
+{{- end }}
+{{- end }}
+
+{{/* The database for pods of a component, without its password. */}}
+{{- define "flux-resourceset.databaseUrl" -}}
+{{- with .root.Values.database }}
+{{- $user := ternary (.readOnly.user | default .user) .user (eq $.component "read-only") }}
+{{- printf "postgres://%s@%s:%d/%s?sslmode=%s" $user .host (int .port) .name .sslMode }}
+{{- if .caSecret }}&sslrootcert=/etc/flux-resourceset/database/ca.crt{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* Where its password is. */}}
+{{- define "flux-resourceset.databaseSecret" -}}
+{{- with .root.Values.database }}
+{{- ternary (.readOnly.existingSecret | default .existingSecret) .existingSecret (eq $.component "read-only") }}
 {{- end }}
 {{- end }}
 
@@ -94,14 +118,24 @@ capabilities:
 {{- $store := .Values.store }}
 {{- if ne $store "postgres" }}
 {{- $why := ternary "keeps the fleet in one file on one volume" "keeps a fleet of its own in each pod" (eq $store "sqlite") }}
-{{- if gt (int .Values.crud.replicas) 1 }}
-{{- fail (printf "crud.replicas is %d, but store %s %s: set crud.replicas to 1, or use store postgres" (int .Values.crud.replicas) $store $why) }}
+{{- if gt (int (include "flux-resourceset.crudReplicas" .)) 1 }}
+{{- fail (printf "crud.replicas is %s, but store %s %s: set crud.replicas to 1, or use store postgres" (include "flux-resourceset.crudReplicas" .) $store $why) }}
 {{- end }}
 {{- if gt (int (include "flux-resourceset.readOnlyReplicas" .)) 0 }}
 {{- fail (printf "readOnly.replicas is %s, but store %s %s: leave readOnly.replicas out, as the one pod answers polls too, or use store postgres" (include "flux-resourceset.readOnlyReplicas" .) $store $why) }}
 {{- end }}
-{{- else if not .Values.database.existingSecret }}
-{{- fail "store postgres needs database.existingSecret: the name of a Secret with the key DATABASE_URL" }}
+{{- else }}
+{{- with .Values.database }}
+{{- if not .host }}
+{{- fail "store postgres needs database.host: where the database takes writes" }}
+{{- else if not .existingSecret }}
+{{- fail (printf "store postgres needs database.existingSecret: the name of a Secret with the password under the key %s" .passwordKey) }}
+{{- else if and .caSecret (eq .sslMode "disable") }}
+{{- fail "database.sslMode is disable, but database.caSecret is given: choose verify-full, or leave out the authority" }}
+{{- else if ne (empty .readOnly.user) (empty .readOnly.existingSecret) }}
+{{- fail "database.readOnly needs both, user and existingSecret, or neither" }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- with .Values.auth }}
 {{- if and .existingSecret (or .readToken .writeToken) }}

@@ -8,7 +8,7 @@ import { parseWhole, type RawQuery } from '../query.ts'
 import type { Service } from '../service.ts'
 import { type Check, openWatchers } from '../watchers.ts'
 
-const WATCH = { config: { access: 'read', parameters: ['since'] } } as const
+const WATCH = { config: { access: 'watch', parameters: ['since'] } } as const
 const WATCHERS = 1000
 /** What a process that is behind the others may take to get there. */
 const REACH_MS = 5000
@@ -104,7 +104,8 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
     // The id alone is no event, but known to whoever comes back before there was one.
     const after = found.value ?? revision
     reply.raw.write(`retry: ${retry}\nid: ${after}\n: revision ${revision}\n\n`)
-    watchers.add(reply.raw, after, checkOf(request))
+    const isBell = !reaches((request.identity as Identity).grant, 'viewer')
+    watchers.add(reply.raw, after, checkOf(request), isBell)
     return reply
   })
 
@@ -138,5 +139,5 @@ function writeHead({ raw }: FastifyRequest, reply: FastifyReply, revision: numbe
 
 /** While somebody else cannot be asked who this is, it is who it was. */
 function mayRead(identified: Result<Identity>): boolean {
-  return identified.ok ? reaches(identified.value.grant, 'viewer') : identified.problem.code === 'unavailable'
+  return identified.ok ? reaches(identified.value.grant, 'mirror') : identified.problem.code === 'unavailable'
 }
