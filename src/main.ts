@@ -29,6 +29,7 @@ import type { RegisteredTypes } from './registry/build-types.ts'
 import { loadTemplates, type Template } from './registry/load-templates.ts'
 import { loadTypes } from './registry/load-types.ts'
 import { scaffoldTemplate } from './registry/scaffold-template.ts'
+import { SOURCES } from './store/log-part.ts'
 import { openStore } from './store/open-store.ts'
 import { type Store, StoreError } from './store/store.ts'
 import { HELP, runStoreCommand, UsageProblem } from './store-commands.ts'
@@ -273,7 +274,9 @@ async function seedFrom(seedFile: string, types: RegisteredTypes, engine: Engine
 }
 
 function warnOfUnknownTypes({ state }: Engine, types: RegisteredTypes, log: Logger): void {
-  for (const type of state.typeNames().filter((name) => name !== TOKENS && !types.get(name))) {
+  for (const type of state
+    .typeNames()
+    .filter((name) => name !== TOKENS && name !== SOURCES && !types.get(name))) {
     log.warn(
       { type, documents: state.count(type) },
       'the store holds documents of a type that no resource file describes',

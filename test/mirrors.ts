@@ -1,12 +1,17 @@
 // What tests of mirrors share: mirrors as processes, upstreams that can be exchanged, and all that either serves.
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
+import type { Command } from '../src/domain/command.ts'
 import type { Json } from '../src/domain/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
+import type { Store } from '../src/store/store.ts'
 import { type ExportOptions, importLog } from '../src/store/transfer.ts'
+import { pruneLog } from '../src/store/verify-log.ts'
 import { start } from './every-store.ts'
 import { AUTHOR, command } from './random-fleet.ts'
 import {
@@ -54,6 +59,65 @@ export function randomFleet() {
   }
 }
 
+/** Of a cluster of that fleet. */
+export const POLL = '/api/v2/flux/clusters/k0.example.com/namespaces'
+
+export function upstreamOf(t: TestContext): Promise<TestService> {
+  return start(t, { fleet: randomFleet() })
+}
+
+/** A value of so many characters that is another one each time. */
+export function large(i: number, size: number): Command {
+  const patch = { patches: { a: { text: `${i} `.padEnd(size, 'text') } } }
+  return { op: 'patch', type: 'clusters', id: 'k0', patch, format: 'merge', path: '' }
+}
+
+/** At revision 1000: enough that a copy is written down in several steps. */
+export async function longUpstream(t: TestContext): Promise<TestService> {
+  const upstream = await upstreamOf(t)
+  for (let i = 0; i < 999; i++) await upstream.engine.write([large(i, 500)], AUTHOR)
+  assert.equal(upstream.engine.state.revision, 1000)
+  return upstream
+}
+
+/** Nothing but that it lives, and that there is nothing yet. */
+export async function checkServesNothing(mirror: ServiceProcess): Promise<void> {
+  for (const url of [POLL, '/api/v2/flux/clusters', '/whoami', '/log', '/watch', '/openapi.json']) {
+    const { status, headers } = await mirror.call('GET', url)
+    assert.equal(status, 503, url)
+    assert.match(String(headers['retry-after']), /^\d+$/)
+  }
+  const { status, body } = await ready(mirror)
+  assert.equal(status, 503)
+  assert.match(body.message, /has not copied everything from its upstream yet/)
+  assert.equal((await mirror.call('GET', '/health', { token: null })).status, 200)
+  assert.equal(await metric(mirror, 'store_up'), 0)
+}
+
+/** Of a long upstream. */
+export async function beginsToCopy({ path }: MirrorProcess): Promise<void> {
+  await waitFor('a part is copied', () => revisionIn(`${path}.copy`) > 0)
+  assert.ok(revisionIn(`${path}.copy`) < 1000, 'and not everything')
+}
+
+/** All that there is gives way to one more revision. */
+export async function pruneOlder(upstream: TestService, store: Store): Promise<void> {
+  await sleep(5)
+  const before = new Date().toISOString()
+  await sleep(5)
+  await write(upstream, 'after')
+  const pruned = await pruneLog(store, before)
+  assert.ok(pruned.ok && pruned.pruned.revisions > 0)
+}
+
+/** The database and everything beside it. */
+export function bytesOf({ path }: MirrorProcess): string {
+  return readdirSync(dirname(path))
+    .filter((name) => name.startsWith(basename(path)))
+    .map((name) => readFileSync(join(dirname(path), name), 'latin1'))
+    .join()
+}
+
 /** Changes one after the other, those that come to nothing left out; answers after each that made a revision. */
 export async function* changeAtRandom(
   { engine }: TestService,
@@ -71,17 +135,22 @@ export async function* changeAtRandom(
   assert.fail(`${done} of ${count} changes were made`)
 }
 
+interface Served {
+  readonly status: number
+  readonly etag: string | undefined
+  readonly text: string
+}
+
 /** Every answer that clusters get of a service, which must be at this revision. */
 export async function servedBy(
   service: Pick<ServiceProcess, 'call'>,
   revision: number,
-  names: readonly string[] = NAMES,
-): Promise<Record<string, unknown>> {
+): Promise<Record<string, Served>> {
   const urls = [
     '/api/v2/flux/clusters',
-    ...names.flatMap((dns) => ENDPOINTS.map((endpoint) => `/api/v2/flux/clusters/${dns}/${endpoint}`)),
+    ...NAMES.flatMap((dns) => ENDPOINTS.map((endpoint) => `/api/v2/flux/clusters/${dns}/${endpoint}`)),
   ]
-  const answers: Record<string, unknown> = {}
+  const answers: Record<string, Served> = {}
   await waitFor(`revision ${revision} is served`, async () => {
     const { headers } = await service.call('GET', '/whoami')
     return Number(headers['x-revision']) >= revision
@@ -99,9 +168,8 @@ export async function checkSame(
   mirror: Pick<ServiceProcess, 'call'>,
   upstream: Pick<ServiceProcess, 'call'>,
   revision: number,
-  names?: readonly string[],
 ): Promise<void> {
-  assert.deepEqual(await servedBy(mirror, revision, names), await servedBy(upstream, revision, names))
+  assert.deepEqual(await servedBy(mirror, revision), await servedBy(upstream, revision))
 }
 
 export interface MirrorProcess extends ServiceProcess {

@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import pg from 'pg'
+import { openPostgresStore } from '../src/store/postgres.ts'
+import type { Store } from '../src/store/store.ts'
 import {
   checkServed,
   checkVerified,
@@ -12,7 +15,7 @@ import {
   startReplicas,
 } from './faults/fleet-load.ts'
 import { temporaryPostgres } from './postgres-server.ts'
-import type { Answer, ServiceProcess } from './service.ts'
+import { type Answer, type ServiceProcess, waitFor } from './service.ts'
 
 const SEED_FILE = join(import.meta.dirname, '../data/seed.json')
 const DEMO = 'demo-cluster-01'
@@ -219,6 +222,37 @@ test('so are writes with one key that may find nothing to change', async () => {
       assert.equal(answer.headers['x-change-count'], first.headers['x-change-count'])
     }
   }
+})
+
+test('a write is not done any more once another replica has kept an answer under its key', async (t) => {
+  const url = await temporaryPostgres(t)
+  const [slow, fast] = [1, 2].map(() => openPostgresStore({ url, write: true })) as [Store, Store]
+  t.after(() => Promise.all([slow.close(), fast.close()]))
+  assert.equal((await fast.head()).revision, 0)
+  const time = new Date().toISOString()
+  const kept = { key: 'k', fingerprint: 'f', time, answer: 'nothing to do' }
+  const meta = { time, actor: 'a', message: null, request_id: 'r', client_address: null, operation: 'o' }
+  const changes = [{ type: 'namespaces', id: 'n', after: { json: '{"id":"n"}', deleted: false } }]
+  const holder = new pg.Client({ connectionString: url })
+  await holder.connect()
+  let committing: ReturnType<Store['commit']> | undefined
+  try {
+    await holder.query('BEGIN')
+    await holder.query('SELECT 1 FROM flux_resourceset.head FOR UPDATE')
+    committing = slow.commit(0, { ...meta, changes, remember: { ...kept, answer: 'done' } })
+    await waitFor('the commit waits', async () => {
+      const waiting =
+        'SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND datname = $1'
+      return (await holder.query(waiting, [new URL(url).pathname.slice(1)])).rows.length > 0
+    })
+    await fast.remember(kept)
+  } finally {
+    await holder.end()
+  }
+  const committed = await committing
+  assert.equal(committed.ok, false)
+  assert.equal((await fast.head()).revision, 0)
+  assert.equal((await fast.recall('k', time))?.answer, 'nothing to do')
 })
 
 test('at one revision all replicas answer polls with the same bytes, also while the fleet changes', async () => {

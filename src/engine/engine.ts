@@ -75,6 +75,8 @@ export interface Written {
   readonly plan?: string
   /** The answer to the first write with the same key: nothing was done now. */
   readonly replayed?: string
+  /** The answer as it was kept, where the state may have moved on since. */
+  readonly answer?: string
 }
 
 /** How the state in memory stands to the store. */
@@ -300,8 +302,12 @@ export async function startEngine({
       if (state.revision !== base) continue
       const record = once && !options.dryRun ? recordOf(once, assessed) : undefined
       if (revision === base) {
-        if (record) await store.remember(record)
-        return succeed(assessed)
+        if (!once || !record) return succeed(assessed)
+        await store.remember(record)
+        // Another process may have been asked the same, and been faster: there is one answer.
+        const kept = await recall(once)
+        const isOurs = !kept || (kept.ok && kept.value.replayed === record.answer)
+        return isOurs ? succeed({ ...assessed, answer: record.answer }) : kept
       }
       const done = await commit(base, work, author, decision, options, record, async () => assessed)
       if (done) return done
@@ -388,6 +394,8 @@ export async function startEngine({
   async function recall({ key, fingerprint }: Once): Promise<Result<Written> | undefined> {
     const known = await store.recall(key, now().toISOString())
     if (!known) return undefined
+    // Whoever is told of a revision finds it here afterwards.
+    await look()
     if (known.fingerprint !== fingerprint) {
       return fail({
         code: 'idempotency_mismatch',

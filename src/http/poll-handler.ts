@@ -30,11 +30,11 @@ export function createPollHandler(service: Service): PollHandler {
   const { engine, auth, types, metrics, log } = service
 
   /** Sends what the work comes to, whatever it comes to, and counts it. */
-  function finish(poll: Poll, answer: Result<RenderedAnswer>): void {
+  function finish(poll: Poll, answer: Result<Rendered>): void {
     const { request, response, endpoint, started } = poll
     if (answer.ok)
       sendAnswer(
-        { revision: engine.state.revision, draining: engine.draining },
+        { revision: answer.value.revision ?? engine.state.revision, draining: engine.draining },
         request,
         response,
         answer.value,
@@ -77,7 +77,7 @@ async function answerLater(
   service: Service,
   known: Result<Identity> | Promise<Result<Identity>>,
   { dns, endpoint, query }: Target,
-): Promise<Result<RenderedAnswer>> {
+): Promise<Result<Rendered>> {
   const identity = await known
   if (!identity.ok) return identity
   const [wanted, ...more] = new URLSearchParams(query).getAll('min_revision')
@@ -91,6 +91,9 @@ async function answerLater(
     message: 'this token polls for one cluster: the list of all needs the role poller',
   })
 }
+
+/** An answer that took a while says of which revision it is. */
+type Rendered = RenderedAnswer & { readonly revision?: number }
 
 interface Poll {
   readonly request: IncomingMessage
@@ -177,12 +180,13 @@ export function findEndpoint(types: Types, endpoint: string): Result<DeliveredTy
 }
 
 /** Long lists are made in slices, so that other polls get their turn. */
-async function answerList({ engine, types }: Service, queryText: string): Promise<Result<RenderedAnswer>> {
+async function answerList({ engine, types }: Service, queryText: string): Promise<Result<Rendered>> {
   const { cluster } = types
   const parameters = Object.fromEntries(new URLSearchParams(queryText))
   const query = parsePollQuery(types.get(cluster.type.name) as RegisteredType, parameters)
   if (!query.ok) return query
   const { limit, offset, matches } = query.value
+  const { revision } = engine.state
   const documents = Iterator.from(engine.state.all(cluster.type.name))
     .map(({ document }) => document)
     .filter(matches)
@@ -194,5 +198,5 @@ async function answerList({ engine, types }: Service, queryText: string): Promis
     lines.push(renderClusterLine(cluster, document))
     if (lines.length % LINES_PER_SLICE === 0) await breathe()
   }
-  return succeed(renderClusterList(lines))
+  return succeed({ ...renderClusterList(lines), revision })
 }

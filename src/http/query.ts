@@ -47,6 +47,9 @@ export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: (
     return isFlag ? [{ path, message: `must be true or false, not "${value}"` }] : []
   })
   if (!isWellEncoded(request.url)) details.push({ path: '?', message: 'is not well percent-encoded' })
+  // Nothing here is called so, and no database can be asked for it.
+  else if (request.url.includes('%00'))
+    details.push({ path: '?', message: 'holds a NUL character (%00): remove it' })
   if (details.length > 0) sendProblem(reply, invalid(details).problem)
   else done()
 }

@@ -83,8 +83,9 @@ async function runWrite(
   })
   service.metrics.countWrite(type, op, result.ok ? outcomeOf(result.value, dryRun) : result.problem.code)
   if (!result.ok) return sendProblem(reply, result.problem)
-  const { replayed } = result.value
+  const { replayed, answer: kept } = result.value
   if (replayed !== undefined) return send(reply.header('Idempotent-Replayed', 'true'), JSON.parse(replayed))
+  if (kept !== undefined) return send(reply, JSON.parse(kept))
   return send(reply, dryRun ? preview(service, result.value) : answerTo(result.value))
 }
 

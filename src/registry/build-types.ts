@@ -37,9 +37,9 @@ type Built =
   | { readonly ok: true; readonly types: RegisteredTypes }
   | { readonly ok: false; readonly problems: readonly string[] }
 
-/** First segments of the service's own routes. */
+/** First segments of the service's own routes, and what the store keeps for itself. */
 const RESERVED_KINDS = new Set(
-  'api batch docs health history metrics openapi ready revisions rollback rollouts tokens watch whoami'.split(
+  'api batch docs health history log metrics openapi ready revisions rollback rollouts sources tokens watch whoami'.split(
     ' ',
   ),
 )
@@ -240,7 +240,7 @@ function checkFile(file: ResourceFile): string[] {
   )
   const { cluster } = flux
   return [
-    ...(RESERVED_KINDS.has(file.kind) ? [`${file.kind}: this name is taken by a route of the service`] : []),
+    ...(RESERVED_KINDS.has(file.kind) ? [`${file.kind}: this name is taken by the service itself`] : []),
     ...(RESERVED_LISTS.has(flux.assigned_by ?? '')
       ? [`${file.kind}: assigned_by "${flux.assigned_by}" is reserved`]
       : []),

@@ -92,6 +92,9 @@ export class Database {
   }
 }
 
+/** Whatever the default of the database is: who waits for a lock is to see what was done meanwhile. */
+export const READ_COMMITTED = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+
 export type Query = <T>(text: string, values?: readonly unknown[]) => Promise<T[]>
 
 async function send<T>(
@@ -230,7 +233,7 @@ async function migrate(pool: pg.Pool): Promise<Migrated> {
   const seen = await schemaOf((text, values) => send(pool, text, values))
   refuseNewer(seen)
   if (seen.version >= known) return { from: seen.version, to: seen.version }
-  return transaction(pool, 'BEGIN', async (query) => {
+  return transaction(pool, READ_COMMITTED, async (query) => {
     await query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
     const schema = await schemaOf(query)
     refuseNewer(schema)
@@ -308,7 +311,7 @@ const BROKEN = /timeout|terminated|Connection ended|not queryable|closed|socket 
 /** Another transaction got in the way: the same again may well work. */
 export function isCollision(error: unknown): boolean {
   const { code } = error as { code?: string }
-  return code === '40001' || code === '40P01'
+  return code === '40001' || code === '40P01' || code === '23502'
 }
 
 async function explained<T>(run: () => Promise<T>): Promise<T> {

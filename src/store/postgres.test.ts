@@ -485,12 +485,15 @@ test('documents of a megabyte come back as they went in', async (t) => {
 })
 
 test('no text of a request makes the database fail', async (t) => {
-  const service = await start(t, { store: open(t, await temporaryPostgres(t)) })
+  const store = openPostgresStore({ url: await temporaryPostgres(t), write: true })
+  const service = await start(t, { store })
   const texts = ['%00', 'a%00b', '%ED%A0%80', '%F0%9F%98%80', '%E2%80%A8', "'", '%5C', '%25', '%22']
   const paths = texts.flatMap((text) => [
     `/revisions?actor=${text}`,
     `/revisions?q=${text}`,
     `/revisions?type=${text}`,
+    `/revisions?cluster=${text}`,
+    `/revisions?type=namespaces&id=${text}`,
     `/clusters/${text}/history`,
     `/clusters/${text}?at=1`,
     `/namespaces?at=1&id=${text}`,

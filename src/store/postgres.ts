@@ -4,7 +4,14 @@ import type { Applied } from '../domain/state.ts'
 import { checkHash, NO_HASH, RevisionHash } from './hash-chain.ts'
 import { parseApplied } from './log-rows.ts'
 import { Pace } from './pace.ts'
-import { Database, isCollision, LOOK_MS, type PostgresOptions, type Query } from './postgres-database.ts'
+import {
+  Database,
+  isCollision,
+  LOOK_MS,
+  type PostgresOptions,
+  type Query,
+  READ_COMMITTED,
+} from './postgres-database.ts'
 import {
   changedAfter,
   changesSince,
@@ -76,7 +83,7 @@ export function openPostgresStore(options: PostgresOptions): Store {
       return result
     },
     async plant(anchor, documents) {
-      await writing().transact('BEGIN', async (query) => {
+      await writing().transact(READ_COMMITTED, async (query) => {
         const [head] = await query<Head>(`SELECT revision FROM ${S}.head FOR UPDATE`)
         if (head?.revision !== 0) throw notEmptyError()
         await insertAnchor(query, anchor)
@@ -349,16 +356,19 @@ const KEEP = `
 /**
  * All of a commit in one statement, and so in one transaction and one round trip: where the head is not at base any more,
  * `moved` is empty, and so is everything that follows from it. A server that would not wait for its disk has to.
+ * What was remembered under the key since the statement began to look, it does not see: its answer would become NULL,
+ * which the table refuses, and with it all of the commit (`isCollision`). Leases cannot change hands while it runs.
  */
 const COMMIT = `
-  WITH moved AS (
+  WITH held AS MATERIALIZED (
+    SELECT leases.name FROM json_to_recordset($6) AS h(name text, term bigint)
+    JOIN ${S}.leases ON leases.name = h.name AND leases.term = h.term FOR SHARE OF leases
+  ), moved AS (
     UPDATE ${S}.head SET revision = $3 WHERE revision = $2
       AND NOT EXISTS (
         SELECT 1 FROM json_to_recordset($5) AS kept(key text, forgotten text)
         JOIN ${S}.answers USING (key) WHERE answers.time >= kept.forgotten)
-      AND NOT EXISTS (
-        SELECT 1 FROM json_to_recordset($6) AS held(name text, term bigint)
-        LEFT JOIN ${S}.leases USING (name) WHERE leases.term IS DISTINCT FROM held.term)
+      AND (SELECT count(*) FROM held) = json_array_length($6)
     RETURNING revision
   ), made AS MATERIALIZED (
     SELECT c.* FROM moved, ${MADE}
@@ -371,7 +381,10 @@ const COMMIT = `
     INSERT INTO ${S}.answers AS known (key, fingerprint, time, answer)
     SELECT a.key, a.fingerprint, a.time, a.answer FROM moved, json_to_recordset($5)
     AS a(key text, fingerprint text, time text, answer text)
-    ON CONFLICT (key) DO UPDATE SET fingerprint = excluded.fingerprint, time = excluded.time, answer = excluded.answer
+    ON CONFLICT (key) DO UPDATE SET fingerprint = excluded.fingerprint, time = excluded.time,
+      answer = CASE WHEN known.time < (
+        SELECT forgotten FROM json_to_recordset($5) AS f(key text, forgotten text) WHERE f.key = known.key
+      ) THEN excluded.answer END
   ), ${CHANGED}
   SELECT pg_notify('${CHANNEL}', moved.revision::text),
     CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END
@@ -398,7 +411,7 @@ async function write(
     JSON.stringify(leases),
   ]
   if (changes.length <= CHUNK) return (await db.query(COMMIT, values(changes), COMMIT_MS)).length > 0
-  return db.transact('BEGIN', async (query) => {
+  return db.transact(READ_COMMITTED, async (query) => {
     // A process that is cut off here must not hold up the others.
     await query("SELECT set_config('idle_in_transaction_session_timeout', '10000', true)")
     const moved = await query(COMMIT, values(changes.slice(0, CHUNK)))
@@ -419,7 +432,7 @@ async function insertAnchor(query: Query, { revision, time, hash, state }: Ancho
 
 /** Once the anchor stands, nobody reads what is before it; the rest is tidying up. */
 async function prune(db: Database, anchor: Anchor): Promise<void> {
-  const known = await db.transact('BEGIN', async (query) => {
+  const known = await db.transact(READ_COMMITTED, async (query) => {
     await query(`LOCK TABLE ${S}.anchor IN EXCLUSIVE MODE`)
     const [current] = await query<Anchor>(`SELECT revision FROM ${S}.anchor`)
     if (current && current.revision > anchor.revision) return true

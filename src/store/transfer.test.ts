@@ -363,6 +363,53 @@ describe('lines that were changed on their way', () => {
     }
   })
 
+  test('are found in a first reading, which knows nothing of any store, where their order tells it', async () => {
+    const all = await everyKind()
+    const place = (start: string): number => all.findIndex((line) => line.startsWith(start))
+    const [document, third, seventh] = ['{"document"', '{"revision":3', '{"revision":7'].map(place) as [
+      number,
+      number,
+      number,
+    ]
+    const header = all[0] as string
+    const other = 'f'.repeat(64)
+    const { hash: sixth } = JSON.parse(all[place('{"revision":6')] as string)
+    const shortened = header.replace(/"until":7,"until_hash":"\w+"/, `"until":6,"until_hash":"${sixth}"`)
+    const edits: [RegExp, string[]][] = [
+      [
+        /revision 7 has another hash than the header/,
+        all.with(0, header.replace(/"until_hash":"\w+"/, `"until_hash":"${other}"`)),
+      ],
+      [/revision 7 is beyond the end/, all.with(0, shortened)],
+      [/revision 8 is missing/, all.with(0, header.replace('"until":7', '"until":8'))],
+      [
+        /revision 3 has 2 changes, not 1/,
+        all.with(third, (all[third] as string).replace('"change_count":1', '"change_count":2')),
+      ],
+      [/a document is out of its place/, all.toSpliced(third + 2, 0, all[document] as string)],
+      [
+        /a document is newer than revision 2/,
+        all.with(document, (all[document] as string).replace(/"revision":\d/, '"revision":3')),
+      ],
+      [/revision 7 comes after 2: it is out of order/, all.toSpliced(third, seventh - third)],
+      [
+        /a revision is out of its place/,
+        [...all.slice(0, -1), ...all.slice(seventh, seventh + 2), ...all.slice(-1)],
+      ],
+      [
+        /the end is not that of the header/,
+        all.with(-1, (all.at(-1) as string).replace('"revision":7', '"revision":6')),
+      ],
+      [/ends before it begins/, all.with(0, header.replace('"until":7', '"until":1'))],
+      [/not for an empty store/, all.with(0, header.replace('"since":0', '"since":1'))],
+      [/the header is missing|is not a log/, all.slice(1)],
+    ]
+    for (const [message, lines] of edits)
+      await assert.rejects(checkLines(from(resealed(lines))), (error: Error) => {
+        return error instanceof StreamError && message.test(error.message)
+      })
+  })
+
   test('are found when the documents that the log begins with are not all there', async () => {
     const all = await everyKind()
     const documents = all.flatMap((line, i) => (line.startsWith('{"document"') ? [i] : []))
@@ -527,15 +574,16 @@ describe('a log that is moved while it is written', () => {
 })
 
 describe('a log that is not whole', () => {
-  for (const [what, sql] of [
+  for (const [what, sql, problem = /its hash is another/] of [
     ['a revision in other words', `UPDATE revisions SET message = 'forged' WHERE revision = 2`],
     ['a change to something else', `UPDATE changes SET after = '{"id":"a","n":99}' WHERE revision = 2`],
     [
       'a revision that is missing',
       `DELETE FROM changes WHERE revision = 6; DELETE FROM revisions WHERE revision = 6`,
+      /revision 6 is missing/,
     ],
     ['a change that is missing', 'DELETE FROM changes WHERE revision = 5 AND position = 7'],
-  ] as const) {
+  ] as [string, string, RegExp?][]) {
     test(`is not moved: ${what}`, async (t) => {
       const { path, open } = temporaryDatabase(t)
       const source = await sevenIn(open())
@@ -543,7 +591,11 @@ describe('a log that is not whole', () => {
       db.exec(`PRAGMA foreign_keys = OFF; ${sql}`)
       db.close()
       await assert.rejects(allLines(source), (error) => {
-        return error instanceof StoreError && /see what "verify" finds/.test(error.message)
+        return (
+          error instanceof StoreError &&
+          /see what "verify" finds/.test(error.message) &&
+          problem.test(error.message)
+        )
       })
     })
   }
