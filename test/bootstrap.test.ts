@@ -385,6 +385,7 @@ describe('what can be asked for', () => {
       token_secret: 'a',
       cert_secret: 'b',
       flux_instance: 'false',
+      min_revision: '1',
     }
     assert.deepEqual(named.toSorted(), Object.keys(values).sort())
     await bundleOf(service, values)

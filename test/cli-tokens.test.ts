@@ -125,7 +125,7 @@ describe('token create', AT_ONCE, () => {
   test('makes nothing when what is asked for is wrong', async () => {
     const wrong: readonly (readonly [code: number, says: RegExp | string, args: readonly string[]])[] = [
       [2, "required option '--role <role>' not specified", ['x']],
-      [2, 'Allowed choices are cluster, poller, viewer, editor, admin', ['x', '--role', 'boss']],
+      [2, 'Allowed choices are cluster, poller, mirror, viewer, editor, admin', ['x', '--role', 'boss']],
       [2, "missing required argument 'name'", ['--role', 'viewer']],
       [2, '--expires must be like 12h, 90d, 2027-01-31', ['x', '--role', 'viewer', '--expires', 'soon']],
       [2, '--expires must be', ['x', '--role', 'viewer', '--expires', '99999999d']],

@@ -257,7 +257,7 @@ describe('the log of an upstream', () => {
   test('is given to as many as before, when many who asked for it left before they got it', async (t) => {
     const store = openMemoryStore()
     let isSlow = false
-    const slow = { ...store, anchor: async () => (isSlow && (await sleep(200)), store.anchor()) }
+    const slow = { ...store, anchor: () => (isSlow ? sleep(200).then(store.anchor) : store.anchor()) }
     const upstream = await start(t, { store: slow, fleet: randomFleet() })
     isSlow = true
     for (let i = 0; i < 100; i++) {

@@ -379,7 +379,11 @@ export async function startEngine({
     })
     const preparing = inTurns(state.prepare(base + 1, toApplied(changes)))
     const all = Promise.all([committed, preparing, meanwhile()])
-    committing = all.catch(() => {})
+    committing = all
+      .catch(() => {})
+      .finally(() => {
+        committing = undefined
+      })
     const [result, prepared, value] = await all
     if (!result.ok) {
       const message = `the lease "${lease?.name}" has been taken by another process: this one has to stop`
@@ -425,8 +429,8 @@ export async function startEngine({
   /** Looks once more, unless a look is under way. */
   let looking: Promise<void> | undefined
   async function lookAgain(): Promise<void> {
-    // Nothing of our own needs to be read back.
-    await committing
+    // Nothing of our own needs to be read back, unless the store is what it waits for.
+    if (committing) await Promise.race([committing, sleep(CHECK_MS, undefined, { ref: false })])
     looking ??= look()
       .catch((error: unknown) => {
         if (!(error instanceof StoreError)) throw error
@@ -503,6 +507,8 @@ export async function startEngine({
         return Promise.resolve(
           fail({ code: 'unavailable', message: 'too many writes are waiting: try again' }),
         )
+      // Those before it may still be waiting for an answer of the store.
+      if (failure?.isAway) return Promise.resolve(unavailable(failure))
       waiting++
       const result = writes.then(() => guarded('commit', () => attempt(work, author, options)))
       writes = result.catch(() => {}).finally(() => waiting--)

@@ -48,7 +48,7 @@ export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: (
   })
   if (!isWellEncoded(request.url)) details.push({ path: '?', message: 'is not well percent-encoded' })
   // Nothing here is called so, and no database can be asked for it.
-  else if (request.url.includes('%00'))
+  else if (request.url.split('?')[1]?.includes('%00'))
     details.push({ path: '?', message: 'holds a NUL character (%00): remove it' })
   if (details.length > 0) sendProblem(reply, invalid(details).problem)
   else done()

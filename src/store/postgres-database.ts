@@ -44,7 +44,13 @@ export class Database {
   constructor(options: PostgresOptions) {
     this.#options = options
     this.#config = clientConfig(options)
-    this.#pool = new pg.Pool({ ...this.#config, max: options.poolSize ?? 10, idleTimeoutMillis: 60_000 })
+    this.#pool = new pg.Pool({
+      ...this.#config,
+      max: options.poolSize ?? 10,
+      idleTimeoutMillis: 60_000,
+      // A server that does not answer does not let go of a connection, and would keep a process that has stopped.
+      allowExitOnIdle: true,
+    })
     // An idle connection that breaks is replaced when the next one is needed.
     this.#pool.on('error', () => {})
   }

@@ -182,6 +182,11 @@ export async function* changedAfter(
   await checkReach()
 }
 
+/** PostgreSQL cannot even be asked for it. */
+function isUnknowable(id: string): boolean {
+  return id.includes('\0')
+}
+
 const BEFORE = 'type, id, before, before_deleted, before_revision'
 
 async function* readChangedAfter(
@@ -190,6 +195,7 @@ async function* readChangedAfter(
   only?: { readonly type: string; readonly id?: string },
 ): AsyncGenerator<PastDocument> {
   if (only?.id !== undefined) {
+    if (isUnknowable(only.id)) return
     const [row] = await db.query<PastChange>(
       `SELECT ${BEFORE} FROM ${S}.changes WHERE type = $1 AND id = $2 AND revision > $3 ORDER BY revision LIMIT 1`,
       [only.type, only.id, revision],
@@ -230,7 +236,9 @@ async function* readChangedAfter(
 export async function readHistory(db: Database, query: HistoryQuery): Promise<RecordedRevision[]> {
   const { documents, type, changeLimit, changeOffset = 0 } = query
   // Of documents, those of the type are left.
-  const spans = documents?.filter((span) => type === undefined || span.type === type)
+  const spans = documents?.filter(
+    (span) => (type === undefined || span.type === type) && !isUnknowable(span.id),
+  )
   const found = await findRevisions(db, query, spans)
   const recorded: RecordedRevision[] = []
   const filter = spans

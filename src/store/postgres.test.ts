@@ -634,6 +634,6 @@ describe('a PostgreSQL server that speaks TLS', () => {
   test('is not taken for granted: one without it is refused', async (t) => {
     const url = await temporaryPostgres(t)
     const { message } = await failureOf(openUrl(t, url, { sslmode: 'require' }).head())
-    assert.match(message, /does not support SSL/)
+    assert.match(message, /does not speak TLS/)
   })
 })

@@ -489,7 +489,8 @@ function listen(db: Database, moved: () => void): () => void {
     const client = db.connect()
     const ended = new Promise<void>((resolve) => {
       client.once('end', resolve)
-      client.once('error', () => resolve())
+      // It may break more than once, and nobody else listens.
+      client.on('error', () => resolve())
       signal.addEventListener('abort', () => resolve(), { once: true })
     })
     try {
@@ -501,6 +502,8 @@ function listen(db: Database, moved: () => void): () => void {
       await ended
     } finally {
       // Waiting for a connection that is gone can take for ever.
+      // It is missing from the types.
+      ;(client as unknown as { unref(): void }).unref()
       void client.end().catch(() => {})
     }
   }
