@@ -243,6 +243,18 @@ describe('a mirror', { concurrency: 2 }, () => {
   })
 })
 
+test('a token for a mirror of some clusters shows nothing of the others in any other way', async (t) => {
+  const upstream = await upstreamOf(t)
+  const grant = { role: 'mirror', selector: 'environment=dev' }
+  const token = await createToken(upstream, { name: 'dev', ...grant })
+  const other = POLL.replace('k0', 'k1')
+  assert.equal((await upstream.call('GET', '/log', { token })).status, 200)
+  for (const url of ['/clusters', '/clusters/k1', '/revisions', '/revisions/1'])
+    assert.equal((await upstream.call('GET', url, { token })).status, 403, url)
+  for (const url of [other, `${other}?min_revision=1`, '/api/v2/flux/clusters'])
+    assert.equal((await upstream.call('GET', url, { token })).status, 403, url)
+})
+
 describe('the log of an upstream', () => {
   const REQUEST = `GET /log HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${WRITE_TOKEN}\r\n\r\n`
 
@@ -256,17 +268,23 @@ describe('the log of an upstream', () => {
 
   test('is given to as many as before, when many who asked for it left before they got it', async (t) => {
     const store = openMemoryStore()
-    let isSlow = false
-    const slow = { ...store, anchor: () => (isSlow ? sleep(200).then(store.anchor) : store.anchor()) }
-    const upstream = await start(t, { store: slow, fleet: randomFleet() })
-    isSlow = true
+    let [asked, answered] = [0, 0]
+    const anchor = async () => {
+      asked++
+      await sleep(100)
+      answered++
+      return store.anchor()
+    }
+    const upstream = await start(t, { store: { ...store, anchor }, fleet: randomFleet() })
     for (let i = 0; i < 100; i++) {
       const socket = await openSocket(t, upstream)
+      const before = asked
       socket.write(REQUEST)
-      await new Promise((resolve) => setImmediate(resolve))
+      await waitFor('it is asked for', () => asked > before)
       socket.destroy()
     }
-    await waitFor('it is given', async () => (await upstream.call('GET', '/log')).status === 200)
+    await waitFor('nobody waits for it any more', () => answered === asked)
+    for (let i = 0; i < 2; i++) assert.equal((await upstream.call('GET', '/log')).status, 200)
   })
 
   test('holds nothing up when its reader has fallen asleep, not even a stop', async (t) => {

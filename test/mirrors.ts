@@ -243,7 +243,7 @@ export function ready(service: ServiceProcess): Promise<Answer> {
   return service.call('GET', '/ready', { token: null })
 }
 
-export function isReady({ status, body }: Answer): boolean {
+function isReady({ status, body }: Answer): boolean {
   return status === 200 && body.status === 'ready'
 }
 

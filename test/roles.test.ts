@@ -43,6 +43,7 @@ function verdict(access: Access, { grant }: Caller, request: Request, preview = 
   const least = LEAST[access][preview ? 'preview' : 'call']
   if (ORDER.indexOf(grant.role) < ORDER.indexOf(least)) return 403
   if (access === 'mirror' && (grant.role === 'viewer' || grant.role === 'editor')) return 403
+  if (access === 'poll' && grant.role === 'mirror' && grant.selector) return 403
   if (access === 'poll' && grant.role === 'cluster') return request.cluster === grant.cluster ? 'ok' : 403
   if (access !== 'write' || preview || grant.role !== 'editor') return 'ok'
   const isForeign = (type: string): boolean => grant.types?.includes(type) === false

@@ -432,9 +432,7 @@ export async function startEngine({
     // Nothing of our own needs to be read back, unless the store is what it waits for.
     if (committing) await Promise.race([committing, sleep(CHECK_MS, undefined, { ref: false })])
     looking ??= look()
-      .catch((error: unknown) => {
-        if (!(error instanceof StoreError)) throw error
-      })
+      .catch(ignoreStoreError)
       .finally(() => {
         looking = undefined
       })
@@ -520,7 +518,7 @@ export async function startEngine({
         return read(past)
       }),
     async check() {
-      await Promise.race([lookAgain(), sleep(CHECK_MS, undefined, { ref: false })])
+      await Promise.race([look().catch(ignoreStoreError), sleep(CHECK_MS, undefined, { ref: false })])
       return condition()
     },
     async reach(revision, ms) {
@@ -558,6 +556,11 @@ export async function startEngine({
       await store.close()
     },
   }
+}
+
+/** Whoever looks has told of it. */
+function ignoreStoreError(error: unknown): void {
+  if (!(error instanceof StoreError)) throw error
 }
 
 interface Loaded {

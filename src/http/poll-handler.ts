@@ -85,10 +85,24 @@ async function answerLater(
   const reached = wanted === undefined ? succeed(undefined) : await reachRevision(service.engine, wanted)
   if (!reached.ok) return reached
   if (endpoint !== undefined) return answerPoll(service, identity.value, dns, endpoint)
-  if (reaches(identity.value.grant, 'poller')) return answerList(service, query)
+  const { grant } = identity.value
+  if (copiesSome(grant)) return pollsForNone(grant)
+  if (reaches(grant, 'poller')) return answerList(service, query)
   return fail({
     code: 'forbidden',
     message: 'this token polls for one cluster: the list of all needs the role poller',
+  })
+}
+
+/** What it may have of its clusters comes with the log, where the others are left out. */
+function copiesSome({ role, selector }: Grant): boolean {
+  return role === 'mirror' && selector !== undefined
+}
+
+function pollsForNone({ selector }: Grant) {
+  return fail({
+    code: 'forbidden',
+    message: `this token copies the clusters (${selector}), and polls for none`,
   })
 }
 
@@ -153,6 +167,7 @@ function answerPoll(
   endpoint: string,
 ): Result<RenderedAnswer> {
   const { engine, types } = service
+  if (copiesSome(grant)) return pollsForNone(grant)
   const type = findEndpoint(types, endpoint)
   if (!type.ok) return type
   // Flux keeps what it has on a 404; an empty list would make it delete everything.

@@ -58,7 +58,9 @@ test('a network that breaks in any way loses no acknowledged write, doubles none
   }
   for (const service of services) await waitFor('all is well again', () => isReady(service))
   const before = writers.acknowledged
-  await waitFor('writes go on', () => writers.acknowledged > before + 10)
+  // One whose query was swallowed is given up after half a minute, and those behind it wait.
+  const goOn = () => waitFor('writes go on', () => writers.acknowledged > before + 10)
+  await goOn().catch(goOn).catch(goOn)
   await writers.stop()
   for (const poller of pollers) await poller.stop()
   await writers.check(url).catch((cause: Error) => {
@@ -106,6 +108,7 @@ for (const [name, break_] of Object.entries(FAULTS).filter(([name]) => /stall|dr
     checkAnswers(t, break_))
 }
 
+// DEFECT 5: a look at the store waits for a commit under way, and writes queue behind it.
 test('a commit that gets no answer keeps neither probes nor other writes waiting', async (t) => {
   const url = await server.createDatabase()
   const { service, proxy } = await startReplica(t, url)
@@ -137,6 +140,7 @@ test('a commit that gets no answer keeps neither probes nor other writes waiting
   assert.equal((await service.call('GET', '/namespaces/late')).status, 404)
 })
 
+// DEFECT 6: connections that the server does not let go of keep the process until its time is over.
 test('a service whose database is stalled stops when it is told to', async (t) => {
   const url = await server.createDatabase()
   for (const API_MODE of ['crud', 'read-only']) {

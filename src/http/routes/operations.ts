@@ -19,8 +19,8 @@ export function probeRoutes(app: FastifyInstance, { engine, mode, maxStalenessMs
 
   app.get('/ready', OPEN, async (_request, reply) => {
     const unready = (message: string) => sendProblem(reply, { code: 'unavailable', message })
-    const { problem, ageMs } = await engine.check()
     if (engine.draining) return unready('the service is stopping')
+    const { problem, ageMs } = await engine.check()
     if (!engine.isLoaded) return unready(`there is nothing to serve yet: ${problem}`)
     const { revision } = engine.state
     if (problem === undefined) return reply.send({ status: 'ready', mode, revision })
