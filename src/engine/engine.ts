@@ -150,6 +150,8 @@ interface Decided {
 
 /** Writers elsewhere can win every race for a while, but not for ever. */
 const MAX_ATTEMPTS = 100
+/** How long to expect other writers after one of them was faster. */
+const CONTESTED_MS = 1000
 const DEFAULT_BRAKE_PERCENT = 10
 /** Whoever sends them may be gone already. */
 const MAX_WAITING = 1000
@@ -185,6 +187,7 @@ export async function startEngine({
   let committing: Promise<unknown> | undefined
   let following: Promise<void> | undefined
 
+  let contestedUntil = 0
   let storeRevision = 0
   let confirmedAt = performance.now()
   let failure: StoreError | undefined
@@ -274,45 +277,56 @@ export async function startEngine({
 
   async function attempt(work: Work, author: Author, options: WriteOptions): Promise<Result<Written>> {
     for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
-      await look()
-      const { onlyAt, once } = options
-      const repeated = once && (await recall(once))
-      if (repeated) return repeated
-      const base = state.revision
-      if (onlyAt !== undefined && base !== onlyAt) {
-        return fail({ code: 'conflict', message: `the store is at revision ${base}, not ${onlyAt}` })
-      }
-      const decided = await decideOn(work, options)
-      // What was decided while another process's commit was taken in may be half of each.
-      if (state.revision !== base) continue
-      if (!decided.ok) return decided
-      const { decision, removals, comparison, beyond } = decided.value
-      const revision = base + Number(decision.changes.length > 0 && !options.dryRun)
-      const warnings = [...(beyond ? [`you may not do this: ${beyond.message}`] : []), ...decision.warnings]
-      const written = { ...decision, warnings, removals, revision }
-      if (!options.dryRun && !once && revision > base) {
-        // What it means for clusters is worked out while the store is writing.
-        const done = await commit(base, work, author, decision, options, undefined, () =>
-          assess(decision, comparison, options),
-        )
-        if (done) return done.ok ? succeed({ ...written, ...done.value }) : done
-        continue
-      }
-      const assessed = { ...written, ...(await assess(decision, comparison, options)) }
-      if (state.revision !== base) continue
-      const record = once && !options.dryRun ? recordOf(once, assessed) : undefined
-      if (revision === base) {
-        if (!once || !record) return succeed(assessed)
-        await store.remember(record)
-        // Another process may have been asked the same, and been faster: there is one answer.
-        const kept = await recall(once)
-        const isOurs = !kept || (kept.ok && kept.value.replayed === record.answer)
-        return isOurs ? succeed({ ...assessed, answer: record.answer }) : kept
-      }
-      const done = await commit(base, work, author, decision, options, record, async () => assessed)
+      const run = (): Promise<Result<Written> | undefined> => attemptOnce(work, author, options)
+      // Where others have just been faster, waiting for one's turn takes less than trying in vain.
+      const done = await (performance.now() < contestedUntil ? store.inTurn(run) : run())
       if (done) return done
+      contestedUntil = performance.now() + CONTESTED_MS
     }
     return fail({ code: 'unavailable', message: 'other writers were faster every time: try again' })
+  }
+
+  /** Nothing when the state has moved on meanwhile. */
+  async function attemptOnce(
+    work: Work,
+    author: Author,
+    options: WriteOptions,
+  ): Promise<Result<Written> | undefined> {
+    await look()
+    const { onlyAt, once } = options
+    const repeated = once && (await recall(once))
+    if (repeated) return repeated
+    const base = state.revision
+    if (onlyAt !== undefined && base !== onlyAt) {
+      return fail({ code: 'conflict', message: `the store is at revision ${base}, not ${onlyAt}` })
+    }
+    const decided = await decideOn(work, options)
+    // What was decided while another process's commit was taken in may be half of each.
+    if (state.revision !== base) return undefined
+    if (!decided.ok) return decided
+    const { decision, removals, comparison, beyond } = decided.value
+    const revision = base + Number(decision.changes.length > 0 && !options.dryRun)
+    const warnings = [...(beyond ? [`you may not do this: ${beyond.message}`] : []), ...decision.warnings]
+    const written = { ...decision, warnings, removals, revision }
+    if (!options.dryRun && !once && revision > base) {
+      // What it means for clusters is worked out while the store is writing.
+      const done = await commit(base, work, author, decision, options, undefined, () =>
+        assess(decision, comparison, options),
+      )
+      return done?.ok ? succeed({ ...written, ...done.value }) : done
+    }
+    const assessed = { ...written, ...(await assess(decision, comparison, options)) }
+    if (state.revision !== base) return undefined
+    const record = once && !options.dryRun ? recordOf(once, assessed) : undefined
+    if (revision === base) {
+      if (!once || !record) return succeed(assessed)
+      await store.remember(record)
+      // Another process may have been asked the same, and been faster: there is one answer.
+      const kept = await recall(once)
+      const isOurs = !kept || (kept.ok && kept.value.replayed === record.answer)
+      return isOurs ? succeed({ ...assessed, answer: record.answer }) : kept
+    }
+    return commit(base, work, author, decision, options, record, async () => assessed)
   }
 
   /** Decides, and refuses what is not as planned or removes too much. */

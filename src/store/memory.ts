@@ -133,6 +133,7 @@ export function openMemoryStore(): Store {
       for (const { remember } of revisions) if (remember) keep(remember)
       return { ok: true, hash: head().hash }
     },
+    inTurn: (run) => run(),
     async plant(from, documents) {
       if (head().revision > 0) throw notEmptyError()
       anchor = from

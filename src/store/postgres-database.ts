@@ -23,6 +23,7 @@ export interface PostgresOptions {
   readonly warn?: (message: string) => void
 }
 
+export const DEFAULT_POOL_SIZE = 10
 const CONNECT_MS = 5_000
 /** What a look at the database may take before it counts as away. */
 export const LOOK_MS = 2_000
@@ -46,7 +47,7 @@ export class Database {
     this.#config = clientConfig(options)
     this.#pool = new pg.Pool({
       ...this.#config,
-      max: options.poolSize ?? 10,
+      max: options.poolSize ?? DEFAULT_POOL_SIZE,
       idleTimeoutMillis: 60_000,
       // A server that does not answer does not let go of a connection, and would keep a process that has stopped.
       allowExitOnIdle: true,

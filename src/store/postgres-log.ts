@@ -10,7 +10,7 @@ import {
   toRecorded,
 } from './log-rows.ts'
 import { Pace } from './pace.ts'
-import type { Database } from './postgres-database.ts'
+import { type Database, LOOK_MS } from './postgres-database.ts'
 import {
   type Anchor,
   type HistoryQuery,
@@ -154,7 +154,7 @@ export async function* readDocuments(db: Database): AsyncGenerator<StoredDocumen
 }
 
 export async function readAnchor(db: Database): Promise<Anchor | undefined> {
-  const [anchor] = await db.query<Anchor>(`SELECT revision, time, hash, state FROM ${S}.anchor`)
+  const [anchor] = await db.query<Anchor>(`SELECT revision, time, hash, state FROM ${S}.anchor`, [], LOOK_MS)
   return anchor
 }
 

@@ -6,6 +6,7 @@ import { parseApplied } from './log-rows.ts'
 import { Pace } from './pace.ts'
 import {
   Database,
+  DEFAULT_POOL_SIZE,
   isCollision,
   LOOK_MS,
   type PostgresOptions,
@@ -42,6 +43,7 @@ const CHANNEL = 'flux_resourceset'
 const PAGE = 1000
 /** Changes to write at once. */
 const CHUNK = 400
+const CHUNK_SIZE = 8 * 1024 * 1024
 /** Rows to delete before other writers get their turn. */
 const PRUNED_AT_ONCE = 5000
 /** How often to try a commit whose end is not known, and for how long: whoever asked for it waits. */
@@ -50,6 +52,11 @@ const MAX_TRYING_MS = 10_000
 const RETRY_MS = 150
 /** A larger commit of another process may be in the way, and is not waited for much longer. */
 const COMMIT_MS = 15_000
+const MIN_POOL_FOR_TURNS = 4
+/** Any number but that of migrations. */
+const TURN_LOCK = 7_205_148_302
+/** How long to wait for a turn, and how long one may take before others go on. */
+const TURN_MS = 5_000
 /** Pauses before listening again. */
 const LISTEN_AGAIN_MS = 500
 const MAX_LISTEN_AGAIN_MS = 15_000
@@ -59,6 +66,7 @@ const FORGET_EVERY = 100
 /** Nothing is asked of the database before the first use: it may be away. */
 export function openPostgresStore(options: PostgresOptions): Store {
   const db = new Database(options)
+  const { poolSize = DEFAULT_POOL_SIZE } = options
   let remembered = 0
 
   const writing = (): Database => {
@@ -74,7 +82,11 @@ export function openPostgresStore(options: PostgresOptions): Store {
   return {
     load: (take) => loadDocuments(db, take),
     documents: () => readDocuments(db),
-    head: () => readHead(db),
+    async head() {
+      const { isStandby, ...head } = await readHead(db)
+      if (!isStandby || !options.write) return head
+      throw new StoreError('the database takes no writes: it is a standby', { isAway: true })
+    },
     hashOf: (revision) => readHash(db, revision),
     async commit(base, ...revisions) {
       const result = await commit(writing(), base, revisions)
@@ -82,6 +94,8 @@ export function openPostgresStore(options: PostgresOptions): Store {
       if (kept) void forget(kept.time)
       return result
     },
+    // It keeps a connection while others are needed.
+    inTurn: (run) => (poolSize < MIN_POOL_FOR_TURNS ? run() : inTurn(db, run)),
     async plant(anchor, documents) {
       await writing().transact(READ_COMMITTED, async (query) => {
         const [head] = await query<Head>(`SELECT revision FROM ${S}.head FOR UPDATE`)
@@ -109,6 +123,7 @@ export function openPostgresStore(options: PostgresOptions): Store {
       const [known] = await db.query<Remembered>(
         `SELECT key, fingerprint, time, answer FROM ${S}.answers WHERE key = $1 AND time >= $2`,
         [key, forgottenBefore(now)],
+        LOOK_MS,
       )
       return known
     },
@@ -147,10 +162,14 @@ export function openPostgresStore(options: PostgresOptions): Store {
 }
 
 /** One statement sees one moment. */
-async function readHead(db: Database): Promise<Head> {
-  const [row] = await db.query<Head>(`SELECT revision, ${HASH} AS hash FROM ${S}.head`, [], LOOK_MS)
+async function readHead(db: Database): Promise<Head & { readonly isStandby: boolean }> {
+  const [row] = await db.query<Head & { standby: boolean }>(
+    `SELECT revision, ${HASH} AS hash, pg_is_in_recovery() AS standby FROM ${S}.head`,
+    [],
+    LOOK_MS,
+  )
   if (!row) throw new StoreError('the database is damaged: it has no head; restore it from a backup')
-  return { revision: row.revision, hash: row.hash ?? NO_HASH }
+  return { revision: row.revision, hash: row.hash ?? NO_HASH, isStandby: row.standby }
 }
 
 const HASH = `coalesce(
@@ -168,6 +187,7 @@ async function readLast(db: Database, revision: number): Promise<{ hash: string;
     `SELECT hash, time FROM ${S}.revisions WHERE revision = $1
     UNION ALL SELECT hash, time FROM ${S}.anchor WHERE revision = $1`,
     [revision],
+    LOOK_MS,
   )
   return row
 }
@@ -231,6 +251,25 @@ async function commit(db: Database, base: number, revisions: readonly NewRevisio
     }
     await sleep(RETRY_MS * tries * (0.5 + Math.random()))
   }
+}
+
+/** The lock goes with its transaction, so that nobody keeps it by accident; whatever becomes of that, the run counts. */
+async function inTurn<T>(db: Database, run: () => Promise<T>): Promise<T> {
+  let running: Promise<T> | undefined
+  try {
+    await db.transact(READ_COMMITTED, async (query) => {
+      await query(
+        `SELECT set_config('lock_timeout', '${TURN_MS}', true),
+          set_config('idle_in_transaction_session_timeout', '${TURN_MS}', true), pg_advisory_xact_lock($1)`,
+        [TURN_LOCK],
+      )
+      running = run()
+      await running
+    })
+  } catch {
+    // Told by the run itself.
+  }
+  return running ?? run()
 }
 
 async function refusal(db: Database, revisions: readonly NewRevision[]): Promise<CommitResult> {
@@ -322,6 +361,7 @@ async function readBefore(
       `SELECT type, id, revision, deleted, document FROM ${S}.documents
       JOIN json_to_recordset($1) AS k(type text, id text) USING (type, id)`,
       [JSON.stringify(wanted.slice(at, at + CHUNK))],
+      COMMIT_MS,
     )
     for (const row of rows) found.set(`${row.type}/${row.id}`, row)
   }
@@ -410,15 +450,29 @@ async function write(
     JSON.stringify(answers),
     JSON.stringify(leases),
   ]
-  if (changes.length <= CHUNK) return (await db.query(COMMIT, values(changes), COMMIT_MS)).length > 0
+  const [first = [], ...more] = chunksOf(changes)
+  if (more.length === 0) return (await db.query(COMMIT, values(first), COMMIT_MS)).length > 0
   return db.transact(READ_COMMITTED, async (query) => {
     // A process that is cut off here must not hold up the others.
     await query("SELECT set_config('idle_in_transaction_session_timeout', '10000', true)")
-    const moved = await query(COMMIT, values(changes.slice(0, CHUNK)))
-    for (let at = CHUNK; moved.length > 0 && at < changes.length; at += CHUNK)
-      await query(MORE, [JSON.stringify(changes.slice(at, at + CHUNK))])
+    const moved = await query(COMMIT, values(first))
+    for (const chunk of moved.length > 0 ? more : []) await query(MORE, [JSON.stringify(chunk)])
     return moved.length > 0
   })
+}
+
+/** Not too many at once, and not too much. */
+function chunksOf(changes: Sealed['changes']): Sealed['changes'][] {
+  const chunks: Sealed['changes'][number][][] = []
+  let size = 0
+  for (const change of changes) {
+    const more = (change.before?.length ?? 0) + (change.after?.length ?? 0)
+    const chunk = chunks.at(-1)
+    if (chunk && chunk.length < CHUNK && size + more <= CHUNK_SIZE) chunk.push(change)
+    else chunks.push([change])
+    size = chunk && chunk === chunks.at(-1) ? size + more : more
+  }
+  return chunks
 }
 
 async function insertAnchor(query: Query, { revision, time, hash, state }: Anchor): Promise<void> {

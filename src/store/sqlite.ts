@@ -95,6 +95,8 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
     head: () => guard(() => inOneView(db, head)),
     hashOf: (revision) => guard(() => hashOf(revision)),
     commit: async (base, ...revisions) => writing().commit(base, revisions),
+    // Whoever waits for the file waits for its turn.
+    inTurn: (run) => run(),
     plant: async (anchor, documents) => writing().plant(anchor, documents),
     changesSince: (revision) => changesSince(db, revision),
     history: (query) => readHistory(db, query),

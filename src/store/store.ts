@@ -202,6 +202,12 @@ export interface Store {
    */
   commit(base: number, ...revisions: readonly NewRevision[]): Promise<CommitResult>
 
+  /**
+   * Runs something while no other process is in its turn, where waiting for it pays: whoever commits without being asked
+   * still may. Where a turn cannot be had soon, it runs without.
+   */
+  inTurn<T>(run: () => Promise<T>): Promise<T>
+
   /** Fills an empty store with the documents as they stood where another log begins. */
   plant(anchor: Anchor, documents: readonly StoredDocument[]): Promise<void>
 

@@ -108,7 +108,6 @@ for (const [name, break_] of Object.entries(FAULTS).filter(([name]) => /stall|dr
     checkAnswers(t, break_))
 }
 
-// DEFECT 5: a look at the store waits for a commit under way, and writes queue behind it.
 test('a commit that gets no answer keeps neither probes nor other writes waiting', async (t) => {
   const url = await server.createDatabase()
   const { service, proxy } = await startReplica(t, url)
@@ -140,7 +139,6 @@ test('a commit that gets no answer keeps neither probes nor other writes waiting
   assert.equal((await service.call('GET', '/namespaces/late')).status, 404)
 })
 
-// DEFECT 6: connections that the server does not let go of keep the process until its time is over.
 test('a service whose database is stalled stops when it is told to', async (t) => {
   const url = await server.createDatabase()
   for (const API_MODE of ['crud', 'read-only']) {
