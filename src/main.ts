@@ -147,6 +147,8 @@ async function main(): Promise<void> {
     await engine.stop()
     await mirror?.stop()
     log.info('stopped')
+    // All is done; a connection that its other end does not let go of is no reason to stay.
+    process.exit()
   }
   stop = stopCleanly
 }
@@ -321,8 +323,7 @@ async function run([command, ...args]: readonly string[]): Promise<void> {
 
 // Whoever reads what a command prints may have seen enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit()
+  if (error.code === 'EPIPE') process.exit()
 })
 
 run(process.argv.slice(2)).catch((error: unknown) => {

@@ -8,7 +8,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../src/domain/json.ts'
 import { type ServiceProcess, spawnService, temporaryFolder } from './service.ts'
 
-const ROUNDS = 50
+/** Enough to see what goes wrong often; `make test-faults` has more of them. */
+const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 15)
 const CLIENTS = 4
 const KEPT_NAMESPACES = 3
 

@@ -23,7 +23,6 @@ import { findPackageJSON } from 'node:module'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { waitFor } from './service.ts'
@@ -118,7 +117,9 @@ let shared: Promise<PostgresServer> | undefined
 export async function temporaryPostgres(context: { after(clean: () => void): void }): Promise<string> {
   const server = process.env.TEST_POSTGRES_URL || (await sharedServer()).url()
   const url = await createDatabase(server)
-  context.after(() => void dropDatabase(server, url))
+  // Nobody waits for it, and whoever still uses it has had its time.
+  const drop = `drop database if exists ${new URL(url).pathname.slice(1)} with (force)`
+  context.after(() => void runSql(server, drop).catch(() => {}))
   return url
 }
 
@@ -131,17 +132,6 @@ async function createDatabase(server: string): Promise<string> {
   const name = `test_${randomBytes(8).toString('hex')}`
   await runSql(server, `create database ${name}`)
   return Object.assign(new URL(server), { pathname: name }).href
-}
-
-/** Nobody waits for it: connections that still use the database may be closed by what runs after. */
-async function dropDatabase(server: string, url: string): Promise<void> {
-  const drop = `drop database if exists ${new URL(url).pathname.slice(1)}`
-  for (let tries = 0; tries < 40; tries++) {
-    const failure = await runSql(server, drop).then(() => undefined, errorCode)
-    if (failure !== '55006') return
-    await sleep(50)
-  }
-  await runSql(server, `${drop} with (force)`).catch(() => {})
 }
 
 function errorCode(error: { readonly code?: unknown }): unknown {

@@ -298,7 +298,7 @@ function refusals(open: Open): void {
       [
         { ...good, role: 'root' },
         '/role',
-        'must be one of cluster, poller, viewer, editor, admin, not "root"',
+        'must be one of cluster, poller, mirror, viewer, editor, admin, not "root"',
       ],
       [{ ...good, id: 'tok-1' }, '/id', /^is an unknown field: known are name, role, .*expires_at$/],
       [{ ...good, secret: 'mine' }, '/secret', /^is an unknown field/],
@@ -318,7 +318,11 @@ function refusals(open: Open): void {
         'names an unknown cluster "one.k8s.example.com"',
       ],
       [{ ...good, cluster: 'one' }, '/cluster', 'goes with the role cluster only, not with viewer'],
-      [{ ...good, selector: 'id' }, '/selector', 'goes with the role editor only, not with viewer'],
+      [
+        { ...good, selector: 'id' },
+        '/selector',
+        'goes with the roles editor and mirror only, not with viewer',
+      ],
       [
         { ...good, role: 'admin', types: ['clusters'] },
         '/types',
@@ -1659,7 +1663,7 @@ describe('the token commands', () => {
       [['rotate', 'ops'], /^there is no command "token rotate"/],
       [['create', ...admin], /^one name of a token is needed/],
       [['create', 'a', 'b', ...admin], /^one name of a token is needed/],
-      [['create', 'x'], /^--role must be one of cluster, poller, viewer, editor, admin$/],
+      [['create', 'x'], /^--role must be one of cluster, poller, mirror, viewer, editor, admin$/],
       [['create', 'x', '--role', 'root'], /^--role must be one of .*, not "root"$/],
       [['create', 'x', '--role', '__proto__'], /^--role must be one of .*, not "__proto__"$/],
       [['create', 'x', ...admin, '--expires', 'soon'], /^--expires must be an RFC 3339 time/],
@@ -1673,7 +1677,10 @@ describe('the token commands', () => {
       [['create', 'ops', ...admin], /there is a token "ops" already/],
       [['create', 'x', '--role', 'cluster'], /^--cluster is required for the role cluster/],
       [['create', 'x', '--role', 'cluster', '--cluster', 'no'], /^--cluster names an unknown cluster "no"/],
-      [['create', 'x', ...admin, '--selector', 'id'], /^--selector goes with the role editor only/],
+      [
+        ['create', 'x', ...admin, '--selector', 'id'],
+        /^--selector goes with the roles editor and mirror only/,
+      ],
       [['create', 'x', '--role', 'editor', '--selector', 'a=('], /^--selector is not a selector/],
       [['create', 'x', '--role', 'editor', '--types', 'clusters,no'], /is an unknown type/],
       [['list', 'ops'], /Unexpected argument 'ops'/],
