@@ -23,6 +23,7 @@ import { findPackageJSON } from 'node:module'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { waitFor } from './service.ts'
@@ -111,16 +112,33 @@ export async function startPostgres(options: StartOptions = {}): Promise<Postgre
 let shared: Promise<PostgresServer> | undefined
 
 /**
- * The URL of a new database, dropped after the test, on one server for this process; or on the one that runs at
+ * The URL of an empty database, used again after the test, on one server for this process; or on the one that runs at
  * TEST_POSTGRES_URL.
  */
 export async function temporaryPostgres(context: { after(clean: () => void): void }): Promise<string> {
   const server = process.env.TEST_POSTGRES_URL || (await sharedServer()).url()
-  const url = await createDatabase(server)
-  // Nobody waits for it, and whoever still uses it has had its time.
-  const drop = `drop database if exists ${new URL(url).pathname.slice(1)} with (force)`
-  context.after(() => void runSql(server, drop).catch(() => {}))
+  const url = emptied.pop() ?? (await createDatabase(server))
+  // Nobody waits for it: connections that still use the database may be closed by what runs after.
+  context.after(() => void empty(url).catch(() => {}))
   return url
+}
+
+/** Making a database takes longer than most tests. */
+const emptied: string[] = []
+
+async function empty(url: string): Promise<void> {
+  const others = 'datname = current_database() and pid <> pg_backend_pid()'
+  for (let tries = 0; tries < 20; tries++) {
+    await sleep(50, undefined, { ref: false })
+    const [users] = await runSql(url, `select count(*)::int as count from pg_stat_activity where ${others}`)
+    if (users?.count !== 0) continue
+    await runSql(
+      url,
+      'drop schema if exists flux_resourceset cascade; drop schema public cascade; create schema public',
+    )
+    emptied.push(url)
+    return
+  }
 }
 
 function sharedServer(): Promise<PostgresServer> {

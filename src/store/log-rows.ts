@@ -2,8 +2,10 @@
 import type { Document } from '../domain/resource-type.ts'
 import type { Applied } from '../domain/state.ts'
 import {
+  type Anchor,
   type LoggedChange,
   type PastDocument,
+  prunedError,
   type RecordedRevision,
   type RevisionMeta,
   StoreError,
@@ -67,4 +69,19 @@ export function holdsText(
   const wanted = text?.toLowerCase()
   const fields = [message ?? '', operation, actor, request_id]
   return wanted === undefined || fields.some((field) => field.toLowerCase().includes(wanted))
+}
+
+/** Documents as they stood at a revision, as long as the log reaches back there; what was given up meanwhile would be missing. */
+export async function* withinReach(
+  revision: number,
+  readAnchor: () => Promise<Anchor | undefined>,
+  documents: AsyncIterable<PastDocument>,
+): AsyncGenerator<PastDocument> {
+  const check = async (): Promise<void> => {
+    const anchor = await readAnchor()
+    if (anchor && anchor.revision > revision) throw prunedError(revision, anchor)
+  }
+  await check()
+  yield* documents
+  await check()
 }

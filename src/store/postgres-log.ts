@@ -8,6 +8,7 @@ import {
   toApplied,
   toPast,
   toRecorded,
+  withinReach,
 } from './log-rows.ts'
 import { Pace } from './pace.ts'
 import { type Database, LOOK_MS } from './postgres-database.ts'
@@ -17,7 +18,6 @@ import {
   type LoggedChange,
   type LogSlice,
   type PastDocument,
-  prunedError,
   prunedMeanwhileError,
   type RecordedRevision,
   type RevisionMeta,
@@ -167,19 +167,12 @@ export async function readRevisionAt(db: Database, time: string): Promise<number
 }
 
 /** The first change after a revision knows what the document was at that revision. */
-export async function* changedAfter(
+export function changedAfter(
   db: Database,
   revision: number,
   only?: { readonly type: string; readonly id?: string },
 ): AsyncGenerator<PastDocument> {
-  const checkReach = async (): Promise<void> => {
-    const anchor = await readAnchor(db)
-    if (anchor && anchor.revision > revision) throw prunedError(revision, anchor)
-  }
-  await checkReach()
-  yield* readChangedAfter(db, revision, only)
-  // What was given up while it was read would be missing.
-  await checkReach()
+  return withinReach(revision, () => readAnchor(db), readChangedAfter(db, revision, only))
 }
 
 /** PostgreSQL cannot even be asked for it. */

@@ -1,7 +1,15 @@
 // Reading the log in a SQLite file: walking along it, and going back in time.
 import type { DatabaseSync } from 'node:sqlite'
 import type { Applied } from '../domain/state.ts'
-import { CHANGE, META, type PastChange, type RevisionRow, toApplied, toPast } from './log-rows.ts'
+import {
+  CHANGE,
+  META,
+  type PastChange,
+  type RevisionRow,
+  toApplied,
+  toPast,
+  withinReach,
+} from './log-rows.ts'
 import { Pace } from './pace.ts'
 import { guard, prepared } from './sqlite-database.ts'
 import {
@@ -10,7 +18,6 @@ import {
   type LoggedChange,
   type LogSlice,
   type PastDocument,
-  prunedError,
   prunedMeanwhileError,
   type Remembered,
   type RevisionMeta,
@@ -143,19 +150,12 @@ export function readRevisionAt(db: DatabaseSync, time: string): Promise<number |
 }
 
 /** The first change after a revision knows what the document was at that revision. */
-export async function* changedAfter(
+export function changedAfter(
   db: DatabaseSync,
   revision: number,
   only?: { readonly type: string; readonly id?: string },
 ): AsyncGenerator<PastDocument> {
-  const checkReach = async (): Promise<void> => {
-    const anchor = await readAnchor(db)
-    if (anchor && anchor.revision > revision) throw prunedError(revision, anchor)
-  }
-  await checkReach()
-  yield* readChangedAfter(db, revision, only)
-  // What was given up while it was read would be missing.
-  await checkReach()
+  return withinReach(revision, () => readAnchor(db), readChangedAfter(db, revision, only))
 }
 
 async function* readChangedAfter(
