@@ -465,7 +465,7 @@ export async function startEngine({
 
   await start()
   const unwatch = store.watch(() => void lookAgain())
-  timer = setTimeout(lookOn, interval).unref()
+  if (!store.isPrivate) timer = setTimeout(lookOn, interval).unref()
   const keeper =
     snapshots &&
     keepSnapshots(snapshots, {

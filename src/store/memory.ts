@@ -98,6 +98,7 @@ export function openMemoryStore(): Store {
   }
 
   return {
+    isPrivate: true,
     async load(take) {
       for (const { type, id, revision, slot } of rows.values()) {
         take(revision, { type, id, after: parse(slot.json, slot.deleted) })

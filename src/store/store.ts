@@ -179,6 +179,9 @@ export interface Migrated {
 
 /** Every method throws StoreError when the store cannot do its part; nothing is then half done. */
 export interface Store {
+  /** Nobody else can commit: there is nothing to look out for. */
+  readonly isPrivate?: true
+
   /**
    * Hands over every document, tombstones included, of one consistent moment, each with the revision that made it
    * so; answers where the log ended at that moment.
