@@ -185,7 +185,7 @@ describe('a mirror', { concurrency: 2 }, () => {
       lead(other)
       const { body } = await degradesFor(mirror, reason)
       assert.ok(body.reason.includes(`delete ${mirror.path} and start it again`), body.reason)
-      assert.match(mirror.output(), reason)
+      await waitFor('it is in the log too', () => reason.test(mirror.output()))
       assert.equal(await metric(mirror, 'store_up'), 0)
       assert.deepEqual(await servedBy(mirror, 3), known)
     }
