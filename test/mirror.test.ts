@@ -150,7 +150,9 @@ describe('a mirror', { concurrency: 2 }, () => {
     for (const id of ['one', 'two']) await write(upstream, id)
     await degradesFor(mirror, /the upstream cannot be followed: it cannot be reached/)
     assert.equal(await metric(mirror, 'store_up'), 0)
-    assert.match(mirror.output(), /"level":50.*the upstream cannot be followed/)
+    await waitFor('it is in the log', () =>
+      /"level":50.*the upstream cannot be followed/.test(mirror.output()),
+    )
     await mirror.stop('SIGKILL')
     const begun = performance.now()
     mirror = await mirror.again()
@@ -165,7 +167,7 @@ describe('a mirror', { concurrency: 2 }, () => {
     await checkSame(mirror, upstream, 3)
     await becomesReady(mirror)
     assert.equal(await metric(mirror, 'state_age_seconds'), 0)
-    assert.match(mirror.output(), /the upstream can be followed again/)
+    await waitFor('it is in the log', () => /the upstream can be followed again/.test(mirror.output()))
   })
 
   test('refuses an upstream that went another way, and goes on by itself when the right one is back', async (t) => {

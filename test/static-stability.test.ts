@@ -274,7 +274,7 @@ async function checkRefusesHistory(service: ServiceProcess, why: RegExp): Promis
     return why.test(body.reason ?? body.message ?? '')
   })
   assert.equal(await metric(service, 'store_up'), 0)
-  assert.match(service.output(), why)
+  await waitFor('it is in the log', () => why.test(service.output()))
 }
 
 // Most of the time somebody is waited for.
@@ -301,8 +301,8 @@ describe('without its database', { concurrency: 3 }, () => {
       assert.equal(await metric(service, 'state_age_seconds'), 0)
       assert.equal(await metric(service, 'revision'), 2)
       assert.equal(await metric(service, 'store_revision'), 2)
-      assert.match(service.output(), /"doing":"follow"/)
-      assert.match(service.output(), /the store can be followed again/)
+      await waitFor('it is in the log', () => /"doing":"follow"/.test(service.output()))
+      await waitFor('it is in the log', () => /the store can be followed again/.test(service.output()))
     }
   })
 
@@ -375,7 +375,9 @@ describe('without its database', { concurrency: 3 }, () => {
       proxy.cut()
       const service = await start(t, 'read-only', throughProxy, { SNAPSHOT_DIR })
       await checkNothingYet(service)
-      assert.match(service.output(), /the snapshot .*state\.snapshot cannot be used/)
+      await waitFor('it is in the log', () =>
+        /the snapshot .*state\.snapshot cannot be used/.test(service.output()),
+      )
       proxy.heal()
       await reaches(service, 1)
       assert.deepEqual(await answersTo(service), await answersTo(crud))

@@ -353,7 +353,7 @@ describe('an upstream that was replaced', { concurrency: 2 }, () => {
     const known = await servedBy(mirror, 6)
     lead(await makeOther(upstream))
     await degradesFor(mirror, reason)
-    assert.match(mirror.output(), reason)
+    await waitFor('it is in the log', () => reason.test(mirror.output()))
     assert.deepEqual(await servedBy(mirror, 6), known)
     await mirror.stop('SIGKILL')
     mirror = await mirror.again()
