@@ -1,9 +1,9 @@
 // Mirror mode: another service's log, copied into a file of its own and followed over HTTPS.
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { closeSync, existsSync, openSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject } from './domain/json.ts'
 import type { Condition } from './engine/engine.ts'
+import { putInPlace } from './store/put-in-place.ts'
 import { openSqliteStore } from './store/sqlite.ts'
 import { type Store, StoreError } from './store/store.ts'
 import { importLog } from './store/transfer.ts'
@@ -165,8 +165,7 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
       throw new StoreError(`${draft}-wal: could not be brought into the file beside it`)
     removeLogs(draft)
     removeLogs(path)
-    renameSync(draft, path)
-    syncFolder(dirname(path))
+    putInPlace(draft, path)
     use(openSqliteStore({ path, write: true }))
   }
 
@@ -311,13 +310,4 @@ async function refusal(response: Response): Promise<StoreError> {
     return new StreamError(`is an older one than what was copied from it: ${said}`, { isDamaged: false })
   if (status >= 500) return new StoreError(said, { isAway: true })
   return new StoreError(status === 404 ? 'it has no log to copy: is it flux-resourceset?' : said)
-}
-
-function syncFolder(folder: string): void {
-  const handle = openSync(folder, 'r')
-  try {
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
-  }
 }

@@ -1,11 +1,11 @@
 // Files that a log travels in: written whole or not at all, and read twice without a change in between.
 import { createHash } from 'node:crypto'
-import { closeSync, existsSync, fsyncSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
+import { putInPlace } from './store/put-in-place.ts'
 import { StoreError } from './store/store.ts'
 import { linesOf, StreamError } from './store/transfer-lines.ts'
 import { UsageProblem } from './store-commands.ts'
@@ -27,8 +27,7 @@ export async function writeLines(
     const size = await send(path, lines, path.endsWith('.gz'), (chunk) => file.appendFile(chunk))
     await explained(path, 'written', async () => {
       await file.sync()
-      renameSync(temporary, path)
-      syncFolder(dirname(path))
+      putInPlace(temporary, path)
     })
     return size
   } finally {
@@ -96,16 +95,6 @@ function checkTarget(path: string): void {
   closeSync(file)
   if (start.toString('latin1').startsWith('SQLite format 3'))
     throw new UsageProblem(`${path}: is a database: name another file`)
-}
-
-/** A name is only kept for sure once its folder is. */
-function syncFolder(path: string): void {
-  const folder = openSync(path, 'r')
-  try {
-    fsyncSync(folder)
-  } finally {
-    closeSync(folder)
-  }
 }
 
 export interface LinesFile {

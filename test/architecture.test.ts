@@ -24,7 +24,12 @@ const ARROWS: Record<string, readonly string[]> = {
   'config.ts': ['domain/base-url.ts', 'domain/duration.ts', 'domain/token.ts'],
   'store-commands.ts': ['config.ts', 'domain', 'store'],
   'bundle-keys.ts': ['store-commands.ts', 'store/transfer-lines.ts'],
-  'transfer-files.ts': ['store-commands.ts', 'store/store.ts', 'store/transfer-lines.ts'],
+  'transfer-files.ts': [
+    'store-commands.ts',
+    'store/put-in-place.ts',
+    'store/store.ts',
+    'store/transfer-lines.ts',
+  ],
   'transfer-commands.ts': ['store-commands.ts', 'bundle-keys.ts', 'transfer-files.ts', 'domain', 'store'],
   'token-commands.ts': ['store-commands.ts', 'domain', 'registry', 'engine'],
   'main.ts': [
