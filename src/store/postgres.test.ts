@@ -362,6 +362,8 @@ describe('whatever the settings of the database are', () => {
   test('any order of letters gives the order that every other store has', async (t) => {
     // Its own database goes first, whatever the test still needs.
     const admin = Object.assign(new URL(await temporaryPostgres(t)), { pathname: 'postgres' }).href
+    const [server] = await runSql(admin, `select current_setting('server_version_num')::int as version`)
+    if (Number(server?.version) < 150_000) return t.skip('databases of PostgreSQL 14 have no order of ICU')
     const name = `test_${randomBytes(8).toString('hex')}`
     await runSql(
       admin,
