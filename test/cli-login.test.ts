@@ -1,16 +1,7 @@
 // `login` and `logout` on the command line: tokens in contexts, and logins at an issuer that are kept fresh.
 import assert from 'node:assert/strict'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { hostname, tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -25,10 +16,6 @@ import { READ_TOKEN, startService, type TestService, temporaryFolder, WRITE_TOKE
 const AT_ONCE = { concurrency: 4 }
 const AUDIENCE = 'flux-resourceset'
 
-/** Compiled code, for runs with homes of their own. */
-const NODE_COMPILE_CACHE = mkdtempSync(join(tmpdir(), 'flux-resourceset-compiled-'))
-after(() => rmSync(NODE_COMPILE_CACHE, { recursive: true, force: true }))
-
 let service: TestService
 before(async () => {
   service = await startService()
@@ -36,8 +23,8 @@ before(async () => {
 after(() => service.stop())
 
 /** Runs the program; no token is ever shown, of whatever kind. */
-async function run(args: readonly string[], { env, ...options }: CliOptions = {}): Promise<Run> {
-  const ran = await cli(args, { ...options, env: { NODE_COMPILE_CACHE, ...env } })
+async function run(args: readonly string[], options: CliOptions = {}): Promise<Run> {
+  const ran = await cli(args, options)
   for (const text of [ran.stdout, ran.stderr]) {
     assert.doesNotMatch(text, /^ {4}at /m, text)
     assert.ok(

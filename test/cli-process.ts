@@ -6,11 +6,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
-import { READ_TOKEN, WRITE_TOKEN } from './service.ts'
+import { COMPILED, READ_TOKEN, WRITE_TOKEN } from './service.ts'
 
 export const CLI = join(import.meta.dirname, '../bin/flux-resourceset-cli.cjs')
 
-/** Configuration and cache of one test file; compiled code is shared by all its runs. */
+/** Configuration and cache of one test file. */
 const home = mkdtempSync(join(tmpdir(), 'flux-resourceset-cli-'))
 after(() => rmSync(home, { recursive: true, force: true }))
 
@@ -35,6 +35,7 @@ export function cliEnv({ url, env = {} }: CliOptions): Record<string, string> {
   const given = {
     PATH: `${join(process.execPath, '..')}:${process.env.PATH}`,
     HOME: home,
+    ...COMPILED,
     ...(url !== undefined && {
       FLUX_API_URL: url,
       FLUX_API_TOKEN: READ_TOKEN,

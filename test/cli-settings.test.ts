@@ -5,17 +5,14 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { buildOpenapi } from '../src/registry/openapi.ts'
@@ -47,12 +44,8 @@ const FIELDS_OF_NEW_CLUSTER = [
 const SECRET = 'hush'
 const secret = (name: string): string => `${SECRET}-${name}`
 
-/** Compiled code, for runs with homes of their own. */
-const NODE_COMPILE_CACHE = mkdtempSync(join(tmpdir(), 'flux-resourceset-compiled-'))
-after(() => rmSync(NODE_COMPILE_CACHE, { recursive: true, force: true }))
-
-async function run(args: readonly string[], { env, ...options }: CliOptions = {}): Promise<Run> {
-  const ran = await cli(args, { timeout: 40_000, ...options, env: { NODE_COMPILE_CACHE, ...env } })
+async function run(args: readonly string[], options: CliOptions = {}): Promise<Run> {
+  const ran = await cli(args, { timeout: 40_000, ...options })
   for (const text of [ran.stdout, ran.stderr]) {
     assert.doesNotMatch(text, /^ {4}at /m, `a stack is shown:\n${text}`)
     const shown = [READ_TOKEN, WRITE_TOKEN, SECRET].find((token) => text.includes(token))

@@ -198,7 +198,6 @@ async function crashOften(t: TestContext, random: () => number, database: string
   const env = {
     API_MODE: 'crud',
     DATABASE_URL: `sqlite://${database}`,
-    NODE_COMPILE_CACHE: `${database}.compiled`,
   }
   const start = async () => {
     const service = await spawnService(env)

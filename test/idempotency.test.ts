@@ -392,7 +392,6 @@ function settings(t: TestContext): Record<string, string> {
     API_MODE: 'crud',
     DATABASE_URL: `sqlite://${database}`,
     SEED_FILE,
-    NODE_COMPILE_CACHE: `${database}.compiled`,
   }
 }
 

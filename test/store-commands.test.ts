@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openSqliteStore } from '../src/store/sqlite.ts'
 import { runStoreCommand, UsageProblem } from '../src/store-commands.ts'
 import { temporaryPostgres } from './postgres-server.ts'
-import { MAIN, type ServiceProcess, spawnService, temporaryFolder } from './service.ts'
+import { COMPILED, MAIN, type ServiceProcess, spawnService, temporaryFolder } from './service.ts'
 
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8'))
 
@@ -25,7 +25,7 @@ interface Run {
 /** Runs the program with these arguments and nothing else in its environment, until it ends. */
 async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Run> {
   const child = spawn(process.execPath, [MAIN, ...args], {
-    env,
+    env: { ...COMPILED, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 30_000,
   })

@@ -20,6 +20,7 @@ import {
   builtInTemplates,
   builtInTypes,
   type Call,
+  COMPILED,
   MAIN,
   READ_TOKEN,
   type ServiceOptions,
@@ -1471,8 +1472,11 @@ async function startProcesses(t: TestContext, ...envs: Record<string, string>[])
 
 /** Runs the program with these arguments until it ends. */
 async function command(args: readonly string[], env: Record<string, string>) {
-  const options = { env, timeout: 30_000, stdio: ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'] }
-  const child = spawn(process.execPath, [MAIN, 'token', ...args], options)
+  const child = spawn(process.execPath, [MAIN, 'token', ...args], {
+    env: { ...COMPILED, ...env },
+    timeout: 30_000,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const [stdout, stderr] = [child.stdout.toArray(), child.stderr.toArray()]
   const [code] = (await once(child, 'close')) as [number | null]
   const text = async (chunks: Promise<Buffer[]>) => Buffer.concat(await chunks).toString('utf8')

@@ -27,6 +27,7 @@ import { openLines } from '../src/transfer-files.ts'
 import { temporaryPostgres } from './postgres-server.ts'
 import {
   builtInTypes,
+  COMPILED,
   MAIN,
   READ_TOKEN,
   type ServiceProcess,
@@ -46,7 +47,11 @@ interface Run {
 }
 
 function spawnProgram(args: readonly string[], env: Record<string, string>): ChildProcess {
-  return spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 })
+  return spawn(process.execPath, [MAIN, ...args], {
+    env: { ...COMPILED, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 60_000,
+  })
 }
 
 async function endOf(child: ChildProcess): Promise<Run> {

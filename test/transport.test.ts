@@ -27,6 +27,7 @@ import { openMemoryStore } from '../src/store/memory.ts'
 import { createAuthority, type KeyPair } from './certificates.ts'
 import { start } from './every-store.ts'
 import {
+  COMPILED,
   failToStart,
   MAIN,
   READ_TOKEN,
@@ -111,7 +112,9 @@ interface Running {
 async function run(t: TestContext, env: Record<string, string> = {}): Promise<Running> {
   const seed = join(temporaryFolder(t), 'seed.json')
   writeFileSync(seed, JSON.stringify(smallFleet()))
-  const child = spawn(process.execPath, [MAIN], { env: { ...USUAL, SEED_FILE: seed, ...env } })
+  const child = spawn(process.execPath, [MAIN], {
+    env: { ...COMPILED, ...USUAL, SEED_FILE: seed, ...env },
+  })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk) => {

@@ -1,11 +1,10 @@
 // Replicas and the database are killed at any moment, under load: nothing acknowledged is lost, nothing is done twice.
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Json } from '../../src/domain/json.ts'
 import { type PostgresServer, startPostgres } from '../postgres-server.ts'
-import { type Answer, type ServiceProcess, spawnService, temporaryFolder, waitFor } from '../service.ts'
+import { type Answer, type ServiceProcess, spawnService, waitFor } from '../service.ts'
 import {
   checkServed,
   checkVerified,
@@ -225,8 +224,7 @@ class Machines {
     this.#server = server
     this.#random = random
     this.database = database
-    const NODE_COMPILE_CACHE = join(temporaryFolder(t), 'compiled')
-    this.#env = { DATABASE_URL: database, NODE_COMPILE_CACHE }
+    this.#env = { DATABASE_URL: database }
   }
 
   async start(replica: Replica): Promise<void> {

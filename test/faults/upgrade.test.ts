@@ -7,6 +7,7 @@ import { type PostgresServer, runSql, startPostgres } from '../postgres-server.t
 import {
   type Answer,
   type Call,
+  COMPILED,
   portIn,
   READ_TOKEN,
   type ServiceProcess,
@@ -74,7 +75,13 @@ async function callOver(url: string, method: string, path: string, options: Call
 /** The same as `spawnService` for another `main.ts`. */
 async function spawnNew(main: string, env: Record<string, string>): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [main], {
-    env: { AUTH_TOKEN: READ_TOKEN, CRUD_AUTH_TOKEN: WRITE_TOKEN, ...env, LISTEN_ADDR: '127.0.0.1:0' },
+    env: {
+      AUTH_TOKEN: READ_TOKEN,
+      CRUD_AUTH_TOKEN: WRITE_TOKEN,
+      ...COMPILED,
+      ...env,
+      LISTEN_ADDR: '127.0.0.1:0',
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
