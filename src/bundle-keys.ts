@@ -8,7 +8,7 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Checked, type Signature, StreamError } from './store/transfer-lines.ts'
 import { UsageProblem } from './store-commands.ts'
 
@@ -63,8 +63,14 @@ export function writeKeyPair(prefix: string): { readonly privateKey: string; rea
   })
   const files = { privateKey: `${prefix}.pem`, publicKey: `${prefix}.pub.pem` }
   try {
-    writeFileSync(files.privateKey, pair.privateKey, { flag: 'wx', mode: 0o600 })
     writeFileSync(files.publicKey, pair.publicKey, { flag: 'wx', mode: 0o644 })
+    try {
+      writeFileSync(files.privateKey, pair.privateKey, { flag: 'wx', mode: 0o600 })
+    } catch (error) {
+      // Beside a key that was there already it would look like the other half of that.
+      rmSync(files.publicKey)
+      throw error
+    }
   } catch (error) {
     throw new UsageProblem(`the keys cannot be written: ${(error as Error).message}`)
   }

@@ -321,9 +321,9 @@ async function run([command, ...args]: readonly string[]): Promise<void> {
   process.exitCode = code
 }
 
-// Whoever reads what a command prints may have seen enough.
+// Whoever reads what a command prints may have seen enough; who writes what must be whole listens too, and tells.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit()
+  if (error.code === 'EPIPE' && process.stdout.listenerCount('error') === 1) process.exit()
 })
 
 run(process.argv.slice(2)).catch((error: unknown) => {

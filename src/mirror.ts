@@ -66,16 +66,18 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
     tell()
   }
 
-  /** The state is known to be all there is. */
-  function confirm(): void {
-    confirmedAt = performance.now()
+  /** The state is known to be all there is, or to have been that so long ago: an upstream may be behind itself. */
+  function confirm(ageMs: number): void {
+    const now = performance.now()
+    confirmedAt = now - ageMs
     if (problem !== undefined) onBack()
     problem = undefined
-    if (confirmedAt - notedAt < NOTE_MS) return
-    notedAt = confirmedAt
+    if (now - notedAt < NOTE_MS) return
+    notedAt = now
     try {
+      const time = new Date(Date.now() - ageMs)
       closeSync(openSync(note, 'a'))
-      utimesSync(note, new Date(), new Date())
+      utimesSync(note, time, time)
     } catch {
       // What is served will look older to the next process than it is.
     }
@@ -108,10 +110,15 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
     const { revision } = await into.head()
     const query = new URLSearchParams({ since: String(revision), ...(selector && { selector }) })
     const response = await ask(`/log?${query}`)
+    // The page of a proxy on the way tells nothing of what is upstream.
+    if (!response.headers.get('content-type')?.startsWith('application/x-ndjson')) {
+      await response.body?.cancel()
+      throw new StoreError('what answers is not flux-resourceset: is a proxy in the way?', { isAway: true })
+    }
     const { head } = await importLog(into, linesOf(unlessSilent(response)))
     copied = head.revision
     newest = head.revision
-    confirm()
+    confirm(1000 * (Number(response.headers.get('x-state-age')) || 0))
   }
 
   async function pullOwn(own: Store): Promise<void> {
@@ -248,6 +255,8 @@ function standIn(opened: Promise<void>, current: () => Store, watch: Store['watc
   return new Proxy({} as Store, {
     get(_, name: keyof Store) {
       if (name === 'watch') return watch
+      // What is being copied is looked at while it comes.
+      if (name === 'isPrivate') return undefined
       // The mirror closes it, once nothing is being written any more.
       if (name === 'close') return async () => {}
       if (name === 'head') return () => opened.then(() => current().head())

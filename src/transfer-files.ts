@@ -1,5 +1,5 @@
 // Files that a log travels in: written whole or not at all, and read twice without a change in between.
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
@@ -7,11 +7,13 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { putInPlace } from './store/put-in-place.ts'
 import { StoreError } from './store/store.ts'
-import { linesOf, StreamError } from './store/transfer-lines.ts'
+import { FORMAT, linesOf, StreamError } from './store/transfer-lines.ts'
 import { UsageProblem } from './store-commands.ts'
 
 const STDOUT = '-'
 const BLOCK = 1024 * 1024
+/** How every file of ours begins that is not packed. */
+const FIRST = `{"format":"${FORMAT}"`
 
 /** Writes lines to a file, packed when its name ends in .gz, or to a stream; answers how many bytes they came to. */
 export async function writeLines(
@@ -21,7 +23,8 @@ export async function writeLines(
 ): Promise<number> {
   if (path === STDOUT) return writeOut(lines, stdout)
   checkTarget(path)
-  const temporary = `${path}.${process.pid}.partial`
+  // In containers most processes have the same id, and one that was killed has left its file.
+  const temporary = `${path}.${randomUUID()}.partial`
   const file = await explained(path, 'written', () => open(temporary, 'wx', 0o600))
   try {
     const size = await send(path, lines, path.endsWith('.gz'), (chunk) => file.appendFile(chunk))
@@ -83,18 +86,22 @@ async function* withBreaks(lines: AsyncIterable<string>): AsyncGenerator<Buffer>
   if (text !== '') yield Buffer.from(text)
 }
 
-/** A slip of the hand must not cost a database. */
+/** A slip of the hand must not cost a database, the log beside one, or a key: only what was written so gives way. */
 function checkTarget(path: string): void {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (stats && !stats.isFile())
     throw new UsageProblem(`${path}: is not a file: name one, or - for the standard output`)
   if (!stats) return
-  const start = Buffer.alloc(16)
+  const start = Buffer.alloc(FIRST.length)
   const file = openSync(path, 'r')
-  readSync(file, start)
+  const size = readSync(file, start)
   closeSync(file)
-  if (start.toString('latin1').startsWith('SQLite format 3'))
-    throw new UsageProblem(`${path}: is a database: name another file`)
+  if (size === 0 || isPacked(start) || start.toString('latin1') === FIRST) return
+  throw new UsageProblem(`${path}: is there already, and is no backup and no bundle: name another file`)
+}
+
+function isPacked(start: Buffer): boolean {
+  return start.readUInt16BE() === 0x1f8b
 }
 
 export interface LinesFile {
@@ -124,8 +131,7 @@ export async function openLines(path: string): Promise<LinesFile> {
   }
   async function* lines(): AsyncGenerator<string> {
     const magic = await explained(path, 'read', () => handle.read(Buffer.alloc(2), 0, 2, 0))
-    const isPacked = magic.bytesRead === 2 && magic.buffer.readUInt16BE() === 0x1f8b
-    yield* linesOf(isPacked ? unpacked(blocks()) : blocks())
+    yield* linesOf(magic.bytesRead === 2 && isPacked(magic.buffer) ? unpacked(blocks()) : blocks())
   }
   return { lines, close: () => handle.close() }
 }

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite.ts'
+import { importLog } from '../src/store/transfer.ts'
 import { verifyLog } from '../src/store/verify-log.ts'
 import { run, start } from './every-store.ts'
 import {
@@ -170,6 +172,23 @@ describe('a mirror', { concurrency: 2 }, () => {
     await waitFor('it is in the log', () => /the upstream can be followed again/.test(mirror.output()))
   })
 
+  test('goes on with a copy that was begun elsewhere, and serves it once everything is there', async (t) => {
+    const upstream = await upstreamOf(t)
+    const path = join(temporaryFolder(t), 'mirror.db')
+    const begun = openSqliteStore({ path: `${path}.copy`, write: true })
+    await importLog(begun, upstream.engine.past.export({ since: 0, now: new Date() }))
+    await begun.close()
+    const last = await write(upstream, 'later')
+    const { url, proxy } = await wayTo(t, upstream)
+    proxy.cut()
+    const mirror = await mirrorOf(t, url, { DATABASE_URL: `sqlite://${path}` })
+    await checkServesNothing(mirror)
+    proxy.heal()
+    await becomesReady(mirror)
+    await checkSame(mirror, upstream, last)
+    assert.ok(!existsSync(`${path}.copy`))
+  })
+
   test('refuses an upstream that went another way, and goes on by itself when the right one is back', async (t) => {
     const upstream = await upstreamOf(t)
     for (const id of ['one', 'two']) await write(upstream, id)
@@ -198,6 +217,30 @@ describe('a mirror', { concurrency: 2 }, () => {
     assert.equal(await metric(mirror, 'lag_revisions'), 0)
   })
 
+  test('that was away for long serves what it has taken in, while more is still on its way', async (t) => {
+    const store = openMemoryStore()
+    const { promise: go, resolve } = Promise.withResolvers<void>()
+    const log: typeof store.log = async function* (since, until) {
+      for await (const slice of store.log(since, until)) {
+        if (slice.revision === 300) await go
+        yield slice
+      }
+    }
+    const upstream = await start(t, { store: { ...store, log }, fleet: randomFleet() })
+    t.after(() => resolve())
+    const { url, proxy } = await wayTo(t, upstream)
+    const mirror = await mirrorOf(t, url)
+    await becomesReady(mirror)
+    proxy.cut()
+    for (let i = 0; i < 400; i++) await upstream.engine.write([large(i, 10)], AUTHOR)
+    proxy.heal()
+    const served = async () => Number((await mirror.call('GET', POLL)).headers['x-revision'])
+    await waitFor('the first of it is served', async () => (await served()) > 200)
+    assert.ok((await served()) < 300)
+    resolve()
+    await checkSame(mirror, upstream, 401)
+  })
+
   test('that was away while its upstream gave up what it needs says what to do', async (t) => {
     const store = openMemoryStore()
     const upstream = await start(t, { store, fleet: randomFleet() })
@@ -212,6 +255,23 @@ describe('a mirror', { concurrency: 2 }, () => {
     const { body } = await degradesFor(mirror, /gave up what is before it, and this store is at 1/)
     assert.ok(body.reason.includes(`stop this mirror, delete ${mirror.path} and start it again`), body.reason)
     assert.deepEqual(await servedBy(mirror, 1), known)
+  })
+
+  test('keeps what it has of a copy when a proxy answers in the place of its upstream', async (t) => {
+    const upstream = await upstreamOf(t)
+    const path = join(temporaryFolder(t), 'mirror.db')
+    const begun = openSqliteStore({ path: `${path}.copy`, write: true })
+    await importLog(begun, upstream.engine.past.export({ since: 0, now: new Date() }))
+    await begun.close()
+    const proxy = createServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Please log in</html>\n')
+    }).listen(0, '127.0.0.1')
+    t.after(() => proxy.close().closeAllConnections())
+    await once(proxy, 'listening')
+    const { port } = proxy.address() as AddressInfo
+    const mirror = await mirrorOf(t, `http://127.0.0.1:${port}`, { DATABASE_URL: `sqlite://${path}` })
+    await waitFor('it says why', async () => /is a proxy in the way/.test((await ready(mirror)).text))
+    assert.equal(revisionIn(`${path}.copy`), 1)
   })
 
   test('of some clusters never holds anything of the others', async (t) => {
@@ -243,6 +303,19 @@ describe('a mirror', { concurrency: 2 }, () => {
     await change('k0', { labels: { marker: 'none' } })
     await check(await change('k0', { environment: 'dev' }), true)
   })
+})
+
+test('a mirror of some clusters goes on when its token is exchanged for one of just those', async (t) => {
+  const upstream = await upstreamOf(t)
+  const selector = 'environment=dev'
+  const whole = await createToken(upstream, { name: 'whole', role: 'mirror' })
+  const some = await createToken(upstream, { name: 'some', role: 'mirror', selector })
+  const mirror = await mirrorOf(t, upstream.url, { UPSTREAM_TOKEN: whole, MIRROR_SELECTOR: selector })
+  await becomesReady(mirror)
+  assert.equal(await mirror.stop(), 0)
+  const next = await mirror.again({ UPSTREAM_TOKEN: some })
+  await servedBy(next, await write(upstream, 'later'))
+  await becomesReady(next)
 })
 
 test('a token for a mirror of some clusters shows nothing of the others in any other way', async (t) => {
@@ -287,6 +360,20 @@ describe('the log of an upstream', () => {
     }
     await waitFor('nobody waits for it any more', () => answered === asked)
     for (let i = 0; i < 2; i++) assert.equal((await upstream.call('GET', '/log')).status, 200)
+  })
+
+  test('is not read for who asks for its headers alone', async (t) => {
+    const store = openMemoryStore()
+    let reads = 0
+    const log: typeof store.log = (...range) => {
+      reads++
+      return store.log(...range)
+    }
+    const upstream = await start(t, { store: { ...store, log }, fleet: randomFleet() })
+    const { status, headers, text } = await upstream.call('HEAD', '/log')
+    assert.deepEqual([status, headers['content-type'], text], [200, 'application/x-ndjson', ''])
+    assert.equal((await upstream.call('HEAD', '/log?since=9')).status, 409)
+    assert.equal(reads, 0)
   })
 
   test('holds nothing up when its reader has fallen asleep, not even a stop', async (t) => {

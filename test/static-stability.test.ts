@@ -462,7 +462,7 @@ describe('without its database', { concurrency: 3 }, () => {
   })
 
   describe('min_revision', () => {
-    const LISTS = ['/clusters', '/clusters/demo-cluster-01', '/namespaces', '/revisions', '/whoami']
+    const LISTS = ['/clusters', '/clusters/demo-cluster-01', '/namespaces', '/revisions', '/log', '/whoami']
 
     test('lets reads and polls wait until this process is there', async (t) => {
       const { url, throughProxy, proxy } = await openPlace(t)
@@ -487,8 +487,8 @@ describe('without its database', { concurrency: 3 }, () => {
     test('is 503 when that takes too long, and 400 when it is no revision', async (t) => {
       const { url } = await openPlace(t)
       const service = await startHere(t, { url })
-      const paths = [POLLS[0] as string, '/api/v2/flux/clusters', '/namespaces']
-      const late = paths.map((path) => service.call('GET', `${path}?min_revision=2`))
+      const paths = [POLLS[0] as string, '/api/v2/flux/clusters', '/namespaces', '/log']
+      const late = [...paths, '/watch'].map((path) => service.call('GET', `${path}?min_revision=2`))
       for (const path of paths) {
         for (const bad of ['', '-1', 'x', '1.5', '1e3', '99999999999999999', '%31%00', '1&min_revision=2']) {
           const answer = await service.call('GET', `${path}?min_revision=${bad}`)

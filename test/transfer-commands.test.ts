@@ -349,16 +349,39 @@ describe('backup and restore', AT_ONCE, () => {
     )
   })
 
+  test('a backup is not held up by what one that was killed has left, whatever its process id was', async (t) => {
+    const { env, file } = await filledFile(t)
+    writeFileSync(file(`b.${process.pid}.partial`), 'half')
+    assert.equal((await runHere(['backup', '--to', file('b')], env)).code, 0)
+    assert.equal((await runHere(['restore', '--from', file('b')], at(file('r.db')))).code, 0)
+  })
+
   test('a backup is never written over a database, a folder or a device', async (t) => {
     const { folder, env, path, file } = await filledFile(t)
     const before = rowsOf(path)
     await assertBadUse(env, [
-      [['backup', '--to', path], /is a database/],
+      [['backup', '--to', path], /fleet.db: is there already, and is no backup and no bundle/],
       [['backup', '--to', folder], /is not a file/],
       [['backup', '--to', '/dev/null'], /is not a file/],
     ])
     await assert.rejects(runHere(['backup', '--to', file('no/such/b')], env), /cannot be written: ENOENT/)
     assert.deepEqual(rowsOf(path), before)
+  })
+
+  test('a backup takes the place of nothing but an older one', async (t) => {
+    const { env, path, file } = await filledFile(t)
+    const store = openSqliteStore({ path, write: true })
+    t.after(() => store.close())
+    await store.commit(5, revision(6, 'a'))
+    writeFileSync(file('notes.txt'), 'x')
+    const before = [`${path}-wal`, file('notes.txt')].map((name) => [name, readFileSync(name)] as const)
+    for (const [name, content] of before) {
+      await assertBadUse(env, [[['backup', '--to', name], /is there already, and is no backup/]])
+      assert.ok(content.length > 0 && content.equals(readFileSync(name)), name)
+    }
+    writeFileSync(file('empty'), '')
+    for (const name of ['empty', 'b', 'b', 'b.gz', 'b.gz'])
+      assert.equal((await runHere(['backup', '--to', file(name)], env)).code, 0, name)
   })
 
   test('a backup that cannot be written out whole fails', { skip: !existsSync('/dev/full') }, async (t) => {
@@ -370,6 +393,18 @@ describe('backup and restore', AT_ONCE, () => {
     const { code, stderr } = await endOf(child)
     assert.match(stderr, /the standard output: cannot be written: .*ENOSPC/)
     assert.equal(code, 2)
+  })
+
+  test('a backup that its reader leaves before its end fails', async (t) => {
+    const { path, env } = await filledFile(t)
+    const long = { json: JSON.stringify({ id: 'long', text: 'x'.repeat(1_000_000) }), deleted: false }
+    await write(path, { ...revision(6), changes: [{ type: 'namespaces', id: 'long', after: long }] })
+    const child = spawnProgram(['backup', '--to', '-'], env)
+    child.stdout?.once('data', () => child.stdout?.destroy())
+    const stderr = child.stderr?.toArray()
+    const [code] = await once(child, 'exit')
+    assert.equal(code, 2)
+    assert.match(String(await stderr), /the standard output: cannot be written: .*EPIPE/)
   })
 
   test('a backup goes into an empty store only', async (t) => {
@@ -789,6 +824,16 @@ describe('bundles', AT_ONCE, () => {
     ])
     assert.ok(!existsSync(file('y')))
     await assertBadUse({}, [[['bundle', 'keygen', '--to', file('k')], /cannot be written: EEXIST/]])
+    for (const [there, missing] of [
+      ['half.pem', 'half.pub.pem'],
+      ['other.pub.pem', 'other.pem'],
+    ] as const) {
+      writeFileSync(file(there), 'of another pair')
+      const [prefix = ''] = there.split('.')
+      await assertBadUse({}, [[['bundle', 'keygen', '--to', file(prefix)], /cannot be written: EEXIST/]])
+      assert.equal(readFileSync(file(there), 'utf8'), 'of another pair')
+      assert.ok(!existsSync(file(missing)), missing)
+    }
     const pair = pemOf('ed25519')
     writeFileSync(file('openssl.pem'), pair.private)
     writeFileSync(file('openssl.pub.pem'), pair.public)

@@ -544,6 +544,24 @@ describe('a stream ends', () => {
     assert.deepEqual(watchers[0]?.revisions(), [2])
   })
 
+  test('with a role that shows what changed, for one that is only told that something did', async (t) => {
+    const issuer = await startOidcIssuer(t, { audience: 'fleet' })
+    const names = { audience: 'fleet', roleClaim: 'groups', usernameClaim: 'email' }
+    const oidc = createOidc({ issuer: issuer.url, ...names, now: () => new Date() })
+    let role: 'viewer' | 'mirror' = 'viewer'
+    const rules = (): AccessRules => ({ oidc: [{ claim: 'all', role }], certificates: [] })
+    const service = await start(t, { auth: { oidc, rules }, limits: { heartbeatMs: 20 } })
+    const token = await issuer.mint({ groups: ['all'] })
+    const watching = await watch(t, service, { token })
+    await arrived(watching, await edit(service, 'seen'))
+    role = 'mirror'
+    await waitFor('it ends', () => watching.end() === 'ended')
+    const again = await watch(t, service, { token })
+    const last = await edit(service, 'unseen')
+    await waitFor('the bell rings', () => again.text().includes(`id: ${last}\n`))
+    assert.doesNotMatch(again.text(), /unseen|data/)
+  })
+
   test('when the service stops, which does not wait for it', async (t) => {
     const service = await startService()
     await edits(service, 3)

@@ -101,6 +101,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
   app.register(async (scope) => {
     scope.addHook('onRequest', requireAccess(auth))
     scope.addHook('onRequest', checkQuery)
+    scope.addHook('onRequest', awaitRevision(engine))
     countAndLog(scope, service)
     watchRoute(scope, service)
     copyLogRoute(scope, service)

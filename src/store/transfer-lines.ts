@@ -83,7 +83,7 @@ function damaged(message: string): StreamError {
 }
 
 /** Far above what one document can come to. */
-const MAX_LINE = 64 * 1024 * 1024
+export const MAX_LINE = 64 * 1024 * 1024
 const LINE_BREAK = 10
 
 /** The lines of a file or of an answer; the last one ends like all others, or was cut off. */

@@ -635,6 +635,18 @@ describe('a log of many revisions, and a revision of many changes', () => {
     assert.deepEqual(await everythingOf(target), await everythingOf(source))
   })
 
+  test('travels without an answer that is longer than any line that is read', async () => {
+    const source = await sevenIn(openMemoryStore())
+    await source.remember({ ...ANSWER, key: 'long', answer: '"'.repeat(33 * 1024 * 1024) })
+    async function* file(): AsyncGenerator<Uint8Array> {
+      for await (const line of lines(source, { beside: true })) yield Buffer.from(`${line}\n`)
+    }
+    const target = openMemoryStore()
+    assert.equal((await importLog(target, linesOf(file()))).answers, 1)
+    assert.deepEqual(await target.recall(ANSWER.key, NOW.toISOString()), ANSWER)
+    assert.deepEqual(await everythingOf(target), await everythingOf(source))
+  })
+
   test('is written in parts of some size, and travels in lines of some size', async () => {
     const text = 'x'.repeat(300_000)
     const large = Array.from({ length: 40 }, (_, i) => revisionOf(put(`x${i}`, { text })))

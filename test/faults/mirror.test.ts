@@ -216,6 +216,30 @@ describe('a mirror', { concurrency: 2 }, () => {
     }
   })
 
+  test('of a mirror that cannot follow is as old as that one is, over restarts, and not ready for longer', async (t) => {
+    const upstream = await upstreamOf(t)
+    const token = await createToken(upstream, { name: 'second', role: 'mirror' })
+    const { url, proxy } = await wayTo(t, upstream)
+    const first = await mirrorOf(t, url)
+    await becomesReady(first)
+    const env = { UPSTREAM_TOKEN: token, MAX_STALENESS: '20s' }
+    const second = await mirrorOf(t, first.url, env)
+    await becomesReady(second)
+    proxy.cut()
+    await write(upstream, 'meanwhile')
+    await sleep(16_000)
+    const { body } = await degradesFor(second, /it has not said for a while that nothing is missing here/)
+    assert.ok(body.age_seconds >= 15, `${body.age_seconds} s`)
+    assert.equal(await metric(second, 'store_up'), 0)
+    assert.equal(await second.stop(), 0)
+    const next = await second.again()
+    await waitFor('it is too old', async () => (await ready(next)).status === 503)
+    assert.ok((await metric(next, 'state_age_seconds')) >= 20)
+    proxy.heal()
+    await checkSame(next, upstream, 3)
+    await becomesReady(next)
+  })
+
   test('follows over TLS, and takes no certificate that it cannot trust', async (t) => {
     const authority = await createAuthority('Fleet')
     const { cert, key } = await authority.issue({ ipAddresses: ['127.0.0.1'] })

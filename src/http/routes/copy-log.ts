@@ -10,6 +10,7 @@ import { parseWhole, type RawQuery } from '../query.ts'
 import type { Service } from '../service.ts'
 
 const COPY = { config: { access: 'mirror', parameters: ['since', 'selector'] } } as const
+const LINES = 'application/x-ndjson'
 /** Each may take long, and reads a lot. */
 const MAX_COPIES = 100
 /** Whoever reads nothing for so long is gone, or may come again. */
@@ -21,7 +22,8 @@ export function copyLogRoute(app: FastifyInstance, service: Service): void {
 
   /** What is asked for, and never more than what the caller may have. */
   function parseSelection(text: RawQuery[string], { selector: own }: Grant) {
-    const both = [own, text].filter((part) => part !== undefined).join(',')
+    // Twice the same is the same part, and goes on where it was copied with either of them alone.
+    const both = [...new Set([own, text])].filter((part) => part !== undefined).join(',')
     if (both === '') return succeed(undefined)
     const parsed = parseSelector(types, both)
     if (!parsed.ok) return invalid([{ path: '?selector', message: parsed.message }])
@@ -49,11 +51,16 @@ export function copyLogRoute(app: FastifyInstance, service: Service): void {
       return succeed(joined(first.value as string, lines))
     })
     if (!begun.ok) return sendProblem(reply, begun.problem)
+    // Nobody would hold up the reading of a copy that nobody gets.
+    if (request.method === 'HEAD') return reply.type(LINES).send()
     reply.raw.setTimeout(STUCK_MS, () => reply.raw.destroy())
+    const { problem, ageMs } = engine.condition
+    // Whoever copies from what is old itself must not take it for new.
+    if (problem !== undefined) reply.header('X-State-Age', Math.round(ageMs / 1000))
     const stream = Readable.from(begun.value, { objectMode: false })
     // Without its end, nobody takes it for whole.
     stream.on('error', (err) => log.warn({ err, request_id: request.id }, 'a copy of the log was broken off'))
-    return reply.type('application/x-ndjson').send(stream)
+    return reply.type(LINES).send(stream)
   })
 
   // Whoever is copying goes on elsewhere, or later, from where it was.

@@ -1,6 +1,6 @@
 // The log as it grows, as server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { reaches } from '../../domain/grant.ts'
+import { type Role, reaches } from '../../domain/grant.ts'
 import { type Detail, fail, invalid, type Problem, type Result, succeed } from '../../domain/problem.ts'
 import type { Identity } from '../auth.ts'
 import { sendProblem } from '../problem-response.ts'
@@ -59,7 +59,8 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
     return invalid([{ path: name, message }]).problem
   }
 
-  function checkOf(request: FastifyRequest): Check {
+  function checkOf(request: FastifyRequest, needed: Role): Check {
+    const mayRead = (identified: Result<Identity>): boolean => stillReaches(identified, needed)
     const { via, expiresAt = '' } = request.identity as Identity
     const thorough = (): boolean | Promise<boolean> => {
       try {
@@ -105,7 +106,7 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
     const after = found.value ?? revision
     reply.raw.write(`retry: ${retry}\nid: ${after}\n: revision ${revision}\n\n`)
     const isBell = !reaches((request.identity as Identity).grant, 'viewer')
-    watchers.add(reply.raw, after, checkOf(request), isBell)
+    watchers.add(reply.raw, after, checkOf(request, isBell ? 'mirror' : 'viewer'), isBell)
     return reply
   })
 
@@ -138,6 +139,6 @@ function writeHead({ raw }: FastifyRequest, reply: FastifyReply, revision: numbe
 }
 
 /** While somebody else cannot be asked who this is, it is who it was. */
-function mayRead(identified: Result<Identity>): boolean {
-  return identified.ok ? reaches(identified.value.grant, 'mirror') : identified.problem.code === 'unavailable'
+function stillReaches(identified: Result<Identity>, needed: Role): boolean {
+  return identified.ok ? reaches(identified.value.grant, needed) : identified.problem.code === 'unavailable'
 }
