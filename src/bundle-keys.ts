@@ -62,19 +62,27 @@ export function writeKeyPair(prefix: string): { readonly privateKey: string; rea
     publicKeyEncoding: { type: 'spki', format: 'pem' },
   })
   const files = { privateKey: `${prefix}.pem`, publicKey: `${prefix}.pub.pem` }
+  writeKey(files.privateKey, pair.privateKey, 0o600)
   try {
-    writeFileSync(files.publicKey, pair.publicKey, { flag: 'wx', mode: 0o644 })
-    try {
-      writeFileSync(files.privateKey, pair.privateKey, { flag: 'wx', mode: 0o600 })
-    } catch (error) {
-      // Beside a key that was there already it would look like the other half of that.
-      rmSync(files.publicKey)
-      throw error
-    }
+    writeKey(files.publicKey, pair.publicKey, 0o644)
   } catch (error) {
-    throw new UsageProblem(`the keys cannot be written: ${(error as Error).message}`)
+    rmSync(files.privateKey)
+    throw error
   }
   return files
+}
+
+function writeKey(path: string, pem: string, mode: number): void {
+  try {
+    writeFileSync(path, pem, { flag: 'wx', mode })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new UsageProblem(
+      code === 'EEXIST'
+        ? `${path}: is there already, and keys are not overwritten: give another --to, or move it away`
+        : `the keys cannot be written: ${message}`,
+    )
+  }
 }
 
 /** SHA-256 of the public key, in hex. */

@@ -424,6 +424,17 @@ test('what is wrong with a postgres:// URL is told without its password', () => 
       /choose another sslmode/,
     ],
     [{ DATABASE_URL: 'postgres://u:hidden@host/db', DATABASE_PASSWORD_FILE: '/f' }, /give one of them/],
+    [{ DATABASE_URL: 'postgres://u:hidden%@host/db' }, /begins no percent-encoding: write it as %25/],
+    [
+      { DATABASE_URL: 'postgres:///db?host=db.example.com' },
+      /parameter host is a folder.*not "db.example.com"/,
+    ],
+    [{ DATABASE_URL: 'postgres:///db?host=/run&port=x' }, /parameter port must be a number, not "x"/],
+    [
+      { DATABASE_URL: 'postgres://localhost/db?sslmod=require' },
+      /unknown parameter "sslmod": known are sslmode,/,
+    ],
+    [{ DATABASE_URL: 'postgres://host/db?password=hidden' }, /unknown parameter "password"/],
     [{ DATABASE_URL: 'postgres://u:hidden@host/db', DATABASE_POOL_SIZE: '0' }, /^DATABASE_POOL_SIZE must be/],
   ]
   for (const [env, message] of wrong) {

@@ -337,22 +337,54 @@ function parsePostgres(env: Environment, problems: string[]): PostgresConfig {
     problems.push(
       `DATABASE_URL must be like postgres://user@host:5432/database?sslmode=verify-full, not "${redact(text)}"`,
     )
-  else if (passwordFile && url.password)
-    problems.push('DATABASE_URL has a password and DATABASE_PASSWORD_FILE is set: give one of them')
+  else {
+    if (passwordFile && url.password)
+      problems.push('DATABASE_URL has a password and DATABASE_PASSWORD_FILE is set: give one of them')
+    problems.push(...refuseParts(url))
+  }
   return { url: url?.href ?? text, passwordFile, poolSize, tls }
 }
+
+/** What would be understood as something else, or not at all; `url` is without what says how to use TLS. */
+function refuseParts({ username, password, hostname, pathname, searchParams }: URL): string[] {
+  const problems: string[] = []
+  if (![username, password, hostname, pathname].every(isEncoded))
+    problems.push('DATABASE_URL has a % that begins no percent-encoding: write it as %25')
+  const { host, port, ...others } = Object.fromEntries(searchParams)
+  if (host !== undefined && !host.startsWith('/'))
+    problems.push(
+      `DATABASE_URL's parameter host is a folder with a unix socket, such as /var/run/postgresql, not "${host}": other hosts stand before the database, as in postgres://user@host/database`,
+    )
+  if (port !== undefined && !/^\d{1,5}$/.test(port))
+    problems.push(`DATABASE_URL's parameter port must be a number, not "${port}"`)
+  for (const name of Object.keys(others))
+    problems.push(
+      `DATABASE_URL has an unknown parameter "${name}": known are ${[...TLS_PARAMETERS, 'host', 'port'].join(', ')}`,
+    )
+  return problems
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const TLS_PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'] as const
 
 /** The parameters of libpq; they are taken off the URL. A host that is not this machine wants TLS unless told otherwise. */
 function parseDatabaseTls(url: URL, problems: string[]): PostgresConfig['tls'] {
   const parameters = url.searchParams
-  const take = (name: string): string | undefined => {
+  const [given, ca, cert, key] = TLS_PARAMETERS.map((name) => {
     const value = parameters.get(name) || undefined
     parameters.delete(name)
     return value
-  }
-  const [ca, cert, key] = [take('sslrootcert'), take('sslcert'), take('sslkey')]
-  const isLocal = ['', 'localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
-  const mode = (take('sslmode') ?? (ca || !isLocal ? 'verify-full' : 'disable')) as TlsMode
+  })
+  const isLocal = parameters.has('host') || ['', 'localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
+  const mode = (given ?? (ca || !isLocal ? 'verify-full' : 'disable')) as TlsMode
   if (!TLS_MODES.includes(mode))
     problems.push(`DATABASE_URL's sslmode must be one of ${TLS_MODES.join(', ')}, not "${mode}"`)
   if ((cert === undefined) !== (key === undefined))

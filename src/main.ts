@@ -300,7 +300,8 @@ function printTemplate([given, ...more]: readonly string[]): void {
 /** Without a command the service starts. */
 async function run([command, ...args]: readonly string[]): Promise<void> {
   if (command === undefined) return main()
-  if (command === '--help' || command === '-h' || command === 'help') return console.log(HELP)
+  if (command === 'help' || [command, ...args].some((arg) => arg === '--help' || arg === '-h'))
+    return console.log(HELP)
   if (command === '--version') return console.log(readVersion())
   if (command === 'scaffold-template') return printTemplate(args)
   if (command === 'token') {

@@ -597,6 +597,24 @@ describe('trying again', { concurrency: 4 }, () => {
   })
 })
 
+test('the status of a server that cannot follow its store says so, and since when', async (t) => {
+  const degraded = {
+    status: 'degraded',
+    mode: 'read-only',
+    revision: 7,
+    age_seconds: 16,
+    reason: 'it is away',
+  }
+  const { url } = await fake(t, (response) => ours(response, 200, JSON.stringify(degraded)))
+  const { code, stdout } = await run(['status'], { url })
+  assert.equal(code, 0)
+  assert.match(stdout, /^Status: +degraded, 16 s old: it is away$/m)
+  const { server, version, documents, ...rest } = JSON.parse(
+    (await run(['status', '-o', 'json'], { url })).stdout,
+  )
+  assert.deepEqual(rest, degraded)
+})
+
 /** Runs a script of bash in which `$CLI` is the program. */
 async function bash(script: string, options: CliOptions = {}): Promise<Run> {
   const env = { ...cliEnv({ url: service.url, ...options }), CLI: `${process.execPath} ${CLI}` }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
@@ -69,6 +69,7 @@ describe('a mirror', { concurrency: 2 }, () => {
     const upstream = await upstreamOf(t)
     const mirror = await mirrorOf(t, upstream.url)
     await becomesReady(mirror)
+    for (const end of ['', '-wal', '-shm']) assert.equal(statSync(mirror.path + end).mode & 0o777, 0o600)
     const token = await createToken(upstream, { name: 'cluster-k0', role: 'cluster', cluster: 'k0' })
     const poll = (of: string) => mirror.call('GET', POLL.replace('k0', of), { token })
     await checkSame(mirror, upstream, 2)

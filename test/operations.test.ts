@@ -79,6 +79,21 @@ test('ready is 503 with the reason while the store does not answer', async () =>
   assert.equal((await open(service, '/ready')).status, 200)
 })
 
+test('a read-only process whose store does not answer is ready, and says what of it is not', async () => {
+  const { store, setBroken } = breakableStore()
+  const service = await startService({ mode: 'read-only', store })
+  const { paths } = (await open(service, '/openapi.json')).body
+  const { schema } = paths['/ready'].get.responses['200'].content['application/json']
+  const validate = new Ajv2020({ strict: false }).compile(schema)
+  for (const broken of [false, true]) {
+    setBroken(broken)
+    const { status, body } = await open(service, '/ready')
+    assert.deepEqual([status, body.status], [200, broken ? 'degraded' : 'ready'])
+    assert.equal(body.reason, broken ? 'the disk is on fire' : undefined)
+    assert.ok(validate(body), JSON.stringify(body))
+  }
+})
+
 test('a store that is away makes writes and histories 503 and stops no poll', async () => {
   const { store, setBroken } = breakableStore()
   const service = await startService({ store })

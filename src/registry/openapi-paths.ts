@@ -434,17 +434,31 @@ export function operationPaths(): Node {
     properties,
   })
   const health = probe({ status: { const: 'ok' } })
-  const ready = probe({
-    status: { const: 'ready' },
+  const state = {
     mode: { type: 'string', enum: ['read-only', 'crud'] },
     revision: { type: 'integer', minimum: 0 },
-  })
+  }
+  const ready = {
+    oneOf: [
+      probe({ status: { const: 'ready' }, ...state }),
+      probe({
+        status: { const: 'degraded' },
+        ...state,
+        age_seconds: { type: 'integer', minimum: 0, description: 'How long ago nothing was missing here.' },
+        reason: { type: 'string', description: 'Why the store cannot be followed.' },
+      }),
+    ],
+  }
   const yaml = { type: 'application/yaml' }
   return {
     '/health': open('health', 'Whether the process lives.', 'It does.', health),
-    '/ready': open('ready', 'Whether it can serve; 503 with the reason when not.', 'It can.', ready, {
-      problems: [503],
-    }),
+    '/ready': open(
+      'ready',
+      'Whether it can serve; 503 with the reason when not.',
+      'It can; degraded while it cannot follow its store, and answers polls with what it has.',
+      ready,
+      { problems: [503] },
+    ),
     '/metrics': open(
       'metrics',
       'Metrics for Prometheus.',

@@ -1,7 +1,7 @@
 // Reaching a PostgreSQL database, saying in our words what is wrong with it, and bringing it to the current schema.
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import type { ConnectionOptions } from 'node:tls'
+import type { Duplex } from 'node:stream'
 import pg from 'pg'
 import { type Migrated, StoreError } from './store.ts'
 
@@ -39,14 +39,16 @@ const TYPES = {
 export class Database {
   readonly #pool: pg.Pool
   readonly #options: PostgresOptions
-  readonly #config: pg.ClientConfig
+  readonly #Client: new () => pg.Client
   #ready: Promise<void> | undefined
 
   constructor(options: PostgresOptions) {
     this.#options = options
-    this.#config = clientConfig(options)
+    const config = clientConfig(options)
+    this.#Client = clientOf(config, options.tls)
     this.#pool = new pg.Pool({
-      ...this.#config,
+      ...config,
+      Client: this.#Client,
       max: options.poolSize ?? DEFAULT_POOL_SIZE,
       idleTimeoutMillis: 60_000,
       // A server that does not answer does not let go of a connection, and would keep a process that has stopped.
@@ -73,7 +75,7 @@ export class Database {
 
   /** A connection of its own, for what a pool cannot do. */
   connect(): pg.Client {
-    return new pg.Client(this.#config)
+    return new this.#Client()
   }
 
   async end(): Promise<void> {
@@ -151,15 +153,15 @@ function clientConfig({
     user: read(url.username) || 'postgres',
     database: read(url.pathname.slice(1)),
     ...(passwordFile
-      ? { password: async () => (await readFile(passwordFile, 'utf8')).trim() }
+      ? { password: () => readPassword(passwordFile) }
       : url.password !== '' && { password: read(url.password) }),
     ssl:
       tls.mode === 'disable'
         ? false
-        : readAnew(tls, {
+        : {
             rejectUnauthorized: verifies,
             ...(!verifiesHost && { checkServerIdentity: () => undefined }),
-          }),
+          },
     application_name: 'flux-resourceset',
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
@@ -168,20 +170,58 @@ function clientConfig({
   }
 }
 
-/** Certificates are renewed while the process runs: they are read for every connection. */
-function readAnew({ ca, cert, key }: NonNullable<PostgresOptions['tls']>, rest: ConnectionOptions) {
+/** Certificates are renewed while the process runs: they are read for every connection, and fail no more than that. */
+function clientOf(config: pg.ClientConfig, tls: PostgresOptions['tls']): new () => pg.Client {
+  return class extends pg.Client {
+    constructor() {
+      super(config)
+    }
+
+    // biome-ignore lint/suspicious/noExplicitAny: with a callback it answers nothing, and a promise without one
+    override connect(callback?: any): any {
+      try {
+        if (config.ssl) Object.assign(config.ssl, readCertificates(tls))
+      } catch (error) {
+        if (!callback) return Promise.reject(error)
+        return process.nextTick(callback, error)
+      }
+      if (!callback) return super.connect()
+      return super.connect((error: Error | undefined, ...more: unknown[]) => {
+        // What fails on this side leaves a connection that the server goes on waiting for.
+        if (error) (this as unknown as { connection: { stream: Duplex } }).connection.stream.destroy()
+        callback(error, ...more)
+      })
+    }
+  }
+}
+
+function readCertificates({ ca, cert, key }: NonNullable<PostgresOptions['tls']> = { mode: 'disable' }) {
   const files = Object.entries({ ca, cert, key }).filter(
     (file): file is [string, string] => file[1] !== undefined,
   )
-  return Object.defineProperties(
-    rest,
-    Object.fromEntries(
-      files.map(([name, path]) => [
-        name,
-        { enumerable: true, configurable: true, get: () => readFileSync(path) },
-      ]),
-    ),
+  return Object.fromEntries(
+    files.map(([name, path]) => {
+      try {
+        return [name, readFileSync(path)]
+      } catch (error) {
+        throw unreadable('DATABASE_URL', path, error as Error)
+      }
+    }),
   )
+}
+
+async function readPassword(path: string): Promise<string> {
+  try {
+    return (await readFile(path, 'utf8')).trim()
+  } catch (error) {
+    throw unreadable('DATABASE_PASSWORD_FILE', path, error as Error)
+  }
+}
+
+/** It may be on its way: a Secret that is being mounted or exchanged. */
+function unreadable(variable: string, path: string, cause: Error): StoreError {
+  const message = `the file ${path} that ${variable} names cannot be read: ${cause.message}`
+  return new StoreError(message, { cause, isAway: true })
 }
 
 /** Any number; it only has to be the same in all versions of this program. */
@@ -204,9 +244,15 @@ interface Schema {
 }
 
 async function schemaOf(query: Query): Promise<Schema> {
-  const [found] = await query<{ ours: boolean; theirs: boolean }>(`
+  const [found] = await query<{ ours: boolean; theirs: boolean; encoding: string }>(`
     SELECT to_regclass('flux_resourceset.migrations') IS NOT NULL AS ours,
+      current_setting('server_encoding') AS encoding,
       EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = 'flux_resourceset') AS theirs`)
+  // Another one would work until somebody writes a character that it does not have.
+  if (found?.encoding !== 'UTF8')
+    throw new StoreError(
+      `the encoding of the database is ${found?.encoding}, and has to be UTF8: create one with TEMPLATE template0 ENCODING 'UTF8'`,
+    )
   if (!found?.ours && found?.theirs)
     throw new StoreError('the schema flux_resourceset of the database is of another program')
   if (!found?.ours) return { version: 0, from: 0 }
@@ -266,7 +312,8 @@ async function migrate(pool: pg.Pool): Promise<Migrated> {
 
 /** Brings a database up to date and lets go of it. */
 export async function migratePostgres(options: Omit<PostgresOptions, 'write'>): Promise<Migrated> {
-  const pool = new pg.Pool({ ...clientConfig({ ...options, write: true }), max: 1 })
+  const config = clientConfig({ ...options, write: true })
+  const pool = new pg.Pool({ ...config, Client: clientOf(config, options.tls), max: 1 })
   pool.on('error', () => {})
   try {
     return await explained(() => migrate(pool))
@@ -305,11 +352,7 @@ const PROBLEMS: Record<string, { readonly message: string; readonly away?: true 
   ETIMEDOUT: { message: 'the database cannot be reached in time', away: true },
   EHOSTUNREACH: { message: 'the host of the database cannot be reached', away: true },
   ENETUNREACH: { message: 'the network of the database cannot be reached', away: true },
-  ENOENT: {
-    message:
-      'the socket of the database, or a file that DATABASE_URL or DATABASE_PASSWORD_FILE names, is not there',
-    away: true,
-  },
+  ENOENT: { message: 'the socket of the database is not there', away: true },
 }
 
 /** The driver knows these by their text only. */
@@ -341,6 +384,11 @@ function toStoreError(error: unknown): StoreError {
       {
         cause,
       },
+    )
+  if (/client password must be/.test(cause.message))
+    return new StoreError(
+      'the database wants a password: give one in DATABASE_PASSWORD_FILE or in DATABASE_URL',
+      { cause },
     )
   if (/CERT|SIGNATURE|ERR_TLS/.test(code))
     return new StoreError(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, chownSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import pg from 'pg'
@@ -281,6 +281,7 @@ describe('what a user may do in the database', () => {
 describe('a database that cannot be reached', () => {
   const unreachable: [string, Partial<URL>, RegExp, boolean][] = [
     ['a wrong password', { password: 'wrong' }, /refuses the password: check DATABASE_URL/, false],
+    ['no password', { password: '' }, /wants a password: give one in DATABASE_PASSWORD_FILE/, false],
     ['an unknown user', { username: 'nobody' }, /refuses the (password|user)/, false],
     ['a missing database', { pathname: 'nothing' }, /no such database: create it/, false],
     ['a closed port', { port: '1' }, /refuses connections/, true],
@@ -310,6 +311,39 @@ describe('a database that cannot be reached', () => {
     writeFileSync(passwordFile, 'secret\n')
     assert.equal((await store.head()).revision, 0)
   })
+
+  test('without the file of the password keeps no connection that waits for it', async (t) => {
+    const url = new URL(await temporaryPostgres(t))
+    const proxy = await startProxy({ host: url.hostname, port: Number(url.port) })
+    t.after(() => proxy.close())
+    Object.assign(url, { port: String(proxy.port), password: '' })
+    const passwordFile = join(temporaryFolder(t), 'password')
+    const store = open(t, url.href, { passwordFile })
+    for (let tries = 0; tries < 3; tries++) {
+      const { message, isAway } = await failureOf(store.head())
+      assert.match(message, /password that DATABASE_PASSWORD_FILE names cannot be read: ENOENT/)
+      assert.ok(isAway)
+    }
+    await waitFor('they are closed', () => proxy.connections === 0)
+    writeFileSync(passwordFile, 'secret\n')
+    assert.equal((await store.head()).revision, 0)
+  })
+})
+
+test('a database that cannot hold every character is refused before anything is in it', async (t) => {
+  const url = new URL(await temporaryPostgres(t))
+  const name = `latin_${randomBytes(8).toString('hex')}`
+  await runSql(url.href, `create database ${name} template template0 encoding 'LATIN1' locale 'C'`)
+  t.after(() => runSql(url.href, `drop database ${name} with (force)`))
+  const latin = Object.assign(new URL(url), { pathname: name }).href
+  for (const write of [true, false]) {
+    const { message, isAway } = await failureOf(open(t, latin, { write }).head())
+    assert.match(message, /^the encoding of the database is LATIN1, and has to be UTF8: create one/)
+    assert.equal(isAway, false)
+  }
+  assert.deepEqual(await runSql(latin, "select to_regnamespace('flux_resourceset') as made"), [
+    { made: null },
+  ])
 })
 
 describe('whatever the settings of the database are', () => {
@@ -632,6 +666,29 @@ describe('a PostgreSQL server that speaks TLS', () => {
     )
     const store = openUrl(t, url, { ...files, sslcert: client.cert, sslkey: client.key })
     assert.equal((await store.head()).revision, 0)
+  })
+
+  test('with a file that is gone is refused for as long as it is, and the process goes on', async (t) => {
+    const { server, url, ca, client } = await startSecured(t, { ipAddresses: ['127.0.0.1'] })
+    const files = { sslrootcert: ca, sslcert: client.cert, sslkey: client.key }
+    const store = openUrl(t, url, files)
+    assert.equal((await store.head()).revision, 0)
+    for (const file of Object.values(files)) {
+      const content = readFileSync(file)
+      rmSync(file)
+      await server.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'flux-resourceset'",
+      )
+      const gone = `the file ${file} that DATABASE_URL names cannot be read`
+      await waitFor('it is asked for', () =>
+        store.head().then(
+          () => false,
+          ({ message, isAway }: StoreError) => isAway && message.startsWith(gone),
+        ),
+      )
+      writeFileSync(file, content)
+      assert.equal((await store.head()).revision, 0)
+    }
   })
 
   test('is not taken for granted: one without it is refused', async (t) => {

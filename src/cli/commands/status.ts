@@ -18,15 +18,17 @@ export function defineStatus(command: Command, { run }: Tools): void {
           api.get('/openapi.json'),
         ])
         const isReady = ready.status === 200
-        const { mode, revision } = ready.body
+        const { mode, revision, age_seconds, reason } = ready.body
+        const isDegraded = isReady && ready.body.status === 'degraded'
         const counts = isReady && mode === 'crud' ? await countAll(session) : {}
         const value = {
           server: api.url.href,
           ...(settings.context !== undefined && { context: settings.context }),
           version: openapi.body.info?.version,
-          status: isReady ? 'ready' : ready.body.message,
+          status: isReady ? ready.body.status : ready.body.message,
           mode,
           revision,
+          ...(isDegraded && { age_seconds, reason }),
           documents: counts,
         }
         await session.print({
@@ -35,7 +37,7 @@ export function defineStatus(command: Command, { run }: Tools): void {
             pairs([
               ['Server:', value.context ? `${value.server} (context ${value.context})` : value.server],
               ['Version:', String(value.version)],
-              ['Status:', String(value.status)],
+              ['Status:', isDegraded ? `degraded, ${age_seconds} s old: ${reason}` : String(value.status)],
               ['Mode:', String(mode ?? '')],
               ['Revision:', String(revision ?? '')],
               ...Object.entries(counts).map(([name, number]): [string, string] => [
