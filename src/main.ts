@@ -98,6 +98,7 @@ async function main(): Promise<void> {
       types,
       state: engine.state,
       uses: engine.uses,
+      refresh: engine.check,
       shared: () => files.shared,
       rules: () => files.rules,
       oidc: oidc && createOidc({ ...oidc, now }),

@@ -149,6 +149,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     types,
     state: engine.state,
     uses: engine.uses,
+    refresh: engine.check,
     shared: () => shared.value.tokens,
     failures: createFailureLimit(options.maxAuthFailures ?? 1_000_000, now),
     addressOf,

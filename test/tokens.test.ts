@@ -1368,6 +1368,35 @@ describe('two services on one file', () => {
     }
   })
 
+  test('what one has made is good in the other at once', async (t) => {
+    const [one, other] = await two(t)
+    for (let i = 0; i < 10; i++) {
+      const { secret } = await create(one, `new-${i}`)
+      assert.ok(await works(other, secret))
+      assert.ok(await works(other, await rotate(one, `new-${i}`, '0s')))
+    }
+  })
+
+  test('who fails too often to say who they are makes nobody look for their tokens any more', async (t) => {
+    const store = openMemoryStore()
+    let looks = 0
+    const head: typeof store.head = () => {
+      looks++
+      return store.head()
+    }
+    const service = await start(t, { store: { ...store, head }, maxAuthFailures: 3 })
+    const { secret } = await create(service, 'gone')
+    assert.equal((await service.call('DELETE', '/tokens/gone')).status, 200)
+    looks = 0
+    const answers = []
+    for (let i = 0; i < 9; i++) answers.push(await service.call('GET', POLL, { token: secret }))
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [...Array(3).fill(401), ...Array(6).fill(429)],
+    )
+    assert.equal(looks, 3)
+  })
+
   test('a revocation in one beats rotations in the other, whichever comes first', async (t) => {
     const [one, other] = await two(t)
     for (let i = 0; i < 10; i++) {

@@ -435,6 +435,18 @@ test('a process that is behind what was pruned reads the documents again', async
   done(await behind.write([namespace('c')], author))
 })
 
+test('a process that has nothing yet serves what an empty store is filled with', async (t) => {
+  const store = openMemoryStore()
+  const engine = await start(t, store)
+  assert.equal(engine.state.revision, 0)
+  const document = { type: 'namespaces', id: 'a', revision: 2, deleted: false, json: '{"id":"a"}' }
+  await store.plant({ revision: 3, time: '', hash: 'of 3', state: '' }, [document])
+  await engine.catchUp()
+  assert.equal(engine.state.revision, 3)
+  assert.ok(engine.state.get('namespaces', 'a'))
+  done(await engine.write([namespace('b')], author))
+})
+
 test('what another process has just committed can be read at once', async (t) => {
   const store = openMemoryStore()
   const [writer, reader] = [await start(t, store), await start(t, store)]

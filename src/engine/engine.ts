@@ -223,7 +223,7 @@ export async function startEngine({
     if (!isLoaded) return load()
     const base = state.revision
     const known = await store.hashOf(base)
-    if (known === undefined) {
+    if (known === undefined || base === 0) {
       // The log does not reach back to where this process is: the documents themselves are read again.
       const anchor = await store.anchor()
       if (anchor && anchor.revision > state.revision) return load()
@@ -469,7 +469,9 @@ export async function startEngine({
   const keeper =
     snapshots &&
     keepSnapshots(snapshots, {
-      current: () => (isLoaded && !failure ? { state, head: { revision: state.revision, hash } } : undefined),
+      // Also while the store is away: whoever starts from it is not to go back behind what was served.
+      current: () =>
+        isLoaded ? { state, head: { revision: state.revision, hash }, ageMs: age() } : undefined,
       failed: (error) => onStoreError(error, 'snapshot'),
     })
 
@@ -492,10 +494,13 @@ export async function startEngine({
     }
   }
 
+  function age(): number {
+    return failure ? performance.now() - confirmedAt : 0
+  }
+
   function condition(): Condition {
     if (!failure && upstream) return upstream()
-    const ageMs = failure ? performance.now() - confirmedAt : 0
-    return { storeRevision, ageMs, problem: failure?.message }
+    return { storeRevision, ageMs: age(), problem: failure?.message }
   }
 
   return {

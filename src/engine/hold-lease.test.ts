@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { STORES } from '../../test/every-store.ts'
 import { builtInTypes, waitFor } from '../../test/service.ts'
 import { openMemoryStore } from '../store/memory.ts'
@@ -43,13 +44,21 @@ for (const [name, open] of Object.entries(STORES)) {
   })
 }
 
-test('a holder that cannot reach the store stops before another one may begin', async (t) => {
+for (const [how, ms] of [
+  ['is refused by', 0],
+  ['gets no answer of', 1000],
+] as const) {
+  test(`a holder that ${how} the store stops before another one may begin`, (t) => checkStops(t, ms))
+}
+
+async function checkStops(t: TestContext, failsAfterMs: number): Promise<void> {
   const memory = openMemoryStore()
   let isAway = false
   const cutOff: Pick<Store, 'acquire' | 'release'> = {
     acquire: async (...asked) => {
-      if (isAway) throw new StoreError('away', { isAway: true })
-      return memory.acquire(...asked)
+      if (!isAway) return memory.acquire(...asked)
+      await sleep(failsAfterMs)
+      throw new StoreError('away', { isAway: true })
     },
     release: async () => {
       throw new StoreError('away', { isAway: true })
@@ -70,7 +79,7 @@ test('a holder that cannot reach the store stops before another one may begin', 
   await waitFor('the second has taken over', () => at.has('second'))
   assert.deepEqual([...at], ['second'])
   t.after(() => Promise.all([stopFirst(), stopSecond()]))
-})
+}
 
 test('what a holder writes that was paused for too long is refused, and named', async (t) => {
   const store = openMemoryStore()

@@ -44,15 +44,19 @@ export function holdLease(
 
   async function renew(): Promise<void> {
     const asked = performance.now()
+    // Whoever cannot be sure to have it does not, and a store that is stalled may take longer to say so.
+    const unsure = setTimeout(() => held?.lost.abort(), renewedAt + ttlMs * (1 - 1 / RENEWALS) - asked)
     try {
       const lease = await store.acquire(name, holder, ttlMs)
       if (lease.holder === holder) renewedAt = asked
-      if (held && (lease.holder !== holder || lease.term !== held.lease.term)) await end()
+      const isLost = lease.holder !== holder || lease.term !== held?.lease.term || held.lost.signal.aborted
+      if (isLost) await end()
       if (!held && lease.holder === holder) begin(lease)
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      // Whoever cannot be sure to have it does not.
-      if (held && performance.now() - renewedAt >= ttlMs * (1 - 1 / RENEWALS)) await end()
+      if (performance.now() - renewedAt >= ttlMs * (1 - 1 / RENEWALS)) await end()
+    } finally {
+      clearTimeout(unsure)
     }
   }
 

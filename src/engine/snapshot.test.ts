@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { AUTHOR, commands, SLOW_RUNS, start, types } from '../../test/random-fleet.ts'
@@ -663,6 +663,25 @@ describe('snapshots are kept', () => {
     assert.equal(count.writes, 1)
   })
 
+  test('with the time at which they were known to be all, which does not move on by itself', async (t) => {
+    const { kept, snapshots, file } = keeping(t, { known: false })
+    let state = stateOf(1, SMALL)
+    const keeper = keepSnapshots(
+      snapshots,
+      { ...kept, current: () => ({ ...savedOf(state), ageMs: 60_000 }) },
+      SOON,
+    )
+    t.after(() => keeper.stop())
+    const before = new Date(NOON.getTime() - 60_000).toISOString()
+    for (const revision of [1, 2]) {
+      state = stateOf(revision, SMALL)
+      await waitFor('it is saved', async () => (await snapshots.read(types))?.head.revision === revision)
+      assert.equal((await readBack(snapshots)).time, before)
+    }
+    await keeper.stop()
+    assert.equal(statSync(file).mtime.toISOString(), before)
+  })
+
   test('when the process stops: first what is under way, then what came meanwhile', async () => {
     const state = stateOf(1, SMALL)
     const { promise: gate, resolve: open } = Promise.withResolvers<void>()
@@ -823,4 +842,28 @@ test('an engine starts from what another one saved while the store is away, and 
   isAway = false
   await waitFor('it is back', async () => (await engine.check()).problem === undefined)
   assert.ok((await engine.write([namespace('b')], AUTHOR)).ok)
+})
+
+test('an engine that stops while the store is away leaves what it served, and how old that is', async (t) => {
+  const { snapshots } = opened(t)
+  const store = openMemoryStore()
+  let isAway = false
+  const head: Store['head'] = async () => {
+    if (isAway) throw new StoreError('the store is away', { isAway })
+    return store.head()
+  }
+  const parts = { types, now: () => new Date(), snapshots, store: { ...store, head, close: async () => {} } }
+  const document = { id: 'a' }
+  const first = await startEngine(parts)
+  assert.ok((await first.write([{ op: 'create', type: 'namespaces', document, path: '' }], AUTHOR)).ok)
+  isAway = true
+  await waitFor('it is noticed', async () => (await first.check()).problem !== undefined)
+  await sleep(50)
+  const { ageMs } = first.condition
+  await first.stop()
+  const second = await startEngine(parts)
+  t.after(() => second.stop())
+  assert.ok(second.isLoaded)
+  assert.ok(second.state.get('namespaces', 'a'))
+  assert.ok(second.condition.ageMs >= Math.floor(ageMs), `${second.condition.ageMs} of ${ageMs}`)
 })

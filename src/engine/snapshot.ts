@@ -13,6 +13,8 @@ import { type Head, StoreError } from '../store/store.ts'
 export interface Saved {
   readonly state: State
   readonly head: Head
+  /** How long ago it was last known to be all there is. */
+  readonly ageMs?: number
 }
 
 /** Of one process alone. Every method throws StoreError, and nothing else, when it cannot do its part. */
@@ -26,7 +28,7 @@ export interface Snapshots {
 }
 
 export interface Kept {
-  /** What is served now; nothing while it is not known to be all. */
+  /** What is served now; nothing while there is nothing. */
   current(): Saved | undefined
   /** Told once, until it works again. */
   failed(error: StoreError): void
@@ -87,7 +89,7 @@ export function openSnapshots(folder: string, now: () => Date = () => new Date()
     },
     async write(saved) {
       try {
-        await writeAll(saved, now())
+        await writeAll(saved, new Date(now().getTime() - (saved.ageMs ?? 0)))
       } catch (cause) {
         throw new StoreError(
           `the snapshot ${path} cannot be saved: ${messageOf(cause)}; see that this process may write there and that there is room`,
@@ -125,10 +127,13 @@ export function keepSnapshots(
   let isStopped = false
 
   async function keep(): Promise<void> {
-    const head = kept.current()?.head
-    if (!head) return
+    const current = kept.current()
+    if (!current) return
+    const { head, ageMs } = current
+    const isSame = head.revision === last?.revision && head.hash === last.hash
+    // Of what was saved already, nothing more is known.
+    if (isSame && ageMs) return
     try {
-      const isSame = head.revision === last?.revision && head.hash === last.hash
       if (!isSame || !(await snapshots.confirm())) await save()
       isTold = false
     } catch (error) {

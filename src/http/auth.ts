@@ -31,6 +31,8 @@ export interface AuthParts {
   readonly types: Types
   readonly state: PolledView
   readonly uses: TokenUses
+  /** Takes in what other processes have committed, if that can be had in a moment. */
+  readonly refresh: () => Promise<unknown>
   /** What can change while the service runs. */
   readonly shared: () => SharedTokens
   readonly rules?: () => AccessRules
@@ -62,6 +64,7 @@ export function createAuth(parts: AuthParts): Auth {
     types,
     state,
     uses,
+    refresh,
     shared,
     rules = () => NO_RULES,
     oidc,
@@ -81,8 +84,7 @@ export function createAuth(parts: AuthParts): Auth {
     // Saying nothing is no attempt.
     if (kind === 'missing') return fail(UNAUTHORIZED)
     const address = addressOf(request)
-    const keys = [`from ${networkOf(address)}`, ...(hash ? [`with ${hash}`] : [])]
-    const over = failures.count(...keys)
+    const over = failures.count(...failureKeys(address, hash))
     if (!over || over.isFirst)
       log.warn({ reason, address, ...(over && { limited_for_s: over.wait }) }, 'authentication failed')
     if (!over) return fail(UNAUTHORIZED)
@@ -100,11 +102,21 @@ export function createAuth(parts: AuthParts): Auth {
     const entry = state.tokenByHash(hash)
     if (entry) return byNamedToken(request, asToken(entry.document), hash)
     if (oidc && looksLikeJwt(credential)) return byOidc(oidc, request, credential, hash)
+    if (isSecret(credential) && !failures.isReached(...failureKeys(addressOf(request), hash)))
+      return byNewToken(request, hash)
     const reason =
       credential.startsWith('frs_') && !isSecret(credential)
         ? 'the token is cut or mistyped: its checksum does not hold'
-        : 'there is no such token, or it was revoked'
+        : NO_SUCH_TOKEN
     return refuse(request, { kind: 'unknown', reason, hash })
+  }
+
+  /** Another process may just have made it, and said so to whoever asks here now. */
+  async function byNewToken(request: IncomingMessage, hash: string): Promise<Authenticated> {
+    await refresh()
+    const entry = state.tokenByHash(hash)
+    if (entry) return byNamedToken(request, asToken(entry.document), hash)
+    return refuse(request, { kind: 'unknown', reason: NO_SUCH_TOKEN, hash })
   }
 
   function byNamedToken(request: IncomingMessage, token: Token, hash: string): Authenticated {
@@ -185,6 +197,12 @@ export function createAuth(parts: AuthParts): Auth {
       })
     },
   }
+}
+
+const NO_SUCH_TOKEN = 'there is no such token, or it was revoked'
+
+function failureKeys(address: string, hash: string | undefined): readonly string[] {
+  return [`from ${networkOf(address)}`, ...(hash ? [`with ${hash}`] : [])]
 }
 
 function earlier(a: string | undefined, b: string | undefined): string | undefined {

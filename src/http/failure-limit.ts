@@ -8,6 +8,8 @@ const MAX_KEYS = 20_000
 export interface FailureLimit {
   /** Counts a failure; answers the seconds to wait when there were too many, and whether this was the first of those. */
   count(...keys: readonly string[]): { readonly wait: number; readonly isFirst: boolean } | undefined
+  /** Whether the next failure would be one too many. */
+  isReached(...keys: readonly string[]): boolean
 }
 
 export function createFailureLimit(perMinute: number, now: () => Date): FailureLimit {
@@ -33,6 +35,13 @@ export function createFailureLimit(perMinute: number, now: () => Date): FailureL
       return over.length === 0
         ? undefined
         : { wait: Math.max(...over.map(({ wait }) => wait)), isFirst: over.some(({ isFirst }) => isFirst) }
+    },
+    isReached(...keys) {
+      const time = now().getTime()
+      return keys.some((key) => {
+        const window = windows.get(key)
+        return window !== undefined && window.end > time && window.failures >= perMinute
+      })
     },
   }
 }

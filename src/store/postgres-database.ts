@@ -65,6 +65,14 @@ export class Database {
     })
   }
 
+  /** A look at one row. Where that is refused, the connection is not used again: the next one may lead elsewhere. */
+  async look<T, R>(text: string, take: (row: T | undefined) => R): Promise<R> {
+    return explained(async () => {
+      await this.#prepare()
+      return onOne(this.#pool, async (client) => take((await send<T>(client, text, [], LOOK_MS))[0]))
+    })
+  }
+
   /** All or nothing, on one connection. */
   async transact<T>(begin: string, run: (query: Query) => Promise<T>): Promise<T> {
     return explained(async () => {
@@ -95,7 +103,12 @@ export class Database {
     const { write, warn } = this.#options
     if (write) await migrate(this.#pool)
     else await checkSchema(this.#pool)
-    const [row] = await send<{ fsync: string }>(this.#pool, "SELECT current_setting('fsync') AS fsync")
+    const [row] = await send<{ fsync: string }>(
+      this.#pool,
+      "SELECT current_setting('fsync') AS fsync",
+      [],
+      LOOK_MS,
+    )
     if (row?.fsync === 'off')
       warn?.('the database runs with fsync=off: a crash of its host can lose or damage what was written')
   }
@@ -117,16 +130,22 @@ async function send<T>(
 }
 
 async function transaction<T>(pool: pg.Pool, begin: string, run: (query: Query) => Promise<T>): Promise<T> {
+  return onOne(pool, async (client) => {
+    await send(client, begin)
+    const result = await run((text, values) => send(client, text, values))
+    await send(client, 'COMMIT')
+    return result
+  })
+}
+
+async function onOne<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   // It breaks between two queries: the next one tells.
   const broke = (): void => {}
   client.on('error', broke)
   let failure: Error | undefined
   try {
-    await send(client, begin)
-    const result = await run((text, values) => send(client, text, values))
-    await send(client, 'COMMIT')
-    return result
+    return await run(client)
   } catch (error) {
     failure = error as Error
     throw error
@@ -237,11 +256,14 @@ const MIGRATIONS = readdirSync(FOLDER)
     return { sql, from: Number(/^-- Works with programs from version: (\d+)/.exec(sql)?.[1]) }
   })
 
-interface Schema {
+export interface Schema {
   readonly version: number
   /** The version that a program must know of at least. */
   readonly from: number
 }
+
+export const SCHEMA =
+  'SELECT version, works_from AS "from" FROM flux_resourceset.migrations ORDER BY version DESC LIMIT 1'
 
 async function schemaOf(query: Query): Promise<Schema> {
   const [found] = await query<{ ours: boolean; theirs: boolean; encoding: string }>(`
@@ -256,13 +278,12 @@ async function schemaOf(query: Query): Promise<Schema> {
   if (!found?.ours && found?.theirs)
     throw new StoreError('the schema flux_resourceset of the database is of another program')
   if (!found?.ours) return { version: 0, from: 0 }
-  const [last] = await query<Schema>(
-    'SELECT version, works_from AS "from" FROM flux_resourceset.migrations ORDER BY version DESC LIMIT 1',
-  )
+  const [last] = await query<Schema>(SCHEMA)
   return last ?? { version: 0, from: 0 }
 }
 
-function refuseNewer({ version, from }: Schema): void {
+/** Also of a process that runs already: what it would write there, or take out of it, may be wrong. */
+export function refuseNewer({ version, from }: Schema): void {
   const known = MIGRATIONS.length
   if (version > known && from > known)
     throw new StoreError(
@@ -271,7 +292,7 @@ function refuseNewer({ version, from }: Schema): void {
 }
 
 async function checkSchema(pool: pg.Pool): Promise<void> {
-  const schema = await schemaOf((text, values) => send(pool, text, values))
+  const schema = await schemaOf((text, values) => send(pool, text, values, LOOK_MS))
   refuseNewer(schema)
   if (schema.version < MIGRATIONS.length)
     throw new StoreError(
@@ -283,7 +304,7 @@ async function checkSchema(pool: pg.Pool): Promise<void> {
 /** Applies what is missing, once, whoever else is starting. */
 async function migrate(pool: pg.Pool): Promise<Migrated> {
   const known = MIGRATIONS.length
-  const seen = await schemaOf((text, values) => send(pool, text, values))
+  const seen = await schemaOf((text, values) => send(pool, text, values, LOOK_MS))
   refuseNewer(seen)
   if (seen.version >= known) return { from: seen.version, to: seen.version }
   return transaction(pool, READ_COMMITTED, async (query) => {
@@ -341,6 +362,10 @@ const PROBLEMS: Record<string, { readonly message: string; readonly away?: true 
     away: true,
   },
   '25006': { message: 'the database takes no writes: it is a standby, or read-only', away: true },
+  '55P03': {
+    message: 'another commit is in the way: it is large, or the database waits for its standby',
+    away: true,
+  },
   '57P01': { message: 'the database is shutting down', away: true },
   '57P02': { message: 'the database crashed and is recovering', away: true },
   '57P03': { message: 'the database is starting up or shutting down', away: true },

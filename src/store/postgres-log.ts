@@ -37,7 +37,7 @@ const LAST_POSITION = 2_147_483_647
 
 const S = 'flux_resourceset'
 /** What a prune has begun to delete is gone already. */
-const IN_LOG = `revision > coalesce((SELECT revision FROM ${S}.anchor), 0)`
+export const IN_LOG = `revision > coalesce((SELECT revision FROM ${S}.anchor), 0)`
 
 export async function* changesSince(db: Database, since: number): ReturnType<Store['changesSince']> {
   const columns = 'type, id, after, after_deleted'

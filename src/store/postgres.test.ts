@@ -112,6 +112,26 @@ describe('several processes on one PostgreSQL database', () => {
     assert.equal((await two.commit(0, { ...revisionOf(put('a')), lease: theirs })).ok, true)
   })
 
+  test('have another term of a lease with every other holder, whenever it is over', async (t) => {
+    const url = await temporaryPostgres(t)
+    await open(t, url).head()
+    // Every look at this clock takes a minute.
+    await runSql(
+      url,
+      `create sequence looks;
+      create function clock_timestamp() returns timestamptz language sql volatile as
+        $$ select timestamptz '2026-01-31T12:00:00Z' + nextval('public.looks') * interval '1 minute' $$;
+      alter database ${new URL(url).pathname.slice(1)} set search_path = public, pg_catalog`,
+    )
+    const store = open(t, url)
+    for (let minutes = 0.5; minutes < 6; minutes++) {
+      const name = `for ${minutes} minutes`
+      const mine = await store.acquire(name, 'one', minutes * 60_000)
+      const theirs = await store.acquire(name, 'two', 60_000)
+      assert.equal(theirs.term > mine.term, theirs.holder === 'two', name)
+    }
+  })
+
   test('hear of each other’s commits, also after the connection that listens was cut', async (t) => {
     const url = await temporaryPostgres(t)
     const [writer, listener] = [open(t, url), open(t, url)]
@@ -168,6 +188,21 @@ describe('several processes on one PostgreSQL database', () => {
   }
 })
 
+test('what a prune has begun to give up is not in the log any more, also when it was broken off', async (t) => {
+  const url = await temporaryPostgres(t)
+  const store = open(t, url)
+  for (let base = 0; base < 4; base++) await store.commit(base, revisionOf(put('a', { base })))
+  const hash = await store.hashOf(2)
+  await runSql(
+    url,
+    `insert into flux_resourceset.anchor values (2, '2026-01-31T12:00:00.000Z', '${hash}', '')`,
+  )
+  const hashes = await Promise.all([1, 2].map((revision) => store.hashOf(revision)))
+  assert.deepEqual(hashes, [undefined, hash])
+  assert.ok(await store.hashOf(3))
+  assert.equal((await store.commit(4, revisionOf(put('b')))).ok, true)
+})
+
 describe('the schema of a PostgreSQL database', () => {
   test('is made once by eight processes that start together', async (t) => {
     const url = await temporaryPostgres(t)
@@ -219,12 +254,14 @@ describe('the schema of a PostgreSQL database', () => {
   test('of a newer program is used when that says so, and refused when it says otherwise', async (t) => {
     const url = await temporaryPostgres(t)
     await open(t, url).commit(0, revisionOf(put('a')))
+    const running = [true, false].map((write) => open(t, url, { write }))
     await runSql(url, 'insert into flux_resourceset.migrations (version, works_from) values (98, 1)')
-    for (const write of [true, false]) assert.equal((await open(t, url, { write }).head()).revision, 1)
+    const stores = [...running, ...[true, false].map((write) => open(t, url, { write }))]
+    for (const store of stores) assert.equal((await store.head()).revision, 1)
     assert.equal((await open(t, url).commit(1, revisionOf(put('b')))).ok, true)
     await runSql(url, 'insert into flux_resourceset.migrations (version, works_from) values (99, 97)')
-    for (const write of [true, false]) {
-      const { message, isAway } = await failureOf(open(t, url, { write }).head())
+    for (const store of [...stores, ...[true, false].map((write) => open(t, url, { write }))]) {
+      const { message, isAway } = await failureOf(store.head())
       assert.match(message, /version 99, which needs a program that knows 97 or more.*upgrade the program/)
       assert.ok(!isAway)
     }
@@ -300,6 +337,21 @@ describe('a database that cannot be reached', () => {
     })
   }
 
+  test('and does not answer is away soon, also for who has not used it yet', async (t) => {
+    const url = await temporaryPostgres(t)
+    await open(t, url).head()
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    t.after(() => client.end())
+    await client.query('begin; lock table flux_resourceset.migrations')
+    const begun = performance.now()
+    const failures = await Promise.all(
+      [true, false].map((write) => failureOf(open(t, url, { write }).head())),
+    )
+    assert.ok(performance.now() - begun < 20_000)
+    for (const { isAway } of failures) assert.ok(isAway)
+  })
+
   test('gets a password from its file, and a new one for the next connection', async (t) => {
     const url = new URL(await temporaryPostgres(t))
     const user = new URL((await createUser(t, url.href)).url)
@@ -344,6 +396,32 @@ test('a database that cannot hold every character is refused before anything is 
   assert.deepEqual(await runSql(latin, "select to_regnamespace('flux_resourceset') as made"), [
     { made: null },
   ])
+})
+
+test('a process that writes and was led to a standby leaves it once the name leads to the primary', async (t) => {
+  const primary = await startPostgres()
+  t.after(() => primary.stop())
+  const url = await primary.createDatabase()
+  await open(t, url).commit(0, revisionOf(put('a')))
+  const standby = await primary.standby()
+  t.after(() => standby.stop())
+  await waitFor('the standby has it', async () => {
+    const [row] = await runSql(
+      Object.assign(new URL(url), { port: standby.port }).href,
+      'select revision from flux_resourceset.head',
+    )
+    return Number(row?.revision) === 1
+  })
+  const proxy = await startProxy({ host: '127.0.0.1', port: standby.port })
+  t.after(() => proxy.close())
+  const store = open(t, Object.assign(new URL(url), { port: proxy.port }).href)
+  const { message, isAway } = await failureOf(store.head())
+  assert.match(message, /it is a standby/)
+  assert.ok(isAway)
+  // Connections that are open already lead where they led.
+  proxy.target('127.0.0.1', primary.port)
+  assert.equal((await store.head()).revision, 1)
+  assert.equal((await store.commit(1, revisionOf(put('b')))).ok, true)
 })
 
 describe('whatever the settings of the database are', () => {

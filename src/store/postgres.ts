@@ -12,10 +12,14 @@ import {
   type PostgresOptions,
   type Query,
   READ_COMMITTED,
+  refuseNewer,
+  SCHEMA,
+  type Schema,
 } from './postgres-database.ts'
 import {
   changedAfter,
   changesSince,
+  IN_LOG,
   readAnchor,
   readDocuments,
   readHistory,
@@ -52,6 +56,8 @@ const MAX_TRYING_MS = 10_000
 const RETRY_MS = 150
 /** A larger commit of another process may be in the way, and is not waited for much longer. */
 const COMMIT_MS = 15_000
+/** Less than half of it, as one may wait in line and then for the row: nothing is to be left waiting in the database. */
+const LOCK_MS = 7_000
 const MIN_POOL_FOR_TURNS = 4
 /** Any number but that of migrations. */
 const TURN_LOCK = 7_205_148_302
@@ -82,11 +88,7 @@ export function openPostgresStore(options: PostgresOptions): Store {
   return {
     load: (take) => loadDocuments(db, take),
     documents: () => readDocuments(db),
-    async head() {
-      const { isStandby, ...head } = await readHead(db)
-      if (!isStandby || !options.write) return head
-      throw new StoreError('the database takes no writes: it is a standby', { isAway: true })
-    },
+    head: () => readHead(db, options.write),
     hashOf: (revision) => readHash(db, revision),
     async commit(base, ...revisions) {
       const result = await commit(writing(), base, revisions)
@@ -161,15 +163,17 @@ export function openPostgresStore(options: PostgresOptions): Store {
   }
 }
 
-/** One statement sees one moment. */
-async function readHead(db: Database): Promise<Head & { readonly isStandby: boolean }> {
-  const [row] = await db.query<Head & { standby: boolean }>(
-    `SELECT revision, ${HASH} AS hash, pg_is_in_recovery() AS standby FROM ${S}.head`,
-    [],
-    LOOK_MS,
-  )
-  if (!row) throw new StoreError('the database is damaged: it has no head; restore it from a backup')
-  return { revision: row.revision, hash: row.hash ?? NO_HASH, isStandby: row.standby }
+/** One statement sees one moment. A name may still lead to the old primary after a failover, where nothing can be written. */
+function readHead(db: Database, write: boolean): Promise<Head> {
+  const sql = `SELECT revision, ${HASH} AS hash, pg_is_in_recovery() AS standby, schema.version, schema."from"
+    FROM ${S}.head CROSS JOIN (${SCHEMA}) AS schema`
+  return db.look(sql, (row?: Schema & { revision: number; hash: string | null; standby: boolean }) => {
+    if (!row) throw new StoreError('the database is damaged: it has no head; restore it from a backup')
+    refuseNewer(row)
+    if (write && row.standby)
+      throw new StoreError('the database takes no writes: it is a standby', { isAway: true })
+    return { revision: row.revision, hash: row.hash ?? NO_HASH }
+  })
 }
 
 const HASH = `coalesce(
@@ -184,7 +188,7 @@ async function readHash(db: Database, revision: number): Promise<string | undefi
 /** What the next revision follows. */
 async function readLast(db: Database, revision: number): Promise<{ hash: string; time: string } | undefined> {
   const [row] = await db.query<{ hash: string; time: string }>(
-    `SELECT hash, time FROM ${S}.revisions WHERE revision = $1
+    `SELECT hash, time FROM ${S}.revisions WHERE revision = $1 AND ${IN_LOG}
     UNION ALL SELECT hash, time FROM ${S}.anchor WHERE revision = $1`,
     [revision],
     LOOK_MS,
@@ -273,7 +277,7 @@ async function inTurn<T>(db: Database, run: () => Promise<T>): Promise<T> {
 }
 
 async function refusal(db: Database, revisions: readonly NewRevision[]): Promise<CommitResult> {
-  const { revision: head } = await readHead(db)
+  const { revision: head } = await readHead(db, true)
   const leases = revisions.flatMap(({ lease }) => lease ?? [])
   const held = leases.length > 0 ? await db.query<Lease>(`SELECT name, term FROM ${S}.leases`) : []
   const isFenced = leases.some(
@@ -409,6 +413,7 @@ const COMMIT = `
         SELECT 1 FROM json_to_recordset($5) AS kept(key text, forgotten text)
         JOIN ${S}.answers USING (key) WHERE answers.time >= kept.forgotten)
       AND (SELECT count(*) FROM held) = json_array_length($6)
+      AND set_config('lock_timeout', '${LOCK_MS}', true) IS NOT NULL
     RETURNING revision
   ), made AS MATERIALIZED (
     SELECT c.* FROM moved, ${MADE}
@@ -524,14 +529,15 @@ async function recordUses(db: Database, write: boolean, uses: readonly TokenUse[
   }
 }
 
+/** Whether the lease is over is asked once: a holder that changes without the term would not be fenced off. */
 const ACQUIRE = `
   INSERT INTO ${S}.leases AS known (name, holder, term, expires)
   VALUES ($1, $2, 1, clock_timestamp() + $3 * interval '1 millisecond')
-  ON CONFLICT (name) DO UPDATE SET
-    term = CASE WHEN known.expires <= clock_timestamp() THEN known.term + 1 ELSE known.term END,
-    holder = CASE WHEN known.expires <= clock_timestamp() THEN excluded.holder ELSE known.holder END,
-    expires = CASE WHEN known.expires <= clock_timestamp() OR known.holder = excluded.holder
-      THEN excluded.expires ELSE known.expires END
+  ON CONFLICT (name) DO UPDATE SET (term, holder, expires) = (
+    SELECT CASE WHEN is_over THEN known.term + 1 ELSE known.term END,
+      CASE WHEN is_over THEN excluded.holder ELSE known.holder END,
+      CASE WHEN is_over OR known.holder = excluded.holder THEN excluded.expires ELSE known.expires END
+    FROM (SELECT known.expires <= clock_timestamp() AS is_over) AS asked)
   RETURNING name, holder, term`
 
 /** Only a hint: whoever looks at the head once in a while misses nothing where there is no such connection. */

@@ -4,7 +4,7 @@ import { after, before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { openPostgresStore } from '../../src/store/postgres.ts'
-import { revisionOf } from '../../src/store/store-contract.ts'
+import { put, revisionOf } from '../../src/store/store-contract.ts'
 import { type PostgresServer, runSql, startPostgres } from '../postgres-server.ts'
 import { startService, waitFor } from '../service.ts'
 import type { TcpProxy } from '../tcp-proxy.ts'
@@ -137,6 +137,27 @@ test('a commit that gets no answer keeps neither probes nor other writes waiting
   assert.equal(await write(service, 'after'), 3)
   assert.equal((await service.call('GET', '/namespaces/stuck')).status, 200)
   assert.equal((await service.call('GET', '/namespaces/late')).status, 404)
+})
+
+test('commits that another one is in the way of for too long leave nothing waiting in the database', async (t) => {
+  const url = await server.createDatabase()
+  const store = openPostgresStore({ url, write: true })
+  t.after(() => store.close())
+  await store.head()
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  t.after(() => client.end())
+  await client.query('begin; update flux_resourceset.head set revision = revision')
+  const large = Array.from({ length: 1000 }, (_, i) => put(`n${i}`))
+  await Promise.all(
+    [[put('a')], large].map((changes) =>
+      assert.rejects(store.commit(0, revisionOf(...changes)), /another commit is in the way/),
+    ),
+  )
+  const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  assert.deepEqual(await runSql(url, waiting), [])
+  await client.query('rollback')
+  assert.equal((await store.head()).revision, 0)
 })
 
 test('a service whose database is stalled stops when it is told to', async (t) => {
