@@ -132,7 +132,7 @@ async function main(): Promise<void> {
       ...(admin && { admin_address: admin.server.address() }),
       revision: engine.state.revision,
     },
-    'ready',
+    engine.isLoaded ? 'ready' : 'listening',
   )
 
   let stopping = false
@@ -256,6 +256,7 @@ async function fillEmptyStore(
 async function fillLater(config: Config, types: RegisteredTypes, engine: Engine, log: Logger): Promise<void> {
   log.warn({ problem: engine.condition.problem }, 'there is nothing to serve until the store can be reached')
   await engine.loaded
+  log.info({ revision: engine.state.revision }, 'ready')
   if (!config.seedFile || config.mode !== 'crud' || engine.state.revision > 0) return
   await seedFrom(config.seedFile, types, engine).catch((err) =>
     log.error({ err }, 'SEED_FILE was not loaded'),

@@ -238,9 +238,9 @@ export function temporaryFolder(context: { after(clean: () => void): void }): st
   return folder
 }
 
-/** The port that a process says it listens on, once it is ready. */
+/** The port that a process says it listens on. */
 export function portIn(output: string): number | undefined {
-  const port = /"port":(\d+)\}.*"msg":"ready"/.exec(output)?.[1]
+  const port = /"port":(\d+)\}.*"msg":"(?:ready|listening)"/.exec(output)?.[1]
   return port === undefined ? undefined : Number(port)
 }
 

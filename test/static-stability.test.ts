@@ -392,6 +392,8 @@ describe('without its database', { concurrency: 3 }, () => {
         const service = await start(t, mode, throughProxy)
         const statuses = new Set<number>()
         await checkNothingYet(service)
+        const saysReady = () => service.output().includes('"msg":"ready"')
+        assert.ok(!saysReady())
         proxy.heal()
         await waitFor('it serves', async () => {
           const { status } = await poll(service)
@@ -399,6 +401,7 @@ describe('without its database', { concurrency: 3 }, () => {
           return status === 200
         })
         assert.ok(!statuses.has(404))
+        await waitFor('it says so', saysReady)
         assert.deepEqual(await answersTo(service), await answersTo(crud))
       })
     }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { builtInTypes, temporaryFolder } from '../../test/service.ts'
@@ -9,6 +10,7 @@ import type { Result } from '../domain/problem.ts'
 import { openMemoryStore } from '../store/memory.ts'
 import { openSqliteStore } from '../store/sqlite.ts'
 import { type Store, StoreError } from '../store/store.ts'
+import { importLog } from '../store/transfer.ts'
 import { type Engine, type EngineParts, startEngine, type Written } from './engine.ts'
 
 const types = builtInTypes()
@@ -445,6 +447,32 @@ test('a process that has nothing yet serves what an empty store is filled with',
   assert.equal(engine.state.revision, 3)
   assert.ok(engine.state.get('namespaces', 'a'))
   done(await engine.write([namespace('b')], author))
+})
+
+test('a store that is being filled is not served before all of it is there, by whoever runs or starts', async (t) => {
+  const writer = await start(t)
+  for (let i = 0; i < 300; i++) done(await writer.write([namespace(`n${i}`)], author))
+  const lines: string[] = []
+  for await (const line of writer.past.export({ since: 0, now: now() })) lines.push(line)
+  const store = openMemoryStore()
+  const running = await start(t, store)
+  const killed = importLog(store, Readable.from(lines.slice(0, -1)))
+  await assert.rejects(killed, /there is no end/)
+  assert.ok((await store.head()).revision > 0)
+  const late = await start(t, store)
+  assert.deepEqual([running.isLoaded, late.isLoaded], [true, false])
+  for (const engine of [running, late]) {
+    const { problem } = await engine.check()
+    assert.match(problem ?? '', /is being filled .* run it again if it was broken off/)
+    assert.equal(engine.state.revision, 0)
+    assert.equal(problemCode(await engine.write([namespace('mine')], author)), 'unavailable')
+  }
+  await importLog(store, Readable.from(lines))
+  for (const engine of [running, late]) {
+    assert.equal((await engine.check()).problem, undefined)
+    assert.equal(engine.state.revision, 300)
+    assert.ok(engine.isLoaded)
+  }
 })
 
 test('what another process has just committed can be read at once', async (t) => {

@@ -11,6 +11,7 @@ import { type Applied, State } from '../domain/state.ts'
 import type { Change, PolledView, Slot, View } from '../domain/view.ts'
 import { NO_HASH } from '../store/hash-chain.ts'
 import {
+  fillingError,
   type Head,
   type Lease,
   type Remembered,
@@ -255,6 +256,7 @@ export async function startEngine({
       const before = state.revision
       const begun = performance.now()
       const head = await store.head()
+      if (head.isFilling) throw fillingError()
       storeRevision = head.revision
       if (head.revision < before)
         throw new StoreError(

@@ -4,6 +4,7 @@ import { checkHash, NO_HASH, RevisionHash } from './hash-chain.ts'
 import { holdsText, toRecorded } from './log-rows.ts'
 import {
   type Anchor,
+  FILLING,
   forgottenBefore,
   type Head,
   type HistoryQuery,
@@ -108,7 +109,11 @@ export function openMemoryStore(): Store {
     async *documents() {
       for (const { type, id, revision, slot } of [...rows.values()]) yield { type, id, revision, ...slot }
     },
-    head: async () => head(),
+    async head() {
+      const at = head()
+      const isFilling = at.revision > 0 && (leases.get(FILLING)?.expires ?? 0) > performance.now()
+      return { ...at, ...(isFilling && { isFilling }) }
+    },
     async hashOf(revision) {
       if (revision === 0) return NO_HASH
       return [...(anchor ? [anchor] : []), ...log].find((entry) => entry.revision === revision)?.hash

@@ -29,6 +29,7 @@ import {
 import {
   type Anchor,
   type CommitResult,
+  FILLING,
   forgottenBefore,
   type Head,
   type Lease,
@@ -38,6 +39,7 @@ import {
   type Remembered,
   type Store,
   StoreError,
+  type StoreHead,
   type TokenUse,
 } from './store.ts'
 
@@ -164,17 +166,28 @@ export function openPostgresStore(options: PostgresOptions): Store {
 }
 
 /** One statement sees one moment. A name may still lead to the old primary after a failover, where nothing can be written. */
-function readHead(db: Database, write: boolean): Promise<Head> {
-  const sql = `SELECT revision, ${HASH} AS hash, pg_is_in_recovery() AS standby, schema.version, schema."from"
-    FROM ${S}.head CROSS JOIN (${SCHEMA}) AS schema`
-  return db.look(sql, (row?: Schema & { revision: number; hash: string | null; standby: boolean }) => {
+function readHead(db: Database, write: boolean): Promise<StoreHead> {
+  const sql = `SELECT revision, ${HASH} AS hash, pg_is_in_recovery() AS standby, ${FILLS} AS filling, schema.version,
+      schema."from" FROM ${S}.head CROSS JOIN (${SCHEMA}) AS schema`
+  return db.look(sql, (row?: Schema & HeadRow) => {
     if (!row) throw new StoreError('the database is damaged: it has no head; restore it from a backup')
     refuseNewer(row)
     if (write && row.standby)
       throw new StoreError('the database takes no writes: it is a standby', { isAway: true })
-    return { revision: row.revision, hash: row.hash ?? NO_HASH }
+    const { revision, hash, filling } = row
+    return { revision, hash: hash ?? NO_HASH, ...(filling && { isFilling: filling }) }
   })
 }
+
+interface HeadRow {
+  readonly revision: number
+  readonly hash: string | null
+  readonly standby: boolean
+  readonly filling: boolean
+}
+
+const FILLS = `(revision > 0 AND EXISTS (
+  SELECT 1 FROM ${S}.leases WHERE name = '${FILLING}' AND expires > clock_timestamp()))`
 
 const HASH = `coalesce(
   (SELECT r.hash FROM ${S}.revisions AS r WHERE r.revision = head.revision),

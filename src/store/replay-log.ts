@@ -1,7 +1,9 @@
 // Bringing a log that came in lines into a store: whether it goes on from what is here, and then revision by revision.
 import { SOURCES } from './log-part.ts'
 import {
+  FILLING,
   type Head,
+  type Lease,
   type NewRevision,
   type Remembered,
   type RevisionMeta,
@@ -19,13 +21,19 @@ const REVISIONS_AT_ONCE = 200
 const SIZE_AT_ONCE = 5 * 1024 * 1024
 const USES_AT_ONCE = 500
 const UPSTREAM = 'upstream'
+/** A century: whoever was killed may be called again at any time, and until then nobody may serve what is there. */
+const UNTIL_IT_IS_THERE_MS = 100 * 365 * 24 * 60 * 60 * 1000
 
 /** Throws StreamError when what the header tells of does not go on from what the store holds. */
 export async function startReplay(store: Store, header: Header, options: ImportOptions): Promise<Replay> {
-  const head = await store.head()
+  const { isFilling, ...head } = await store.head()
   const known = header.selector === undefined ? head : await upstreamOf(store, head, header.selector)
   await checkFit(store, header, known)
-  return new Replay(store, header, head, known, options)
+  const filling =
+    head.revision === 0 || isFilling
+      ? await store.acquire(FILLING, 'import', UNTIL_IT_IS_THERE_MS)
+      : undefined
+  return new Replay(store, header, head, known, { ...options, filling })
 }
 
 /** What a store that holds a part says of its source. */
@@ -110,13 +118,18 @@ function unfit(message: string): StreamError {
   return new StreamError(message, { isDamaged: false })
 }
 
+interface ReplayOptions extends ImportOptions {
+  /** Let go of once everything is there. */
+  readonly filling: Lease | undefined
+}
+
 /** What is being brought into a store, in the order of its lines. */
 export class Replay {
   readonly #store: Store
   readonly #header: Header
   readonly #from: Head
   readonly #known: Head
-  readonly #options: ImportOptions
+  readonly #options: ReplayOptions
   #head: Head
   #documents: StoredDocument[] = []
   /** The revision whose changes are coming. */
@@ -127,7 +140,7 @@ export class Replay {
   #uses: TokenUse[] = []
   #counts = { revisions: 0, known: 0, planted: 0, answers: 0, uses: 0 }
 
-  constructor(store: Store, header: Header, from: Head, known: Head, options: ImportOptions) {
+  constructor(store: Store, header: Header, from: Head, known: Head, options: ReplayOptions) {
     this.#store = store
     this.#header = header
     this.#from = from
@@ -189,6 +202,8 @@ export class Replay {
     if (this.#batch.length === 0) return
     const base = this.#head.revision
     const committed = await this.#store.commit(base, ...this.#batch)
+    // What is here then is all of somebody else's.
+    if (!committed.ok && base === 0) await this.#release()
     if (!committed.ok)
       throw new StoreError(
         committed.isFenced
@@ -243,6 +258,11 @@ export class Replay {
   async end(): Promise<void> {
     await this.#finish()
     await this.#recordUses()
+    await this.#release()
+  }
+
+  async #release(): Promise<void> {
+    if (this.#options.filling) await this.#store.release(this.#options.filling)
   }
 
   async #finish(): Promise<void> {

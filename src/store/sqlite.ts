@@ -21,6 +21,7 @@ import type { WriterReply, WriterRequest } from './sqlite-writer.ts'
 import {
   type Anchor,
   type CommitResult,
+  FILLING,
   forgottenBefore,
   type Head,
   type Lease,
@@ -29,6 +30,7 @@ import {
   type Store,
   type StoredDocument,
   StoreError,
+  type StoreHead,
   type TokenUse,
 } from './store.ts'
 
@@ -61,6 +63,7 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
   let notes: Writer | undefined
   const version = db.prepare('PRAGMA data_version')
   const readHead = db.prepare('SELECT revision FROM head')
+  const readFilling = db.prepare('SELECT 1 FROM leases WHERE name = ? AND expires > ?')
   const readHash = db.prepare(
     'SELECT hash FROM revisions WHERE revision = ? UNION ALL SELECT hash FROM anchor WHERE revision = ?',
   )
@@ -88,11 +91,16 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
     const revision = Number(readHead.get()?.revision)
     return { revision, hash: hashOf(revision) ?? '' }
   }
+  const storeHead = (): StoreHead => {
+    const at = head()
+    const isFilling = at.revision > 0 && readFilling.get(FILLING, Date.now()) !== undefined
+    return { ...at, ...(isFilling && { isFilling }) }
+  }
 
   return {
     load: (take) => guard(() => loadDocuments(db, head, take)),
     documents: () => readDocuments(db),
-    head: () => guard(() => inOneView(db, head)),
+    head: () => guard(() => inOneView(db, storeHead)),
     hashOf: (revision) => guard(() => hashOf(revision)),
     commit: async (base, ...revisions) => writing().commit(base, revisions),
     // Whoever waits for the file waits for its turn.

@@ -38,6 +38,23 @@ export interface Head {
   readonly hash: string
 }
 
+/** The head of a store. */
+export interface StoreHead extends Head {
+  /** It is not all there yet of what is being brought in from elsewhere: clusters would be taken back to what is. */
+  readonly isFilling?: true
+}
+
+/** Who has it brings a log into a store that was empty; kept over a crash, until all of it is there. */
+export const FILLING = 'filling'
+
+/** What a store says of itself while somebody has that. */
+export function fillingError(): StoreError {
+  return new StoreError(
+    'the store is being filled by copy, restore or bundle import: let that finish, or run it again if it was broken off',
+    { isAway: true },
+  )
+}
+
 /** The right to do what must be done by one process at a time. */
 export interface Lease {
   readonly name: string
@@ -192,7 +209,7 @@ export interface Store {
   documents(): AsyncIterable<StoredDocument>
 
   /** Where the log ends, whatever process committed last. */
-  head(): Promise<Head>
+  head(): Promise<StoreHead>
 
   /** The hash of a revision; undefined when the log does not hold it, and is not cut off right there. */
   hashOf(revision: number): Promise<string | undefined>

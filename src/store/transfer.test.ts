@@ -182,10 +182,15 @@ for (const [name, open] of Object.entries(STORES)) {
       for (let kept = 0; kept < all.length; kept++) {
         await assert.rejects(importLog(target, from(all.slice(0, kept))), isDamaged(/no end/))
         assert.equal((await verifyLog(target)).verified, true)
+        const { revision, isFilling } = await target.head()
+        assert.equal(isFilling, revision > 0 || undefined, 'it is told that this is not all')
       }
+      await assert.rejects(allLines(target), /is being filled/)
       await importLog(target, from(all))
       assert.deepEqual(await everythingOf(target), await everythingOf(source))
       assert.deepEqual(await besideOf(target), await besideOf(source))
+      await assert.rejects(importLog(target, from(all.slice(0, 3))), isDamaged(/no end/))
+      assert.deepEqual(await target.head(), await source.head(), 'what was whole stays so')
     })
 
     test('is not mixed with what somebody else writes to the target', async (t) => {
@@ -198,7 +203,8 @@ for (const [name, open] of Object.entries(STORES)) {
         }
       }
       await assert.rejects(importLog(target, interrupted()), /somebody else wrote .* revision 1, not at 0/)
-      assert.equal((await target.head()).revision, 1)
+      const { revision, isFilling } = await target.head()
+      assert.deepEqual([revision, isFilling], [1, undefined])
       assert.deepEqual(Object.keys((await loadAll(target)).documents), ['things/mine'])
     })
 

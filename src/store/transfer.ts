@@ -7,6 +7,7 @@ import { Pace } from './pace.ts'
 import { type Replay, startReplay } from './replay-log.ts'
 import {
   type Anchor,
+  fillingError,
   type Head,
   type Lease,
   prunedError,
@@ -124,7 +125,8 @@ async function headerOf(
   { since: wanted, until: end }: { readonly since: number; readonly until?: number | undefined },
   now: Date,
 ): Promise<Header> {
-  const head = await store.head()
+  const { isFilling, ...head } = await store.head()
+  if (isFilling) throw fillingError()
   const until = end ?? head.revision
   if (wanted > head.revision || until > head.revision)
     throw new StoreError(
