@@ -1,291 +1,26 @@
 #!/usr/bin/env -S node --max-semi-space-size=4
-// The process: configuration in, a listening service out, a clean stop at the end.
+// The process: what it is asked to do, and how it ends.
 import { readFileSync } from 'node:fs'
-import type { Server as TlsServer } from 'node:https'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import pino, { type Logger } from 'pino'
-import { type Config, parseConfig, parseFolders } from './config.ts'
-import { parseSelector } from './domain/selector.ts'
-import { TOKENS } from './domain/token.ts'
-import { type Engine, startEngine } from './engine/engine.ts'
-import { seed } from './engine/seed.ts'
-import { openSnapshots } from './engine/snapshot.ts'
-import { type AccessRules, NO_RULES, readAccessRules } from './http/access-rules.ts'
-import { buildAdminApp, buildApp } from './http/app.ts'
-import { createAuth } from './http/auth.ts'
-import { createAddressOf } from './http/client-address.ts'
-import { createFailureLimit } from './http/failure-limit.ts'
-import { followFiles } from './http/follow-files.ts'
-import { listen } from './http/listen.ts'
-import { createMetrics, type Metrics } from './http/metrics.ts'
-import { createOidc } from './http/oidc.ts'
-import { reloadTls } from './http/reload-tls.ts'
-import type { Service } from './http/service.ts'
-import { filesOf, readSharedTokens, type SharedTokens, tokensOf } from './http/shared-tokens.ts'
-import { readTlsFiles, type TlsOptions } from './http/tls-files.ts'
-import { type Mirror, startMirror } from './mirror.ts'
+import { parseFolders } from './config.ts'
 import type { RegisteredTypes } from './registry/build-types.ts'
-import { loadTemplates, type Template } from './registry/load-templates.ts'
 import { loadTypes } from './registry/load-types.ts'
 import { scaffoldTemplate } from './registry/scaffold-template.ts'
-import { SOURCES } from './store/log-part.ts'
-import { openStore } from './store/open-store.ts'
-import { type Store, StoreError } from './store/store.ts'
+import { StoreError } from './store/store.ts'
 import { HELP, runStoreCommand, UsageProblem } from './store-commands.ts'
 import { runTokenCommand } from './token-commands.ts'
 import { runTransferCommand } from './transfer-commands.ts'
 
 const BUILT_IN_RESOURCES = fileURLToPath(new URL('../resources', import.meta.url))
-const BUILT_IN_TEMPLATES = fileURLToPath(new URL('../deploy/templates', import.meta.url))
-const STOP_TIMEOUT_MS = 25_000
-
-/** What is wrong with the way the service was started: told on stderr, exit 2. */
-class StartProblems extends Error {
-  readonly problems: readonly string[]
-  constructor(problems: readonly string[]) {
-    super(problems.join('\n'))
-    this.problems = problems
-  }
-}
-
-async function main(): Promise<void> {
-  // The first process of a container gets no signal that it has not asked for.
-  let stop = (_signal: string): void => process.exit(0)
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => stop(signal))
-  const config = readConfig()
-  const version = readVersion()
-  const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
-  const types = readTypes(config.resourceFolders)
-  const templates = readTemplates(config, types)
-  const files = readFiles(config, types, log)
-  let metrics: Metrics | undefined
-  const now = (): Date => new Date()
-  const start = (store: Store, mirror?: Mirror): Promise<Engine> =>
-    startEngine({
-      store,
-      ...(mirror && { upstream: mirror.condition }),
-      types,
-      now,
-      brakePercent: config.brakePercent,
-      onStoreError(error, doing) {
-        metrics?.countStoreError(doing)
-        log.error({ err: error, doing }, 'the store failed')
-      },
-      onStoreBack: () => log.info('the store can be followed again'),
-      ...(config.snapshotFolder !== undefined && { snapshots: openSnapshots(config.snapshotFolder) }),
-    })
-  const mirror = config.mirror && openMirror(config, types, log)
-  const engine = await start(
-    mirror?.store ??
-      openStore(config.store, { write: config.mode === 'crud', warn: (message) => log.warn(message) }),
-    mirror,
-  )
-  if (engine.isLoaded) await fillEmptyStore(config, types, engine, start)
-  else fillLater(config, types, engine, log)
-  metrics = createMetrics(types, version, engine)
-  warnOfUnknownTypes(engine, types, log)
-  const addressOf = createAddressOf(config.trustedProxies)
-  const { oidc, adminListen } = config
-  const service: Service = {
-    mode: config.mode,
-    version,
-    engine,
-    types,
-    templates,
-    externalUrl: config.externalUrl,
-    auth: createAuth({
-      types,
-      state: engine.state,
-      uses: engine.uses,
-      refresh: engine.check,
-      shared: () => files.shared,
-      rules: () => files.rules,
-      oidc: oidc && createOidc({ ...oidc, now }),
-      failures: createFailureLimit(config.maxAuthFailures, now),
-      addressOf,
-      metrics,
-      log,
-      now,
-    }),
-    addressOf,
-    limits: { requests: config.maxRequests, connections: config.maxConnections },
-    maxStalenessMs: config.maxStalenessMs,
-    corsOrigins: config.corsOrigins,
-    hasAdminPort: adminListen !== undefined,
-    login: oidc,
-    metrics,
-    log,
-    now,
-  }
-  const app = await buildApp(service, files.tls ? { tls: files.tls, http2: config.tls?.http2 ?? false } : {})
-  const admin = adminListen && (await buildAdminApp(service))
-  await listen(app, config.listen)
-  if (admin) await listen(admin, adminListen)
-  if (config.tls) reloadTls(config.tls, app.server as unknown as TlsServer, log)
-  log.info(
-    {
-      version,
-      mode: config.mode,
-      store: config.store.backend,
-      address: app.server.address(),
-      ...(admin && { admin_address: admin.server.address() }),
-      revision: engine.state.revision,
-    },
-    engine.isLoaded ? 'ready' : 'listening',
-  )
-
-  let stopping = false
-  const stopCleanly = async (signal: string): Promise<void> => {
-    if (stopping) return
-    stopping = true
-    log.info({ signal }, 'stopping')
-    setTimeout(() => process.exit(1), config.shutdownDelayMs + STOP_TIMEOUT_MS).unref()
-    engine.drain()
-    await sleep(config.shutdownDelayMs)
-    await app.close()
-    await admin?.close()
-    await engine.stop()
-    await mirror?.stop()
-    log.info('stopped')
-    // All is done; a connection that its other end does not let go of is no reason to stay.
-    process.exit()
-  }
-  stop = stopCleanly
-}
 
 function readVersion(): string {
   return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
 }
 
-function readConfig(): Config {
-  const parsed = parseConfig(process.env)
-  if (!parsed.ok) throw new StartProblems(parsed.problems)
-  return parsed.config
-}
-
-/** What is read from files beside the store, followed for as long as the process runs. */
-interface Files {
-  shared: SharedTokens
-  rules: AccessRules
-  readonly tls: TlsOptions | undefined
-}
-
-function readFiles(
-  { readTokens, writeTokens, accessFile, tls }: Config,
-  types: RegisteredTypes,
-  log: Logger,
-): Files {
-  const readShared = () => readSharedTokens(readTokens, writeTokens)
-  const readRules = () =>
-    accessFile ? readAccessRules(accessFile, types) : ({ ok: true, value: NO_RULES } as const)
-  const [shared, rules, secured] = [readShared(), readRules(), tls && readTlsFiles(tls)]
-  if (!shared.ok || !rules.ok || secured?.ok === false) {
-    throw new StartProblems(
-      [shared, rules, secured].flatMap((read) => (read?.ok === false ? read.problems : [])),
-    )
-  }
-  if (shared.value.hasWeak)
-    log.warn('a token of the environment is shorter than 16 characters: it can be guessed')
-  const files: Files = { shared: shared.value.tokens, rules: rules.value, tls: secured?.options }
-  const take = ({ tokens }: { readonly tokens: SharedTokens }): void => {
-    files.shared = tokens
-  }
-  followFiles(filesOf(readTokens, writeTokens), readShared, take, log)
-  const takeRules = (value: AccessRules): void => {
-    files.rules = value
-  }
-  followFiles(accessFile ? [accessFile] : [], readRules, takeRules, log)
-  return files
-}
-
 function readTypes(folders: readonly string[]): RegisteredTypes {
   const loaded = loadTypes([BUILT_IN_RESOURCES, ...folders])
-  if (!loaded.ok) throw new StartProblems(loaded.problems)
+  if (!loaded.ok) throw new UsageProblem(...loaded.problems)
   return loaded.types
-}
-
-function readTemplates({ templateFolders }: Config, types: RegisteredTypes): readonly Template[] {
-  const loaded = loadTemplates([BUILT_IN_TEMPLATES, ...templateFolders], types)
-  if (!loaded.ok) throw new StartProblems(loaded.problems)
-  return loaded.templates
-}
-
-function openMirror({ mirror, store }: Config, types: RegisteredTypes, log: Logger): Mirror | undefined {
-  if (!mirror || store.backend !== 'sqlite') return undefined
-  const { url, tokens, selector } = mirror
-  const parsed = selector === undefined ? undefined : parseSelector(types, selector)
-  if (parsed?.ok === false) throw new StartProblems([`MIRROR_SELECTOR ${parsed.message}`])
-  const readToken = (): string => {
-    const problems: string[] = []
-    const [token = ''] = tokensOf(tokens, problems)
-    if (problems.length > 0) throw new StartProblems(problems)
-    return token
-  }
-  readToken()
-  return startMirror({
-    url,
-    selector,
-    path: store.path,
-    token: readToken,
-    onProblem: (err) => log.error({ err, upstream: url }, 'the upstream cannot be followed'),
-    onBack: () => log.info({ upstream: url }, 'the upstream can be followed again'),
-  })
-}
-
-/** A process of either mode fills an empty store once; after that a read-only one never writes. */
-async function fillEmptyStore(
-  config: Config,
-  types: RegisteredTypes,
-  engine: Engine,
-  start: (store: Store) => Promise<Engine>,
-): Promise<void> {
-  const { mode, store, seedFile } = config
-  if (!seedFile || engine.state.revision > 0 || (store.backend === 'sqlite' && store.mode === 'ro')) return
-  if (mode === 'crud' || store.backend === 'memory') return seedFrom(seedFile, types, engine)
-  const writer = await start(openStore(store, { write: true }))
-  try {
-    await seedFrom(seedFile, types, writer)
-  } finally {
-    await writer.stop()
-  }
-  await engine.catchUp()
-}
-
-/** Nothing is served before there is something to serve, which may take until the store is there. */
-async function fillLater(config: Config, types: RegisteredTypes, engine: Engine, log: Logger): Promise<void> {
-  log.warn({ problem: engine.condition.problem }, 'there is nothing to serve until the store can be reached')
-  await engine.loaded
-  log.info({ revision: engine.state.revision }, 'ready')
-  if (!config.seedFile || config.mode !== 'crud' || engine.state.revision > 0) return
-  await seedFrom(config.seedFile, types, engine).catch((err) =>
-    log.error({ err }, 'SEED_FILE was not loaded'),
-  )
-}
-
-async function seedFrom(seedFile: string, types: RegisteredTypes, engine: Engine): Promise<void> {
-  let content: unknown
-  try {
-    content = JSON.parse(readFileSync(seedFile, 'utf8'))
-  } catch (error) {
-    throw new StartProblems([`SEED_FILE ${seedFile}: ${(error as Error).message}`])
-  }
-  const seeded = await seed(engine, types, content)
-  if (seeded.ok) return
-  const { message, details = [] } = seeded.problem
-  const problems = details.length > 0 ? details.map(({ path, message }) => `${path} ${message}`) : [message]
-  throw new StartProblems(problems.map((problem) => `SEED_FILE ${seedFile}: ${problem}`))
-}
-
-function warnOfUnknownTypes({ state }: Engine, types: RegisteredTypes, log: Logger): void {
-  for (const type of state
-    .typeNames()
-    .filter((name) => name !== TOKENS && name !== SOURCES && !types.get(name))) {
-    log.warn(
-      { type, documents: state.count(type) },
-      'the store holds documents of a type that no resource file describes',
-    )
-  }
 }
 
 /** A type may be called as in routes, in poll URLs or on the command line. */
@@ -301,7 +36,11 @@ function printTemplate([given, ...more]: readonly string[]): void {
 
 /** Without a command the service starts. */
 async function run([command, ...args]: readonly string[]): Promise<void> {
-  if (command === undefined) return main()
+  if (command === undefined) {
+    // What only the service needs takes most of the time that a command does.
+    const { serve } = await import('./serve.ts')
+    return serve({ env: process.env, version: readVersion(), readTypes })
+  }
   if (command === 'help' || [command, ...args].some((arg) => arg === '--help' || arg === '-h'))
     return console.log(HELP)
   if (command === '--version') return console.log(readVersion())
@@ -331,11 +70,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 run(process.argv.slice(2)).catch((error: unknown) => {
   const problems =
-    error instanceof StartProblems
-      ? error.problems
-      : error instanceof StoreError || error instanceof UsageProblem
-        ? error.message.split('\n')
-        : undefined
+    error instanceof StoreError || error instanceof UsageProblem ? error.message.split('\n') : undefined
   if (problems) for (const problem of problems) console.error(`flux-resourceset: ${problem}`)
   else console.error('flux-resourceset: cannot start:', isListenError(error) ? error.message : error)
   process.exit(problems ? 2 : 1)

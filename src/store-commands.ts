@@ -9,8 +9,12 @@ import { pruneLog, type Verification, verifyLog } from './store/verify-log.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 export type Print = (line: string) => void
 
-/** Bad use: told with the usage, exit 2. */
-export class UsageProblem extends Error {}
+/** Bad use, with all that is wrong: told line by line, exit 2. */
+export class UsageProblem extends Error {
+  constructor(...problems: readonly string[]) {
+    super(problems.join('\n'))
+  }
+}
 
 export const HELP = `flux-resourceset: the desired state of a fleet of Kubernetes clusters, polled by their Flux Operators
 

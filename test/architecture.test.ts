@@ -34,9 +34,16 @@ const ARROWS: Record<string, readonly string[]> = {
   'token-commands.ts': ['store-commands.ts', 'domain', 'registry', 'engine'],
   'main.ts': [
     'config.ts',
+    'serve.ts',
     'store-commands.ts',
     'token-commands.ts',
     'transfer-commands.ts',
+    'registry',
+    'store/store.ts',
+  ],
+  'serve.ts': [
+    'config.ts',
+    'store-commands.ts',
     'mirror.ts',
     'domain',
     'registry',
@@ -75,7 +82,7 @@ function areaOf(file: string): string {
 
 test('the way imports are found knows every form of them', () => {
   assert.deepEqual(ownImportsOf('http/body.ts').sort().slice(0, 2), ['domain/json.ts', 'domain/problem.ts'])
-  assert.ok(ownImportsOf('main.ts').includes('store/open-store.ts'))
+  assert.ok(ownImportsOf('main.ts').includes('serve.ts'))
   for (const file of sources) {
     const lines = textOf(file).match(/^import\b|^export .* from '/gm) ?? []
     assert.ok(importsOf(file).length >= lines.length, file)
@@ -106,8 +113,9 @@ test('every import names a file that is there', () => {
 
 test('only the process reads the configuration, and nobody starts the process', () => {
   const users = (target: string) => sources.filter((file) => ownImportsOf(file).includes(target))
-  assert.deepEqual(users('config.ts'), ['main.ts', 'store-commands.ts'])
+  assert.deepEqual(users('config.ts'), ['main.ts', 'serve.ts', 'store-commands.ts'])
   assert.deepEqual(users('main.ts'), [])
+  assert.deepEqual(users('serve.ts'), ['main.ts'])
 })
 
 test('the environment is read by the process alone', () => {
