@@ -70,7 +70,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 run(process.argv.slice(2)).catch((error: unknown) => {
   const problems =
-    error instanceof StoreError || error instanceof UsageProblem ? error.message.split('\n') : undefined
+    error instanceof UsageProblem ? error.problems : error instanceof StoreError ? [error.message] : undefined
   if (problems) for (const problem of problems) console.error(`flux-resourceset: ${problem}`)
   else console.error('flux-resourceset: cannot start:', isListenError(error) ? error.message : error)
   process.exit(problems ? 2 : 1)

@@ -9,10 +9,12 @@ import { pruneLog, type Verification, verifyLog } from './store/verify-log.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 export type Print = (line: string) => void
 
-/** Bad use, with all that is wrong: told line by line, exit 2. */
+/** Bad use, with all that is wrong: told one by one, exit 2. */
 export class UsageProblem extends Error {
+  readonly problems: readonly string[]
   constructor(...problems: readonly string[]) {
     super(problems.join('\n'))
+    this.problems = problems
   }
 }
 
@@ -198,7 +200,7 @@ export function openStore(
 
 function locate(env: Environment) {
   const config = parseStoreConfig(env)
-  if (!config.ok) throw new UsageProblem(config.problems.join('\n'))
+  if (!config.ok) throw new UsageProblem(...config.problems)
   if (config.store.backend === 'memory') {
     throw new UsageProblem('a store in memory lasts as long as its process: there is nothing to work on')
   }

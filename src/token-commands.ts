@@ -114,7 +114,7 @@ async function write(engine: Engine, command: Command): Promise<void> {
   const lines = details.map(({ path, message: why }) =>
     `${FLAGS[path.split('/')[1] ?? ''] ?? ''} ${why}`.trim(),
   )
-  throw new UsageProblem(lines.length > 0 ? lines.join('\n') : problem)
+  throw new UsageProblem(...(lines.length > 0 ? lines : [problem]))
 }
 
 /** Where what is wrong with a token was given on the command line. */
