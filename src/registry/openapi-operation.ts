@@ -100,6 +100,11 @@ export const HEADERS = {
     { type: 'string', enum: ['true'] },
     false,
   ),
+  'X-State-Age': header(
+    'Seconds since nothing was missing here; of a process that cannot follow its own store or upstream.',
+    { type: 'integer', minimum: 0 },
+    false,
+  ),
   'WWW-Authenticate': header('How to say who asks.', { type: 'string' }),
   'Retry-After': header('Seconds to wait before trying again.', { type: 'integer', minimum: 0 }),
 }

@@ -155,7 +155,10 @@ export function logPath(): Node {
           SELECTOR,
         ],
         answers: {
-          200: { ...ok('Lines.', {}, ['X-Request-Id']), content: json({ type: 'string' }, NDJSON) },
+          200: {
+            ...ok('Lines.', {}, ['X-Request-Id', 'X-State-Age']),
+            content: json({ type: 'string' }, NDJSON),
+          },
         },
         problems: [...READING, 409],
       }),
