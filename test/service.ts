@@ -234,7 +234,8 @@ export async function waitFor(what: string, holds: () => boolean | Promise<boole
 /** A folder that is gone after the test. */
 export function temporaryFolder(context: { after(clean: () => void): void }): string {
   const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-'))
-  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  // A process that is stopped after this may still write to it.
+  context.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
   return folder
 }
 
@@ -259,9 +260,9 @@ export const MAIN = join(import.meta.dirname, '../src/main.ts')
 /** For every process that a test starts: most of their time would go into compiling the same again. */
 export const COMPILED = { NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/compiled') }
 
-/** Starts `main.ts` with these settings and waits until it is ready. */
-export async function spawnService(env: Record<string, string>): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [MAIN], {
+/** Starts `main.ts`, or another one, with these settings and waits until it listens. */
+export async function spawnService(env: Record<string, string>, main = MAIN): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [main], {
     env: {
       AUTH_TOKEN: READ_TOKEN,
       CRUD_AUTH_TOKEN: WRITE_TOKEN,

@@ -1,21 +1,9 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { cpSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { type PostgresServer, runSql, startPostgres } from '../postgres-server.ts'
-import {
-  type Answer,
-  type Call,
-  COMPILED,
-  portIn,
-  READ_TOKEN,
-  type ServiceProcess,
-  spawnService,
-  temporaryFolder,
-  WRITE_TOKEN,
-  waitFor,
-} from '../service.ts'
+import { type ServiceProcess, spawnService, temporaryFolder, waitFor } from '../service.ts'
 import {
   checkEqual,
   checkLog,
@@ -54,60 +42,6 @@ function writeNewProgram(t: TestContext): string {
   return join(folder, 'src/main.ts')
 }
 
-async function callOver(url: string, method: string, path: string, options: Call = {}): Promise<Answer> {
-  const { token = WRITE_TOKEN, body } = options
-  const response = await fetch(`${url}${path}`, {
-    method,
-    headers: {
-      ...(token !== null && { authorization: `Bearer ${token}` }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      connection: 'close',
-      ...options.headers,
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  })
-  const bytes = Buffer.from(await response.arrayBuffer())
-  const text = bytes.toString()
-  const headers = Object.fromEntries(response.headers)
-  return { status: response.status, headers, bytes, text, body: JSON.parse(text) }
-}
-
-/** The same as `spawnService` for another `main.ts`. */
-async function spawnNew(main: string, env: Record<string, string>): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [main], {
-    env: {
-      AUTH_TOKEN: READ_TOKEN,
-      CRUD_AUTH_TOKEN: WRITE_TOKEN,
-      ...COMPILED,
-      ...env,
-      LISTEN_ADDR: '127.0.0.1:0',
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk) => {
-      output += chunk
-    })
-  }
-  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
-  await waitFor('the program is ready', () => {
-    if (child.exitCode !== null) throw new Error(`the service stopped at once:\n${output}`)
-    return portIn(output) !== undefined
-  })
-  const url = `http://127.0.0.1:${portIn(output)}`
-  return {
-    url,
-    child,
-    output: () => output,
-    call: (method, path, options) => callOver(url, method, path, options),
-    stop(signal = 'SIGTERM') {
-      child.kill(signal)
-      return exited
-    },
-  }
-}
-
 async function versionsIn(url: string): Promise<number[]> {
   const rows = await runSql(url, 'select version from flux_resourceset.migrations order by version')
   return rows.map(({ version }) => Number(version))
@@ -130,7 +64,7 @@ test('old programs are replaced by new ones, one by one and under load, without 
     return { service, pollers: startPollers(t, service) }
   }
   const runOld = (mode: string) => run(spawnService(settings(mode)))
-  const runNew = (mode: string) => run(spawnNew(main, settings(mode)))
+  const runNew = (mode: string) => run(spawnService(settings(mode), main))
 
   /** Starts the new one first; the old one is polled until it is told to stop, as by a Service of Kubernetes. */
   async function replace(i: number, spawning: Promise<Running>): Promise<void> {
@@ -183,13 +117,13 @@ test('a new read-only program waits for the schema, and serves once a new one th
     return service
   }
   const old = await start(spawnService({ DATABASE_URL: url, SEED_FILE, API_MODE: 'crud' }))
-  const early = await start(spawnNew(main, { DATABASE_URL: url, API_MODE: 'read-only' }))
+  const early = await start(spawnService({ DATABASE_URL: url, API_MODE: 'read-only' }, main))
   const waiting = await early.call('GET', '/ready', { token: null })
   assert.equal(waiting.status, 503)
   assert.match(waiting.body.message, new RegExp(`the schema of the database is version ${CURRENT}`))
   assert.equal((await early.call('GET', '/api/v2/flux/clusters')).status, 503)
   assert.equal((await versionsIn(url)).length, CURRENT, 'a program that reads changes nothing')
-  const crud = await start(spawnNew(main, { DATABASE_URL: url, API_MODE: 'crud' }))
+  const crud = await start(spawnService({ DATABASE_URL: url, API_MODE: 'crud' }, main))
   await waitFor('it serves', () => isReady(early))
   await checkEqual([old, early, crud], url)
 })
