@@ -141,6 +141,7 @@ describe('a mirror', { concurrency: 2 }, () => {
     await becomesReady(mirror)
     await checkSame(mirror, upstream, 1000)
     for (const end of ['', '-wal', '-shm']) assert.ok(!existsSync(`${mirror.path}.copy${end}`))
+    assert.equal(statSync(mirror.path).mode & 0o077, 0, 'it holds digests of tokens')
   })
 
   test('goes on serving while its upstream is away, tells its age, and starts again from its file', async (t) => {
@@ -188,6 +189,34 @@ describe('a mirror', { concurrency: 2 }, () => {
     await becomesReady(mirror)
     await checkSame(mirror, upstream, last)
     assert.ok(!existsSync(`${path}.copy`))
+  })
+
+  test('whose file holds nothing yet serves nothing before everything is there', async (t) => {
+    const upstream = await upstreamOf(t)
+    const path = join(temporaryFolder(t), 'mirror.db')
+    const empty = openSqliteStore({ path, write: true })
+    assert.equal((await empty.head()).revision, 0)
+    await empty.close()
+    const { url, proxy } = await wayTo(t, upstream)
+    proxy.cut()
+    const mirror = await mirrorOf(t, url, { DATABASE_URL: `sqlite://${path}` })
+    await checkServesNothing(mirror)
+    proxy.heal()
+    await becomesReady(mirror)
+    await checkSame(mirror, upstream, 1)
+  })
+
+  test('is not led elsewhere by its upstream', async (t) => {
+    const upstream = await upstreamOf(t)
+    const leading = createServer((request, response) => {
+      response.writeHead(307, { location: `${upstream.url}${request.url}` }).end()
+    }).listen(0, '127.0.0.1')
+    t.after(() => leading.close().closeAllConnections())
+    await once(leading, 'listening')
+    const { port } = leading.address() as AddressInfo
+    const mirror = await mirrorOf(t, `http://127.0.0.1:${port}`)
+    await waitFor('it says why', async () => /unexpected redirect/.test((await ready(mirror)).text))
+    await checkServesNothing(mirror)
   })
 
   test('refuses an upstream that went another way, and goes on by itself when the right one is back', async (t) => {
@@ -324,7 +353,11 @@ test('a token for a mirror of some clusters shows nothing of the others in any o
   const grant = { role: 'mirror', selector: 'environment=dev' }
   const token = await createToken(upstream, { name: 'dev', ...grant })
   const other = POLL.replace('k0', 'k1')
-  assert.equal((await upstream.call('GET', '/log', { token })).status, 200)
+  for (const query of ['', '?selector=environment=prod', '?selector=environment', '?selector=!team']) {
+    const { status, text } = await upstream.call('GET', `/log${query}`, { token })
+    assert.equal(status, 200, query)
+    assert.doesNotMatch(text, /k1\.example\.com/, query)
+  }
   for (const url of ['/clusters', '/clusters/k1', '/revisions', '/revisions/1'])
     assert.equal((await upstream.call('GET', url, { token })).status, 403, url)
   for (const url of [other, `${other}?min_revision=1`, '/api/v2/flux/clusters'])

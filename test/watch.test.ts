@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import type { Json } from '../src/domain/json.ts'
 import type { AccessRules } from '../src/http/access-rules.ts'
-import { createOidc } from '../src/http/oidc.ts'
+import { createOidc, type Oidc } from '../src/http/oidc.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { type Store, StoreError } from '../src/store/store.ts'
 import { createAuthority } from './certificates.ts'
@@ -224,22 +224,28 @@ for (const [name, open] of Object.entries(STORES)) {
       assert.deepEqual(watching.revisions(), range(7, 11))
     })
 
-    test('history that is given up under way ends the stream before the gap', async (t) => {
-      const store = await open(t)
-      let reads = 0
-      const history: Store['history'] = async (query) => {
-        if (++reads === 2) await giveUp(store, 45)
-        return store.history(query)
-      }
-      const service = await start(t, { store: { ...store, history } })
-      await edits(service, 49)
-      const watching = await watch(t, service, { since: 0 })
-      await waitFor('it has ended', () => watching.end() === 'ended')
-      const seen = watching.revisions()
-      assert.ok(seen.length > 0 && seen.length < 45, `${seen.length}`)
-      assert.deepEqual(seen, range(1, seen.length))
-      assertProblem(await service.call('GET', '/watch', { headers: { 'last-event-id': '20' } }), 410, 'gone')
-    })
+    // All of what is read next is gone, or only the older part of it.
+    for (const last of [45, 30])
+      test(`history that is given up up to revision ${last} under way ends the stream before the gap`, async (t) => {
+        const store = await open(t)
+        let reads = 0
+        const history: Store['history'] = async (query) => {
+          if (++reads === 2) await giveUp(store, last)
+          return store.history(query)
+        }
+        const service = await start(t, { store: { ...store, history } })
+        await edits(service, 49)
+        const watching = await watch(t, service, { since: 0 })
+        await waitFor('it has ended', () => watching.end() === 'ended')
+        const seen = watching.revisions()
+        assert.ok(seen.length > 0 && seen.length < last, `${seen.length}`)
+        assert.deepEqual(seen, range(1, seen.length))
+        assertProblem(
+          await service.call('GET', '/watch', { headers: { 'last-event-id': '20' } }),
+          410,
+          'gone',
+        )
+      })
   })
 }
 
@@ -451,6 +457,36 @@ describe('while a stream is open', () => {
     await arrived(during, 4)
     assert.deepEqual(late.revisions(), [2, 3, 4])
     assert.deepEqual(during.revisions(), [3, 4])
+    assert.equal(watching.end(), undefined)
+  })
+
+  test('whoever misses what was given up before it could be sent is told by the end of the stream', async (t) => {
+    const store = openMemoryStore()
+    const history: Store['history'] = async (query) => {
+      await giveUp(store, (await store.head()).revision)
+      return store.history(query)
+    }
+    const service = await start(t, { store: { ...store, history } })
+    const watching = await watch(t, service)
+    await edit(service, 'given up')
+    await waitFor('it has ended', () => watching.end() === 'ended')
+    assert.deepEqual(watching.revisions(), [])
+  })
+
+  test('while the issuer of the token cannot be asked, the stream stays', async (t) => {
+    let isAway = false
+    const verify: Oidc['verify'] = async () =>
+      isAway
+        ? { ok: false, reason: 'no answer', unavailable: true }
+        : { ok: true, username: 'a', values: ['all'], expiresAt: new Date(Date.now() + 3_600_000) }
+    const rules = (): AccessRules => ({ oidc: [{ claim: 'all', role: 'viewer' }], certificates: [] })
+    const service = await start(t, { auth: { oidc: { verify }, rules }, limits: { heartbeatMs: 20 } })
+    const watching = await watch(t, service, { token: 'eyJhbGciOiJub25lIn0.e30.c2ln' })
+    assert.equal(watching.status, 200)
+    isAway = true
+    const beats = () => watching.text().split(': revision 1\n\n').length
+    const before = beats()
+    await waitFor('it goes on', () => beats() > before + 3 || watching.end() !== undefined)
     assert.equal(watching.end(), undefined)
   })
 

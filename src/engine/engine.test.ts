@@ -99,6 +99,25 @@ test('a write is served after the store has committed it, and not before', async
   assert.equal(engine.state.revision, 1)
 })
 
+test('a write is published by itself, also when its revision is seen in the log before the store has answered', async (t) => {
+  const seen: number[] = []
+  const store = withCommit(openMemoryStore(), (through) => async (base, revision) => {
+    const committed = await through(base, revision)
+    void engine.catchUp()
+    for (let i = 0; i < 5; i++) await breathe()
+    seen.push(engine.state.revision)
+    return committed
+  })
+  const engine = await start(t, store)
+  let published = 0
+  engine.subscribe(() => published++)
+  done(await engine.write([namespace('a')], author))
+  await engine.catchUp()
+  assert.deepEqual(seen, [0])
+  assert.equal(published, 1)
+  assert.equal(engine.state.get('namespaces', 'a')?.revision, 1)
+})
+
 test('all commands of a write are one revision, or none of them happens', async (t) => {
   const engine = await start(t)
   const written = done(await engine.write([namespace('a'), namespace('b'), cluster('one')], author))
@@ -194,6 +213,38 @@ test('a store that does not answer makes writes and history unavailable, while t
   assert.equal(engine.state.get('namespaces', 'a')?.id, 'a')
 })
 
+test('nobody waits behind a write that gets no answer of a store that is known to be away', async (t) => {
+  const memory = openMemoryStore()
+  const answer = Promise.withResolvers<void>()
+  t.after(() => answer.resolve())
+  let state: 'there' | 'away' | 'stalled' = 'there'
+  const head: Store['head'] = async () => {
+    if (state === 'away') throw new StoreError('the store is away', { isAway: true })
+    if (state === 'stalled') await answer.promise
+    return memory.head()
+  }
+  const store = withCommit({ ...memory, head }, (through) => async (base, revision) => {
+    state = 'away'
+    await answer.promise
+    return through(base, revision)
+  })
+  const engine = await start(t, store)
+  const waiting = engine.write([namespace('a')], author)
+  while (state === 'there') await breathe()
+  await engine.check()
+  state = 'stalled'
+  const others = [
+    engine.write([namespace('b')], author),
+    engine.inspect(async () => ({ ok: true, value: 'read' })),
+  ]
+  const answers: string[] = []
+  for (const other of others) void other.then((given) => answers.push(problemCode(given)))
+  for (let i = 0; i < 5; i++) await breathe()
+  assert.deepEqual(answers, ['unavailable', 'unavailable'])
+  answer.resolve()
+  done(await waiting)
+})
+
 test('an unforeseen failure of one write does not stop the next', async (t) => {
   let bug = true
   const store = withCommit(openMemoryStore(), (through) => async (base, revision) => {
@@ -267,6 +318,52 @@ test('a write that loses every race gives up as unavailable instead of trying fo
   const engine = await start(t, store)
   assert.equal(problemCode(await engine.write([namespace('a')], author)), 'unavailable')
   assert.equal(engine.state.revision, 0)
+})
+
+test('what was decided while another write was taken in is decided again', async (t) => {
+  const store = openMemoryStore()
+  const [engine, other] = [await start(t, store), await start(t, store)]
+  let loads = 0
+  const load = async (): Promise<Result<readonly Command[]>> => {
+    if (++loads > 1) return { ok: true, value: [namespace('mine')] }
+    done(await other.write([namespace('theirs')], author))
+    await engine.catchUp()
+    return { ok: false, problem: { code: 'conflict', message: 'half of each' } }
+  }
+  assert.equal(done(await engine.write({ operation: 'test', load }, author)).revision, 2)
+  assert.equal(loads, 2)
+})
+
+/** What is kept under one key, by whoever is first. */
+function once(answer: string) {
+  return { key: 'key', fingerprint: 'same', answer: () => answer }
+}
+
+test('of two processes that find nothing to change under one key at once, both answer the same', async (t) => {
+  const memory = openMemoryStore()
+  const other = await start(t, memory)
+  done(await other.write([cluster('one'), label('one', 'a', '1')], author))
+  const again = [label('one', 'a', '1')]
+  const remember: Store['remember'] = async (answer) => {
+    done(await other.write(again, author, { once: once('theirs') }))
+    await memory.remember(answer)
+  }
+  const engine = await start(t, { ...memory, remember })
+  const { replayed, answer } = done(await engine.write(again, author, { once: once('ours') }))
+  assert.deepEqual([replayed, answer], ['theirs', undefined])
+})
+
+test('whoever is answered again what another process has just written finds it here', async (t) => {
+  const memory = openMemoryStore()
+  const other = await start(t, memory)
+  const recall: Store['recall'] = async (...asked) => {
+    done(await other.write([namespace('a')], author, { once: once('made a') }))
+    return memory.recall(...asked)
+  }
+  const engine = await start(t, { ...memory, recall })
+  const { replayed } = done(await engine.write([namespace('a')], author, { once: once('made a') }))
+  assert.equal(replayed, 'made a')
+  assert.ok(engine.state.get('namespaces', 'a'))
 })
 
 test('an engine catches up with what another has committed', async (t) => {
@@ -415,6 +512,24 @@ test('a gap in the log is told, once, and nothing beyond it is served', async (t
   assert.equal(engine.state.get('namespaces', 'late'), undefined)
 })
 
+test('a store that was set back is not followed, and what is served stays', async (t) => {
+  const memory = openMemoryStore()
+  const older = { revision: 1, hash: '' }
+  let isSetBack = false
+  const engine = await start(t, { ...memory, head: async () => (isSetBack ? older : memory.head()) })
+  done(await engine.write([namespace('a')], author))
+  older.hash = (await memory.head()).hash
+  done(await engine.write([namespace('b')], author))
+  isSetBack = true
+  assert.match(
+    (await engine.check()).problem ?? '',
+    /the store is at revision 1, and this process at 2 already: it was set back/,
+  )
+  assert.equal(problemCode(await engine.write([namespace('c')], author)), 'unavailable')
+  assert.equal(engine.state.revision, 2)
+  assert.ok(engine.state.get('namespaces', 'b'))
+})
+
 test('a process that is behind what was pruned reads the documents again', async (t) => {
   const store = openMemoryStore()
   const [writer, behind] = [await start(t, store), await start(t, store)]
@@ -435,6 +550,20 @@ test('a process that is behind what was pruned reads the documents again', async
     ['b'],
   )
   done(await behind.write([namespace('c')], author))
+})
+
+test('a log that was cut before what is served, and does not know it, is not followed', async (t) => {
+  const store = openMemoryStore()
+  const [writer, behind] = [
+    await start(t, store),
+    await start(t, { ...store, hashOf: async () => undefined }),
+  ]
+  done(await writer.write([namespace('a')], author))
+  await store.prune({ revision: 1, time: '', hash: (await store.head()).hash, state: '' })
+  await behind.catchUp()
+  done(await writer.write([namespace('b')], author))
+  await assert.rejects(behind.catchUp(), /another revision 1 than this process/)
+  assert.equal(behind.state.revision, 1)
 })
 
 test('a process that has nothing yet serves what an empty store is filled with', async (t) => {

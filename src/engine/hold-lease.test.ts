@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as breathe, setTimeout as sleep } from 'node:timers/promises'
 import { STORES } from '../../test/every-store.ts'
 import { builtInTypes, waitFor } from '../../test/service.ts'
 import { openMemoryStore } from '../store/memory.ts'
@@ -57,7 +57,7 @@ async function checkStops(t: TestContext, failsAfterMs: number): Promise<void> {
   const cutOff: Pick<Store, 'acquire' | 'release'> = {
     acquire: async (...asked) => {
       if (!isAway) return memory.acquire(...asked)
-      await sleep(failsAfterMs)
+      if (failsAfterMs > 0) await sleep(failsAfterMs)
       throw new StoreError('away', { isAway: true })
     },
     release: async () => {
@@ -80,6 +80,79 @@ async function checkStops(t: TestContext, failsAfterMs: number): Promise<void> {
   assert.deepEqual([...at], ['second'])
   t.after(() => Promise.all([stopFirst(), stopSecond()]))
 }
+
+test('a holder whose answers come late counts from when it asked', async (t) => {
+  const memory = openMemoryStore()
+  const ttlMs = 900
+  let asked = 0
+  const never = Promise.withResolvers<void>()
+  const slow: Pick<Store, 'acquire' | 'release'> = {
+    ...memory,
+    acquire: async (...asking) => {
+      if (++asked > 2) await never.promise
+      const lease = await memory.acquire(...asking)
+      if (asked === 2) await sleep(ttlMs / 2)
+      return lease
+    },
+  }
+  const at = new Set<string>()
+  const stop = holdLease(slow, { name: 'work', holder: 'first', ttlMs }, shift(at))
+  t.after(() => {
+    never.resolve()
+    return stop()
+  })
+  await waitFor('the first is at it', () => at.has('first'))
+  await waitFor('its lease is over', async () => {
+    return (await memory.acquire('work', 'second', ttlMs)).holder === 'second'
+  })
+  assert.deepEqual([...at], [])
+})
+
+test('a holder that stops gives the lease back', async () => {
+  const store = openMemoryStore()
+  const at = new Set<string>()
+  const stop = holdLease(store, { name: 'work', holder: 'first' }, shift(at))
+  await waitFor('it is at it', () => at.has('first'))
+  await stop()
+  assert.equal((await store.acquire('work', 'second', 1000)).holder, 'second')
+})
+
+/** Holds a lease of a store that gives these answers, the last one for ever; answers when work began and ended. */
+function holdScripted(t: TestContext, ...answers: (() => Promise<Omit<Lease, 'name'>>)[]): string[] {
+  const seen: string[] = []
+  let asked = 0
+  const store: Pick<Store, 'acquire' | 'release'> = {
+    acquire: async (name) =>
+      ({ name, ...(await answers[Math.min(asked++, answers.length - 1)]?.()) }) as Lease,
+    release: async () => {},
+  }
+  const stop = holdLease(store, { name: 'work', holder: 'me', ttlMs: 60 }, async ({ term }, lost) => {
+    seen.push(`begin ${term}`)
+    await new Promise((resolve) => lost.addEventListener('abort', resolve, { once: true }))
+    await breathe()
+    seen.push(`end ${term}`)
+  })
+  t.after(stop)
+  return seen
+}
+
+test('work ends when another one has the lease, and begins again with every other term', async (t) => {
+  const given = (holder: string, term: number) => async () => ({ holder, term })
+  const seen = holdScripted(t, given('me', 1), given('me', 2), given('other', 3), given('me', 4))
+  await waitFor('it is at it for the last time', () => seen.includes('begin 4'))
+  assert.deepEqual(seen, ['begin 1', 'end 1', 'begin 2', 'end 2', 'begin 4'])
+})
+
+test('work that ended while nobody was sure of the lease begins again when it is still there', async (t) => {
+  const mine = async () => ({ holder: 'me', term: 1 })
+  const late = Promise.withResolvers<void>()
+  t.after(() => late.resolve())
+  const seen = holdScripted(t, mine, () => late.promise.then(mine), mine)
+  await waitFor('it ends', () => seen.includes('end 1'))
+  late.resolve()
+  await waitFor('it begins again', () => seen.length > 2)
+  assert.deepEqual(seen, ['begin 1', 'end 1', 'begin 1'])
+})
 
 test('what a holder writes that was paused for too long is refused, and named', async (t) => {
   const store = openMemoryStore()

@@ -253,6 +253,24 @@ describe('a part of a log', () => {
     )
   })
 
+  test('has a token for a cluster when it has the cluster, whichever came first', async () => {
+    const [source, target] = [openMemoryStore(), openMemoryStore()]
+    const selection = selectionOf('environment=dev')
+    const token = { id: 't', name: 't', role: 'cluster', cluster: 'k1', secrets: [] }
+    const cluster = { id: 'k1', cluster_name: 'k1', cluster_dns: 'k1.example.com', environment: 'dev' }
+    const meta = { time: NOW.toISOString(), actor: 'a', message: null, request_id: 'r', client_address: null }
+    for (const [base, [type, document]] of [
+      [TOKENS, token],
+      [CLUSTERS, cluster],
+    ].entries() as Iterable<[number, [string, Document]]>) {
+      const change = { type, id: document.id, after: { json: JSON.stringify(document), deleted: false } }
+      assert.ok((await source.commit(base, { ...meta, operation: 'o', changes: [change] })).ok)
+    }
+    await follow(source, target, { selection })
+    await assertPart(source, target, selection)
+    assert.ok((await documentsOf(target)).has(`${TOKENS}/t`))
+  })
+
   test('begins with what its source begins with, and goes on from there', async () => {
     await fc.assert(
       fc.asyncProperty(writes, selection, fc.nat(), async (all, selected, place) => {

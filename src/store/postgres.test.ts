@@ -203,6 +203,15 @@ test('what a prune has begun to give up is not in the log any more, also when it
   assert.equal((await store.commit(4, revisionOf(put('b')))).ok, true)
 })
 
+test('a revision whose changes are not all there is not taken for whole', async (t) => {
+  const url = await temporaryPostgres(t)
+  const store = open(t, url)
+  assert.equal((await store.commit(0, revisionOf(put('a'), put('b')))).ok, true)
+  await runSql(url, 'delete from flux_resourceset.changes where position = 1')
+  for (const reading of [collect(store.changesSince(0)), collect(store.log(0))])
+    assert.match((await failureOf(reading)).message, /was given up while it was read/)
+})
+
 describe('the schema of a PostgreSQL database', () => {
   test('is made once by eight processes that start together', async (t) => {
     const url = await temporaryPostgres(t)
@@ -512,17 +521,98 @@ describe('whatever the settings of the database are', () => {
   })
 })
 
-/** Keeps every commit waiting; answers how to let them go on. */
-async function holdHead(t: TestContext, url: string): Promise<() => Promise<void>> {
+/** Keeps every commit waiting; answers how to let them go on, after something else was done if need be. */
+async function holdHead(
+  t: TestContext,
+  url: string,
+  hold = 'select * from flux_resourceset.head for update',
+): Promise<(doing?: string) => Promise<void>> {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})
   await client.connect()
   t.after(() => client.end())
-  await client.query('begin; select * from flux_resourceset.head for update')
-  return async () => {
-    await client.query('rollback')
+  await client.query(`begin; ${hold}`)
+  return async (doing) => {
+    await client.query(doing === undefined ? 'rollback' : `${doing}; commit`)
   }
 }
+
+/** The connections that wait for a lock of another one. */
+async function waitingIn(url: string): Promise<number[]> {
+  const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  return (await runSql(url, waiting)).map(({ pid }) => Number(pid))
+}
+
+describe('while another process moves the head', () => {
+  const MOVE = 'update flux_resourceset.head set revision = revision + 1'
+
+  test('what is loaded is of one moment: a later revision is followed, and not taken for known', async (t) => {
+    const url = await temporaryPostgres(t)
+    const store = open(t, url)
+    assert.equal((await store.commit(0, revisionOf(put('a')))).ok, true)
+    const release = await holdHead(t, url, 'lock table flux_resourceset.head in access exclusive mode')
+    const loading = loadAll(store)
+    await waitFor('it has come to the head', async () => (await waitingIn(url)).length > 0)
+    await release(MOVE)
+    assert.equal((await loading).revision, 1)
+  })
+
+  test('a commit whose connection broke is not taken for the one that came first', async (t) => {
+    const url = await temporaryPostgres(t)
+    const store = open(t, url)
+    await store.head()
+    const release = await holdHead(t, url)
+    const committing = store.commit(0, revisionOf(put('mine')))
+    let broken: number[] = []
+    await waitFor('the commit waits', async () => {
+      broken = await waitingIn(url)
+      return broken.length > 0
+    })
+    await runSql(url, `select pg_terminate_backend(${broken[0]})`)
+    await waitFor('it is tried again', async () =>
+      (await waitingIn(url)).some((pid) => !broken.includes(pid)),
+    )
+    await release(`insert into flux_resourceset.revisions
+      (revision, time, actor, message, request_id, client_address, operation, types, hash, change_count)
+      values (1, '2026-01-31T12:00:00.000Z', 'a', null, 'r', null, 'o', '{}', 'of another', 0); ${MOVE}`)
+    assert.deepEqual(await committing, { ok: false, head: 1 })
+  })
+
+  test('a store is not planted over what that has written', async (t) => {
+    const url = await temporaryPostgres(t)
+    const store = open(t, url)
+    await store.head()
+    const release = await holdHead(t, url)
+    const anchor = { revision: 9, time: '2026-01-31T12:00:00.000Z', hash: 'h', state: 's' }
+    const planting = failureOf(store.plant(anchor, []))
+    await waitFor('it waits', async () => (await waitingIn(url)).length > 0)
+    await release(MOVE)
+    assert.match((await planting).message, /not empty|holds/)
+    assert.equal((await store.head()).revision, 1)
+    assert.equal(await store.anchor(), undefined)
+  })
+
+  test('a lease changes hands before a commit with it or after, and not in its middle', async (t) => {
+    const url = await temporaryPostgres(t)
+    const [one, two] = [open(t, url), open(t, url)]
+    const lease = await one.acquire('work', 'one', 0)
+    const release = await holdHead(t, url)
+    const committing = one.commit(0, { ...revisionOf(put('a')), lease })
+    await waitFor('the commit waits', async () => (await waitingIn(url)).length > 0)
+    let found: number | undefined
+    const taking = two.acquire('work', 'two', 60_000).then(async ({ holder }) => {
+      found = (await two.head()).revision
+      return holder
+    })
+    await waitFor('the other one waits too', async () => {
+      return found !== undefined || (await waitingIn(url)).length > 1
+    })
+    await release()
+    assert.equal(await taking, 'two')
+    await committing
+    assert.equal((await two.head()).revision, found, 'nothing came after another one took over')
+  })
+})
 
 describe('a commit that the network gets in the way of', () => {
   async function behindProxy(t: TestContext) {
@@ -539,10 +629,7 @@ describe('a commit that the network gets in the way of', () => {
     for (let base = 0; base < 3; base++) {
       const release = await holdHead(t, url)
       const committing = store.commit(base, revisionOf(put('a', { base })))
-      await waitFor('it waits for the head', async () => {
-        const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-        return (await runSql(url, waiting)).length > 0
-      })
+      await waitFor('it waits for the head', async () => (await waitingIn(url)).length > 0)
       proxy.halve('down')
       await release()
       await waitFor('the database has it', async () => {

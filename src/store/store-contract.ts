@@ -295,6 +295,16 @@ function swapPromises(open: OpenStore): void {
     assert.equal((await revisionsSince(store, 0)).length, 2)
   })
 
+  test('of one that is refused nothing is left, however many changes it has', async (t) => {
+    const store = await committed(await open(t), revisionOf(put('a')))
+    const many = Array.from({ length: 1000 }, (_, i) => put(`late-${i}`))
+    assert.deepEqual(await store.commit(0, revisionOf(...many)), { ok: false, head: 1 })
+    assert.deepEqual(Object.keys((await loadAll(store)).documents), ['things/a'])
+    assert.deepEqual(await changedAfter(store, 0), { 'things/a': undefined })
+    assert.equal((await store.commit(1, revisionOf(...many))).ok, true)
+    assert.equal(Object.keys((await loadAll(store)).documents).length, 1001)
+  })
+
   test('a commit on a base that the store has not reached is refused', async (t) => {
     const store = await open(t)
     assert.deepEqual(await store.commit(1, revisionOf(put('a'))), { ok: false, head: 0 })

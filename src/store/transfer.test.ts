@@ -226,6 +226,36 @@ for (const [name, open] of Object.entries(STORES)) {
   })
 }
 
+test('a store is not said to be filled before the last of it is there', async () => {
+  const source = await sevenIn(openMemoryStore())
+  for (const beside of [false, true]) {
+    const done: string[] = []
+    const target = new Proxy(openMemoryStore(), {
+      get(memory, name: keyof Store) {
+        if (['commit', 'plant', 'remember', 'recordUses', 'release'].includes(name)) done.push(name)
+        return memory[name]
+      },
+    })
+    await importLog(target, lines(source, { beside }))
+    assert.deepEqual([done[0], done.indexOf('release')], ['commit', done.length - 1], done.join(', '))
+  }
+})
+
+test('a store that somebody else wrote to while it was filled is not said to be filled', async () => {
+  const [source, target] = [openMemoryStore(), openMemoryStore()]
+  for (let n = 0; n < 300; n++) await committed(source, revisionOf(put('a', { n })))
+  async function* interrupted(): AsyncGenerator<string> {
+    for await (const line of lines(source)) {
+      if (line.startsWith('{"revision":250')) await committed(target, revisionOf(put('mine')))
+      yield line
+    }
+  }
+  await assert.rejects(importLog(target, interrupted()), /somebody else wrote to this store/)
+  const { revision, isFilling } = await target.head()
+  assert.ok(revision > 1 && revision < 300, `it is at ${revision}`)
+  assert.equal(isFilling, true)
+})
+
 describe('lines that do not go on from what is here', () => {
   /** Tries lines on a store, which must stay as it is. */
   async function assertRefused(target: Store, all: readonly string[], pattern: RegExp): Promise<void> {
@@ -414,6 +444,15 @@ describe('lines that were changed on their way', () => {
       await assert.rejects(checkLines(from(resealed(lines))), (error: Error) => {
         return error instanceof StreamError && message.test(error.message)
       })
+  })
+
+  test('are found when the last revisions are missing, though the end is there', async () => {
+    const all = await allLines(await sevenIn(openMemoryStore()))
+    const i = all.findIndex((line) => line.startsWith('{"revision":7'))
+    const cut = resealed(all.filter((line, at) => at < i || line.startsWith('{"end"')))
+    const target = openMemoryStore()
+    await assert.rejects(importLog(target, from(cut)), isDamaged(/revision 7 is missing/))
+    assert.equal((await target.head()).revision, 0)
   })
 
   test('are found when the documents that the log begins with are not all there', async () => {
