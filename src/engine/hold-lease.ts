@@ -45,7 +45,10 @@ export function holdLease(
   async function renew(): Promise<void> {
     const asked = performance.now()
     // Whoever cannot be sure to have it does not, and a store that is stalled may take longer to say so.
-    const unsure = setTimeout(() => held?.lost.abort(), renewedAt + ttlMs * (1 - 1 / RENEWALS) - asked)
+    const unsure = setTimeout(
+      () => held?.lost.abort(),
+      Math.max(0, renewedAt + ttlMs * (1 - 1 / RENEWALS) - asked),
+    )
     try {
       const lease = await store.acquire(name, holder, ttlMs)
       if (lease.holder === holder) renewedAt = asked

@@ -4,6 +4,7 @@ import { type Detail, fail, invalid, type Result, succeed } from '../domain/prob
 import { parseTime } from '../domain/time.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { At } from '../engine/past.ts'
+import { REVISION } from '../registry/openapi-operation.ts'
 import { sendProblem } from './problem-response.ts'
 
 export type RawQuery = Readonly<Record<string, string | string[] | undefined>>
@@ -68,7 +69,7 @@ export function awaitRevision(engine: Engine) {
 
 export async function reachRevision(engine: Engine, text: string): Promise<Result<undefined>> {
   const details: Detail[] = []
-  const wanted = parseWhole(text, 'min_revision', Number.MAX_SAFE_INTEGER, details)
+  const wanted = parseWhole(text, 'min_revision', REVISION.maximum, details)
   if (wanted === undefined) return invalid(details)
   if (await engine.reach(wanted, MAX_WAIT_MS)) return succeed(undefined)
   const message = `this process is at revision ${engine.state.revision}, and not at ${wanted} yet: try again`

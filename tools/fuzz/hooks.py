@@ -70,6 +70,9 @@ def before_call(context, case, kwargs):
     """Whatever a request tries, the rest of it is such that it gets there."""
     request = json.dumps([case.path_parameters, case.query, case.body], default=lambda value: type(value).__name__)
     chance = zlib.crc32(request.encode())
+    # A revision that is still to come is waited for, and nobody here makes it.
+    if re.fullmatch(r"[1-9]\d{0,14}", str(case.query.get("min_revision", ""))):
+        case.query["min_revision"] = 1
     if case.meta is not None:
         phase = case.meta.phase.name
         if phase == TestPhase.COVERAGE:

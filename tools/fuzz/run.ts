@@ -236,7 +236,9 @@ async function runSchemathesis(
   for (const stream of [child.stdout, child.stderr]) stream.pipe(output, { end: false })
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
   await new Promise<void>((resolve) => output.end(resolve))
-  return { report: existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined, code }
+  // One that had to be ended leaves an empty file.
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
+  return { report: text === '' ? undefined : JSON.parse(text), code }
 }
 
 function problemsIn(report: Report | undefined, code: number | null): string[] {
