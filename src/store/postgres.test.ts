@@ -208,8 +208,8 @@ test('a revision whose changes are not all there is not taken for whole', async 
   const store = open(t, url)
   assert.equal((await store.commit(0, revisionOf(put('a'), put('b')))).ok, true)
   await runSql(url, 'delete from flux_resourceset.changes where position = 1')
-  for (const reading of [collect(store.changesSince(0)), collect(store.log(0))])
-    assert.match((await failureOf(reading)).message, /was given up while it was read/)
+  for (const items of [store.changesSince(0), store.log(0)] as AsyncIterable<unknown>[])
+    assert.match((await failureOf(collect(items))).message, /was given up while it was read/)
 })
 
 describe('the schema of a PostgreSQL database', () => {
