@@ -1,7 +1,7 @@
 // The environment, read once: a Config, or every problem with it at once.
 import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
-import { isSecure, parseBaseUrl } from './domain/base-url.ts'
+import { isSecure, isWellEncoded, parseBaseUrl } from './domain/base-url.ts'
 import { parseDuration } from './domain/duration.ts'
 import { parseTokenList, type TokenSource } from './domain/token.ts'
 
@@ -348,7 +348,7 @@ function parsePostgres(env: Environment, problems: string[]): PostgresConfig {
 /** What would be understood as something else, or not at all; `url` is without what says how to use TLS. */
 function refuseParts({ username, password, hostname, pathname, searchParams }: URL): string[] {
   const problems: string[] = []
-  if (![username, password, hostname, pathname].every(isEncoded))
+  if (![username, password, hostname, pathname].every(isWellEncoded))
     problems.push('DATABASE_URL has a % that begins no percent-encoding: write it as %25')
   const { host, port, ...others } = Object.fromEntries(searchParams)
   if (host !== undefined && !host.startsWith('/'))
@@ -362,15 +362,6 @@ function refuseParts({ username, password, hostname, pathname, searchParams }: U
       `DATABASE_URL has an unknown parameter "${name}": known are ${[...TLS_PARAMETERS, 'host', 'port'].join(', ')}`,
     )
   return problems
-}
-
-function isEncoded(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 const TLS_PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'] as const

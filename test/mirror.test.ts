@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -35,6 +34,7 @@ import {
   wayTo,
   write,
 } from './mirrors.ts'
+import { serve } from './own-server.ts'
 import { AUTHOR } from './random-fleet.ts'
 import {
   failToStart,
@@ -44,6 +44,15 @@ import {
   WRITE_TOKEN,
   waitFor,
 } from './service.ts'
+
+/** The file of a mirror whose first copy is not finished: it has what the upstream has now. */
+async function beginCopy(t: TestContext, upstream: TestService): Promise<string> {
+  const path = join(temporaryFolder(t), 'mirror.db')
+  const begun = openSqliteStore({ path: `${path}.copy`, write: true })
+  await importLog(begun, upstream.engine.past.export({ since: 0, now: new Date() }))
+  await begun.close()
+  return path
+}
 
 describe('a mirror', { concurrency: 2 }, () => {
   test('serves byte for byte what its upstream serves at every revision, over restarts of its own', async (t) => {
@@ -175,10 +184,7 @@ describe('a mirror', { concurrency: 2 }, () => {
 
   test('goes on with a copy that was begun elsewhere, and serves it once everything is there', async (t) => {
     const upstream = await upstreamOf(t)
-    const path = join(temporaryFolder(t), 'mirror.db')
-    const begun = openSqliteStore({ path: `${path}.copy`, write: true })
-    await importLog(begun, upstream.engine.past.export({ since: 0, now: new Date() }))
-    await begun.close()
+    const path = await beginCopy(t, upstream)
     const last = await write(upstream, 'later')
     const { url, proxy } = await wayTo(t, upstream)
     proxy.cut()
@@ -207,13 +213,10 @@ describe('a mirror', { concurrency: 2 }, () => {
 
   test('is not led elsewhere by its upstream', async (t) => {
     const upstream = await upstreamOf(t)
-    const leading = createServer((request, response) => {
+    const { url } = await serve(t, (request, response) => {
       response.writeHead(307, { location: `${upstream.url}${request.url}` }).end()
-    }).listen(0, '127.0.0.1')
-    t.after(() => leading.close().closeAllConnections())
-    await once(leading, 'listening')
-    const { port } = leading.address() as AddressInfo
-    const mirror = await mirrorOf(t, `http://127.0.0.1:${port}`)
+    })
+    const mirror = await mirrorOf(t, url)
     await waitFor('it says why', async () => /unexpected redirect/.test((await ready(mirror)).text))
     await checkServesNothing(mirror)
   })
@@ -287,18 +290,11 @@ describe('a mirror', { concurrency: 2 }, () => {
   })
 
   test('keeps what it has of a copy when a proxy answers in the place of its upstream', async (t) => {
-    const upstream = await upstreamOf(t)
-    const path = join(temporaryFolder(t), 'mirror.db')
-    const begun = openSqliteStore({ path: `${path}.copy`, write: true })
-    await importLog(begun, upstream.engine.past.export({ since: 0, now: new Date() }))
-    await begun.close()
-    const proxy = createServer((_request, response) => {
+    const path = await beginCopy(t, await upstreamOf(t))
+    const { url } = await serve(t, (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Please log in</html>\n')
-    }).listen(0, '127.0.0.1')
-    t.after(() => proxy.close().closeAllConnections())
-    await once(proxy, 'listening')
-    const { port } = proxy.address() as AddressInfo
-    const mirror = await mirrorOf(t, `http://127.0.0.1:${port}`, { DATABASE_URL: `sqlite://${path}` })
+    })
+    const mirror = await mirrorOf(t, url, { DATABASE_URL: `sqlite://${path}` })
     await waitFor('it says why', async () => /is a proxy in the way/.test((await ready(mirror)).text))
     assert.equal(revisionIn(`${path}.copy`), 1)
   })

@@ -8,6 +8,16 @@ function isLoopback({ hostname }: URL): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }
 
+/** Whether every % in a URL, or in a part of one, begins a percent-encoding. */
+export function isWellEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Whether secrets may travel there: over https, or on this machine; and from https nothing leads away from it. */
 export function isSecure(url: URL, origin = url): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url) && isLoopback(origin))

@@ -1,5 +1,6 @@
 // Parameters of a URL's query: each route says which it takes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isWellEncoded } from '../domain/base-url.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../domain/problem.ts'
 import { parseTime } from '../domain/time.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -74,15 +75,6 @@ export async function reachRevision(engine: Engine, text: string): Promise<Resul
   if (await engine.reach(wanted, MAX_WAIT_MS)) return succeed(undefined)
   const message = `this process is at revision ${engine.state.revision}, and not at ${wanted} yet: try again`
   return fail({ code: 'unavailable', message, retryAfter: 1 })
-}
-
-function isWellEncoded(url: string): boolean {
-  try {
-    decodeURIComponent(url)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** A whole number from 0 to max, when there is one. */

@@ -214,7 +214,7 @@ function clientOf(config: pg.ClientConfig, tls: PostgresOptions['tls']): new () 
   }
 }
 
-function readCertificates({ ca, cert, key }: NonNullable<PostgresOptions['tls']> = { mode: 'disable' }) {
+function readCertificates({ ca, cert, key }: Partial<NonNullable<PostgresOptions['tls']>> = {}) {
   const files = Object.entries({ ca, cert, key }).filter(
     (file): file is [string, string] => file[1] !== undefined,
   )

@@ -5,12 +5,12 @@ import type { FastifyInstance } from 'fastify'
 import type { Grant } from '../../domain/grant.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../../domain/problem.ts'
 import { parseSelector } from '../../domain/selector.ts'
+import { NDJSON } from '../../registry/openapi-revisions.ts'
 import { sendProblem } from '../problem-response.ts'
 import { parseWhole, type RawQuery } from '../query.ts'
 import type { Service } from '../service.ts'
 
 const COPY = { config: { access: 'mirror', parameters: ['since', 'selector'] } } as const
-const LINES = 'application/x-ndjson'
 /** Each may take long, and reads a lot. */
 const MAX_COPIES = 100
 /** Whoever reads nothing for so long is gone, or may come again. */
@@ -52,7 +52,7 @@ export function copyLogRoute(app: FastifyInstance, service: Service): void {
     })
     if (!begun.ok) return sendProblem(reply, begun.problem)
     // Nobody would hold up the reading of a copy that nobody gets.
-    if (request.method === 'HEAD') return reply.type(LINES).send()
+    if (request.method === 'HEAD') return reply.type(NDJSON).send()
     reply.raw.setTimeout(STUCK_MS, () => reply.raw.destroy())
     const { problem, ageMs } = engine.condition
     // Whoever copies from what is old itself must not take it for new.
@@ -60,7 +60,7 @@ export function copyLogRoute(app: FastifyInstance, service: Service): void {
     const stream = Readable.from(begun.value, { objectMode: false })
     // Without its end, nobody takes it for whole.
     stream.on('error', (err) => log.warn({ err, request_id: request.id }, 'a copy of the log was broken off'))
-    return reply.type(LINES).send(stream)
+    return reply.type(NDJSON).send(stream)
   })
 
   // Whoever is copying goes on elsewhere, or later, from where it was.

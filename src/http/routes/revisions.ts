@@ -5,6 +5,7 @@ import { type Detail, invalid, notFound, type Problem, type Result, succeed } fr
 import { TOKENS } from '../../domain/token.ts'
 import { spansOf } from '../../engine/audit.ts'
 import type { HistoryQuery, RecordedRevision } from '../../engine/engine.ts'
+import { NDJSON } from '../../registry/openapi-revisions.ts'
 import { CHANGES_IN_LIST, presentRevision } from '../present-revision.ts'
 import { sendProblem } from '../problem-response.ts'
 import { parseTimeAt, parseWhole, type RawQuery } from '../query.ts'
@@ -21,7 +22,6 @@ const READ = { config: { access: 'read' } } as const
 const DEFAULT_REVISIONS = 50
 const MAX_REVISIONS = 1000
 const MAX_CHANGES = 1000
-const NDJSON = 'application/x-ndjson'
 
 interface Search {
   readonly query: Omit<HistoryQuery, 'changeLimit'>
