@@ -7,13 +7,13 @@ const NOTHING: ReadonlyMap<string, unknown> = new Map()
 
 export class Overlay implements View {
   readonly revision: number
-  readonly #base: View
+  protected base: View
   readonly #cluster: ClusterType
   readonly #laid = new Map<string, Map<string, Entry | undefined>>()
   readonly #dnsIds = new Map<string, Set<string>>()
 
   constructor(base: View, cluster: ClusterType, revision: number) {
-    this.#base = base
+    this.base = base
     this.#cluster = cluster
     this.revision = revision
   }
@@ -36,14 +36,14 @@ export class Overlay implements View {
 
   get(type: string, id: string): Entry | undefined {
     const laid = this.#laid.get(type)
-    if (!laid?.has(id)) return this.#base.get(type, id)
+    if (!laid?.has(id)) return this.base.get(type, id)
     const entry = laid.get(id)
     return entry?.deleted === false ? entry : undefined
   }
 
   tombstone(type: string, id: string): Entry | undefined {
     const laid = this.#laid.get(type)
-    if (!laid?.has(id)) return this.#base.tombstone(type, id)
+    if (!laid?.has(id)) return this.base.tombstone(type, id)
     const entry = laid.get(id)
     return entry?.deleted ? entry : undefined
   }
@@ -52,11 +52,11 @@ export class Overlay implements View {
     const laid = this.#laid.get(type)
     const added: Entry[] = []
     for (const [id, entry] of laid ?? []) {
-      if (entry?.deleted === false && !this.#base.get(type, id)) added.push(entry)
+      if (entry?.deleted === false && !this.base.get(type, id)) added.push(entry)
     }
     added.sort((a, b) => (a.id < b.id ? -1 : 1))
     let next = 0
-    for (const entry of this.#base.all(type)) {
+    for (const entry of this.base.all(type)) {
       for (let first = added[next]; first && first.id < entry.id; first = added[++next]) yield first
       const current = laid?.has(entry.id) ? this.get(type, entry.id) : entry
       if (current) yield current
@@ -65,9 +65,9 @@ export class Overlay implements View {
   }
 
   count(type: string): number {
-    let count = this.#base.count(type)
+    let count = this.base.count(type)
     for (const [id, entry] of this.#laid.get(type) ?? []) {
-      count += Number(entry?.deleted === false) - Number(this.#base.get(type, id) !== undefined)
+      count += Number(entry?.deleted === false) - Number(this.base.get(type, id) !== undefined)
     }
     return count
   }
@@ -79,17 +79,17 @@ export class Overlay implements View {
       const entry = id === except ? undefined : this.get(type, id)
       if (entry && dnsOf(this.#cluster, entry.document) === name) return entry
     }
-    const base = this.#base.dnsHolder(name, except)
+    const base = this.base.dnsHolder(name, except)
     return base && !this.has(type, base.id) ? base : undefined
   }
 
   /** Those of the base, too. */
   tombstonesWithDns(dns: string): readonly Entry[] {
-    return this.#base.tombstonesWithDns(dns)
+    return this.base.tombstonesWithDns(dns)
   }
 
   /** Those of the base: what is laid over it is checked on its own. */
   get ceilings() {
-    return this.#base.ceilings
+    return this.base.ceilings
   }
 }

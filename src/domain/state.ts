@@ -1,4 +1,5 @@
 // All documents in memory: the view that polls are served from.
+import { FrozenView, type Listing } from './frozen-view.ts'
 import { getOrSet } from './get-or-set.ts'
 import {
   type ClusterType,
@@ -47,6 +48,7 @@ export class State implements PolledView {
   #tombstonesByDns = new Map<string, Entry[]>()
   #shared = new Map<string, Map<string, Reference>>()
   #tokensByHash = new Map<string, Entry>()
+  readonly #frozen = new Set<FrozenView>()
 
   constructor(types: Types) {
     this.#types = types
@@ -54,13 +56,17 @@ export class State implements PolledView {
   }
 
   get(type: string, id: string): Entry | undefined {
-    const entry = this.#collections.get(type)?.places.get(id)?.entry
+    const entry = this.#entry(type, id)
     return entry === undefined || entry.deleted ? undefined : entry
   }
 
   tombstone(type: string, id: string): Entry | undefined {
-    const entry = this.#collections.get(type)?.places.get(id)?.entry
+    const entry = this.#entry(type, id)
     return entry?.deleted ? entry : undefined
+  }
+
+  #entry(type: string, id: string): Entry | undefined {
+    return this.#collections.get(type)?.places.get(id)?.entry
   }
 
   all(type: string): Iterable<Entry> {
@@ -115,9 +121,18 @@ export class State implements PolledView {
     return prepared
   }
 
+  /** What it holds now, for work that takes longer than the state stays as it is. */
+  freeze(): FrozenView {
+    const listings = new Map([...this.#collections].map(([type, each]) => [type, each.listing()]))
+    const view = new FrozenView(this, this.#cluster, listings, (released) => this.#frozen.delete(released))
+    this.#frozen.add(view)
+    return view
+  }
+
   /** Makes it visible in one synchronous step: no reader sees half of it. */
   publish(revision: number, prepared: readonly Prepared[]): void {
     for (const item of prepared) {
+      for (const view of this.#frozen) view.keep(item.type, item.id, this.#entry(item.type, item.id))
       if (item.place && item.entry) item.place.entry = item.entry
       else this.#put(item)
     }
@@ -158,6 +173,12 @@ export class State implements PolledView {
 
   /** Takes over all that another state holds, in one step. */
   become(other: State): void {
+    if (this.#frozen.size > 0) {
+      const former = new State(this.#types)
+      former.become(this)
+      for (const view of this.#frozen) view.moveOnto(former)
+      this.#frozen.clear()
+    }
     this.#collections = other.#collections
     this.#liveByDns = other.#liveByDns
     this.#tombstonesByDns = other.#tombstonesByDns
@@ -267,6 +288,10 @@ class Collection {
     this.places.delete(id)
     this.#removed = true
     if (!place.entry.deleted) this.liveCount--
+  }
+
+  listing(): Listing {
+    return { ids: this.#sorted(), live: this.liveCount }
   }
 
   *live(): Generator<Entry> {

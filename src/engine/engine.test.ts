@@ -12,6 +12,7 @@ import { openSqliteStore } from '../store/sqlite.ts'
 import { type Store, StoreError } from '../store/store.ts'
 import { importLog } from '../store/transfer.ts'
 import { type Engine, type EngineParts, startEngine, type Written } from './engine.ts'
+import { Interrupted } from './in-turns.ts'
 
 const types = builtInTypes()
 const author = { actor: 'writer', message: null, request_id: 'r', client_address: null }
@@ -611,4 +612,47 @@ test('what another process has just committed can be read at once', async (t) =>
   const seen = await reader.inspect(async (past) => past.resolve({ revision: 1 }, '?at'))
   assert.deepEqual(seen, { ok: true, value: 1 })
   assert.equal(reader.state.get('namespaces', 'a')?.id, 'a')
+})
+
+test('a preview waits for no write and holds up none, and shows the fleet as it was when it began', async (t) => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const slow = withCommit(openMemoryStore(), (through) => async (...entry) => {
+    await released
+    return through(...entry)
+  })
+  const engine = await start(t, slow)
+  const waiting = engine.write([namespace('slow')], author)
+  const preview = done(await engine.write([namespace('seen')], author, { dryRun: true }))
+  assert.deepEqual(
+    preview.changes.map(({ id }) => id),
+    ['seen'],
+  )
+  assert.equal(preview.revision, 0)
+  release()
+  assert.equal(done(await waiting).revision, 1)
+})
+
+test('a preview and a write that are interrupted change nothing, and say why', async (t) => {
+  const engine = await start(t)
+  done(await engine.write([cluster('a'), namespace('n')], author))
+  const many = Array.from({ length: 20_000 }, (_, i) => label('a', `l${i}`, 'x'))
+  for (const dryRun of [true, false]) {
+    const leaving = new AbortController()
+    const result = engine.write(many, author, { dryRun, signal: leaving.signal })
+    await breathe()
+    leaving.abort(new Interrupted({ code: 'unavailable', message: 'took too long' }))
+    assert.equal(problemCode(await result), 'unavailable')
+  }
+  assert.equal(engine.state.revision, 1)
+})
+
+test('a write of an administrator does not wait for a long one of somebody else, which is done after it', async (t) => {
+  const engine = await start(t)
+  done(await engine.write([cluster('a')], author))
+  const many = Array.from({ length: 5_000 }, (_, i) => label('a', `l${i}`, 'x'))
+  const long = engine.write(many, { ...author, actor: 'editor' }, { grant: { role: 'editor' } })
+  await breathe()
+  const urgent = done(await engine.write([namespace('n')], author, { grant: { role: 'admin' } }))
+  assert.equal(urgent.revision, 2)
+  assert.equal(done(await long).revision, 3)
 })

@@ -19,11 +19,12 @@ import {
   type Store,
   StoreError,
 } from '../store/store.ts'
-import { inTurns } from './in-turns.ts'
+import { Interrupted, inTurns } from './in-turns.ts'
 import { openPast, type Past } from './past.ts'
 import { planOf, refusePlan } from './plan.ts'
 import { keepSnapshots, type Snapshots } from './snapshot.ts'
 import { followUses, type TokenUses } from './token-uses.ts'
+import { type Turn, WriteQueue } from './write-queue.ts'
 
 export type { HistoryQuery, RecordedRevision } from '../store/store.ts'
 
@@ -32,7 +33,7 @@ export type Author = Pick<RevisionMeta, 'actor' | 'message' | 'request_id' | 'cl
 /** Commands, or what finds them out on top of whatever revision the write is decided on. */
 export type Work =
   | readonly Command[]
-  | { readonly operation: string; readonly load: () => Promise<Result<readonly Command[]>> }
+  | { readonly operation: string; readonly load: (view: View) => Promise<Result<readonly Command[]>> }
 
 export interface WriteOptions {
   /** Only what this allows; a dry run tells of the rest. */
@@ -51,6 +52,10 @@ export interface WriteOptions {
   readonly once?: Once
   /** Only while nobody else has taken the lease. */
   readonly lease?: Lease
+  /** Who sends it, for whose turn it is; the author where nobody says. */
+  readonly caller?: string
+  /** Ends it before anything is committed; its reason is an `Interrupted`. */
+  readonly signal?: AbortSignal
 }
 
 export interface Once {
@@ -98,8 +103,8 @@ export interface Engine {
   /** True once a stop has begun. */
   readonly draining: boolean
   /** Everything as of the last published revision; changes under the reader's feet only between ticks. */
-  readonly state: PolledView & Pick<State, 'typeNames'>
-  /** Does all of the work as one revision, or nothing. */
+  readonly state: PolledView & Pick<State, 'typeNames' | 'freeze'>
+  /** Does all of the work as one revision, or nothing. A dry run waits for no write, and no write for it. */
   write(work: Work, author: Author, options?: WriteOptions): Promise<Result<Written>>
   /** Reads from the log; a store that is away makes it a problem. */
   inspect<T>(read: (past: Past) => Promise<Result<T>>): Promise<Result<T>>
@@ -154,7 +159,7 @@ const MAX_ATTEMPTS = 100
 /** How long to expect other writers after one of them was faster. */
 const CONTESTED_MS = 1000
 const DEFAULT_BRAKE_PERCENT = 10
-/** Whoever sends them may be gone already. */
+/** Whoever sends them may be gone already; administrators may have as many more. */
 const MAX_WAITING = 1000
 /** How often to look whether the store has moved; it may tell sooner. */
 const LOOK_INTERVAL_MS = 250
@@ -183,8 +188,7 @@ export async function startEngine({
   const uses = followUses(store, now, (error) => onStoreError(error, 'uses'))
 
   let stopping = false
-  let writes: Promise<unknown> = Promise.resolve()
-  let waiting = 0
+  const writes = new WriteQueue()
   let committing: Promise<unknown> | undefined
   let following: Promise<void> | undefined
 
@@ -277,9 +281,14 @@ export async function startEngine({
     }
   }
 
-  async function attempt(work: Work, author: Author, options: WriteOptions): Promise<Result<Written>> {
+  async function attempt(
+    work: Work,
+    author: Author,
+    options: WriteOptions,
+    turn: Turn,
+  ): Promise<Result<Written>> {
     for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
-      const run = (): Promise<Result<Written> | undefined> => attemptOnce(work, author, options)
+      const run = (): Promise<Result<Written> | undefined> => attemptOnce(work, author, options, turn)
       // Where others have just been faster, waiting for one's turn takes less than trying in vain.
       const done = await (performance.now() < contestedUntil ? store.inTurn(run) : run())
       if (done) return done
@@ -293,6 +302,7 @@ export async function startEngine({
     work: Work,
     author: Author,
     options: WriteOptions,
+    turn: Turn,
   ): Promise<Result<Written> | undefined> {
     await look()
     const { onlyAt, once } = options
@@ -302,24 +312,25 @@ export async function startEngine({
     if (onlyAt !== undefined && base !== onlyAt) {
       return fail({ code: 'conflict', message: `the store is at revision ${base}, not ${onlyAt}` })
     }
-    const decided = await decideOn(work, options)
+    const decided = await decideOn(work, options, state, turn.signal)
     // What was decided while another process's commit was taken in may be half of each.
     if (state.revision !== base) return undefined
     if (!decided.ok) return decided
-    const { decision, removals, comparison, beyond } = decided.value
-    const revision = base + Number(decision.changes.length > 0 && !options.dryRun)
-    const warnings = [...(beyond ? [`you may not do this: ${beyond.message}`] : []), ...decision.warnings]
-    const written = { ...decision, warnings, removals, revision }
-    if (!options.dryRun && !once && revision > base) {
+    const { decision, removals, comparison } = decided.value
+    const revision = base + Number(decision.changes.length > 0)
+    const written = { ...decision, removals, revision }
+    if (!once && revision > base) {
+      turn.hold()
       // What it means for clusters is worked out while the store is writing.
       const done = await commit(base, work, author, decision, options, undefined, () =>
         assess(decision, comparison, options),
       )
       return done?.ok ? succeed({ ...written, ...done.value }) : done
     }
-    const assessed = { ...written, ...(await assess(decision, comparison, options)) }
+    const assessed = { ...written, ...(await assess(decision, comparison, options, turn.signal)) }
     if (state.revision !== base) return undefined
-    const record = once && !options.dryRun ? recordOf(once, assessed) : undefined
+    turn.hold()
+    const record = once && recordOf(once, assessed)
     if (revision === base) {
       if (!once || !record) return succeed(assessed)
       await store.remember(record)
@@ -331,29 +342,47 @@ export async function startEngine({
     return commit(base, work, author, decision, options, record, async () => assessed)
   }
 
+  /** What a write would do to the fleet as it stands now, whatever is written meanwhile. */
+  async function preview(work: Work, options: WriteOptions): Promise<Result<Written>> {
+    await look()
+    const view = state.freeze()
+    try {
+      const decided = await decideOn(work, options, view, options.signal)
+      if (!decided.ok) return decided
+      const { decision, removals, comparison, beyond } = decided.value
+      const warnings = [...(beyond ? [`you may not do this: ${beyond.message}`] : []), ...decision.warnings]
+      const assessed = await assess(decision, comparison, options, options.signal)
+      return succeed({ ...decision, warnings, removals, revision: view.revision, ...assessed })
+    } finally {
+      view.release()
+    }
+  }
+
   /** Decides, and refuses what is not as planned or removes too much. */
   async function decideOn(
     work: Work,
     { dryRun, grant, plan, confirmRemovals, impactLimit = IMPACT_LIMIT }: WriteOptions,
+    view: View,
+    signal: AbortSignal | undefined,
   ): Promise<Result<Decided>> {
-    const commands = 'load' in work ? await work.load() : succeed(work)
+    const commands = 'load' in work ? await work.load(view) : succeed(work)
     if (!commands.ok) return commands
-    const decided = await inTurns(decide(types, state, commands.value))
+    const decided = await inTurns(decide(types, view, commands.value), signal)
     if (!decided.ok) return decided
     const decision = decided.value
-    const comparison = new Comparison(types, state, decision.after)
-    const beyond = grant && (await inTurns(refuseBeyond(grant, comparison, decision.changes)))
+    const comparison = new Comparison(types, view, decision.after)
+    const beyond = grant && (await inTurns(refuseBeyond(grant, comparison, decision.changes), signal))
     if (beyond && !dryRun) return fail(beyond)
-    if (plan !== undefined && (await inTurns(planOf(decision.changes))) !== plan) {
-      return refusePlan(types, past, state.revision, { plan, commands: commands.value, decision })
+    if (plan !== undefined && (await inTurns(planOf(decision.changes), signal)) !== plan) {
+      return refusePlan(types, past, view.revision, { plan, commands: commands.value, decision })
     }
-    const removals = await inTurns(findRemovals(comparison, decision.changes, brakePercent))
+    const removals = await inTurns(findRemovals(comparison, decision.changes, brakePercent), signal)
     if (removals.length === 0 || confirmRemovals || dryRun)
       return succeed({ decision, removals, comparison, beyond })
     return fail({
       code: 'destructive_change',
       message: `this removes a lot: ${removals.join('; ')}. If that is meant, confirm it: confirm=removals`,
-      impact: await inTurns(impactOf(comparison, impactLimit)),
+      impact: await inTurns(impactOf(comparison, impactLimit), signal),
     })
   }
 
@@ -362,11 +391,12 @@ export async function startEngine({
     { changes }: Decision,
     comparison: Comparison,
     { plan, impactLimit }: WriteOptions,
+    signal?: AbortSignal,
   ): Promise<Pick<Written, 'impact' | 'plan'>> {
     if (impactLimit === undefined) return plan === undefined ? {} : { plan }
     return {
-      impact: await inTurns(impactOf(comparison, impactLimit)),
-      plan: plan ?? (await inTurns(planOf(changes))),
+      impact: await inTurns(impactOf(comparison, impactLimit), signal),
+      plan: plan ?? (await inTurns(planOf(changes), signal)),
     }
   }
 
@@ -432,6 +462,7 @@ export async function startEngine({
     try {
       return await run()
     } catch (error) {
+      if (error instanceof Interrupted) return fail(error.problem)
       if (!(error instanceof StoreError)) throw error
       if (error !== failure) onStoreError(error, doing)
       return unavailable(error)
@@ -522,16 +553,14 @@ export async function startEngine({
     catchUp: look,
     write(work, author, options = {}) {
       if (stopping) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
-      if (waiting >= MAX_WAITING)
+      if (options.dryRun) return guarded('read', () => preview(work, options))
+      const isUrgent = options.grant === undefined || options.grant.role === 'admin'
+      if (writes.size >= (isUrgent ? 2 : 1) * MAX_WAITING)
         return Promise.resolve(
           fail({ code: 'unavailable', message: 'too many writes are waiting: try again' }),
         )
-      // Those before it may still be waiting for an answer of the store.
-      if (failure?.isAway) return Promise.resolve(unavailable(failure))
-      waiting++
-      const result = writes.then(() => guarded('commit', () => attempt(work, author, options)))
-      writes = result.catch(() => {}).finally(() => waiting--)
-      return result
+      const sender = { caller: options.caller ?? author.actor, isUrgent, signal: options.signal }
+      return guarded('commit', () => writes.run(sender, (turn) => attempt(work, author, options, turn)))
     },
     inspect: (read) =>
       guarded('read', async () => {
@@ -569,7 +598,7 @@ export async function startEngine({
       stopping = true
       unwatch()
       clearTimeout(timer)
-      await writes
+      await writes.drained()
       await looking
       await following?.catch(() => {})
       await keeper?.stop()

@@ -1,23 +1,25 @@
-// Takes the steps of long work in turns with everything else that wants to run.
-import { finish, type Steps } from '../domain/steps.ts'
+// Runs long work in time slices, until it is done or somebody ends it.
+import type { Problem } from '../domain/problem.ts'
+import type { Steps } from '../domain/steps.ts'
 import { Pace } from '../store/pace.ts'
 
-export async function inTurns<T>(steps: Steps<T>): Promise<T> {
-  for (const pace = new Pace(); ; ) {
-    const { done, value } = steps.next()
-    if (done) return value
-    if (pace.isDue) await pace.rest()
+/** The reason of a signal that ends work: what its caller is told. */
+export class Interrupted extends Error {
+  readonly problem: Problem
+
+  constructor(problem: Problem) {
+    super(problem.message)
+    this.problem = problem
   }
 }
 
-const MAX_TRIES = 5
-
-/** The same on the state as it stands: again when it has moved meanwhile, and at last without letting anyone in. */
-export async function inTurnsOn<T>(state: { readonly revision: number }, run: () => Steps<T>): Promise<T> {
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const { revision } = state
-    const result = await inTurns(run())
-    if (state.revision === revision) return result
+/** Throws the signal's reason when it is aborted before the work is done. */
+export async function inTurns<T>(steps: Steps<T>, signal?: AbortSignal): Promise<T> {
+  for (const pace = new Pace(); ; ) {
+    const { done, value } = steps.next()
+    if (done) return value
+    if (!pace.isDue) continue
+    await pace.rest()
+    signal?.throwIfAborted()
   }
-  return finish(run())
 }

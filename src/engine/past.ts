@@ -4,17 +4,17 @@ import { Comparison, type Impact, impactOf } from '../domain/impact.ts'
 import { Overlay } from '../domain/overlay.ts'
 import { fail, invalid, type Result, succeed } from '../domain/problem.ts'
 import { type DeliveredType, referencesOf, type Types } from '../domain/resource-type.ts'
+import type { State } from '../domain/state.ts'
 import type { Steps } from '../domain/steps.ts'
 import type { Entry, PolledView, View } from '../domain/view.ts'
 import { Pace } from '../store/pace.ts'
-import {
-  type HistoryQuery,
-  type LoggedChange,
-  type LogSlice,
-  type PastDocument,
-  type RecordedRevision,
-  type Store,
-  StoreError,
+import type {
+  HistoryQuery,
+  LoggedChange,
+  LogSlice,
+  PastDocument,
+  RecordedRevision,
+  Store,
 } from '../store/store.ts'
 import { type ExportOptions, exportLog } from '../store/transfer.ts'
 import { type Verification, verifyLog } from '../store/verify-log.ts'
@@ -49,11 +49,14 @@ export interface Past {
 
 export type DocumentRevision = Omit<RecordedRevision, 'changes'> & { readonly change: BeforeAndAfter }
 
-/** Writers can get in the way of a long reading for a while. */
-const MAX_ATTEMPTS = 50
 const PAGE = 100
 
-export function openPast(store: Store, types: Types, state: PolledView, now: () => Date): Past {
+export function openPast(
+  store: Store,
+  types: Types,
+  state: PolledView & Pick<State, 'freeze'>,
+  now: () => Date,
+): Past {
   const clusters = types.cluster.type
 
   async function resolve(at: At, name: string): Promise<Result<number>> {
@@ -86,21 +89,15 @@ export function openPast(store: Store, types: Types, state: PolledView, now: () 
     type: string | undefined,
     run: (view: View) => Steps<T>,
   ): Promise<T> {
-    const view = new Overlay(state, types.cluster, revision)
-    let read = revision
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      // What is committed while the log is read may change what lies beneath: it is read too.
-      for (let first = attempt === 0; first || read !== state.revision; first = false) {
-        const from = read
-        read = state.revision
-        for await (const { type: name, id, was } of store.changedAfter(from, type ? { type } : undefined)) {
-          if (!view.has(name, id)) view.lay(name, id, was && toEntry(id, was))
-        }
-      }
-      const result = await inTurns(run(view))
-      if (read === state.revision) return result
+    const present = state.freeze()
+    try {
+      const view = new Overlay(present, types.cluster, revision)
+      for await (const { type: name, id, was } of store.changedAfter(revision, type ? { type } : undefined))
+        view.lay(name, id, was && toEntry(id, was))
+      return await inTurns(run(view))
+    } finally {
+      present.release()
     }
-    throw new StoreError('the fleet changed too often to be read as it was: try again')
   }
 
   /** The entry of now is taken before the log is asked, which then knows of every change that counts. */

@@ -3,16 +3,19 @@ import type { Command } from '../domain/command.ts'
 import { fail, invalid, notFound, type Result, succeed } from '../domain/problem.ts'
 import type { Document, Types } from '../domain/resource-type.ts'
 import type { Selector } from '../domain/selector.ts'
+import type { Steps } from '../domain/steps.ts'
 import { TOKENS } from '../domain/token.ts'
+import type { View } from '../domain/view.ts'
 import type { Engine, Work } from './engine.ts'
+import { inTurns } from './in-turns.ts'
 import type { At } from './past.ts'
 
 /** Takes back what one revision did, and nothing that was done since. */
-export function revert({ past, state }: Engine, revision: number): Work {
+export function revert({ past }: Engine, revision: number): Work {
   return {
     operation: `revert revision ${revision}`,
-    async load() {
-      if (revision < 1 || revision > state.revision) return notFound('revision', String(revision))
+    async load(view) {
+      if (revision < 1 || revision > view.revision) return notFound('revision', String(revision))
       const known = await past.resolve({ revision: revision - 1 }, 'the revision')
       if (!known.ok) return known
       const commands: Command[] = []
@@ -56,43 +59,46 @@ export interface Rollback {
 }
 
 /** Makes documents what they were at an earlier time; those that did not exist then go without a trace. */
-export function rollback({ past, state }: Engine, types: Types, request: Rollback): Work {
+export function rollback({ past }: Engine, types: Types, request: Rollback): Work {
   const { to, selector } = request
   const ids = request.ids && new Set(request.ids)
   const clusters = types.cluster.type.name
   const chosen = new Set(request.types ?? (selector ? [clusters] : types.all.map(({ name }) => name)))
-  const matches = (type: string, id: string, then: Document | undefined): boolean => {
-    const document = state.get(type, id)?.document ?? then
+  const matches = (view: View, type: string, id: string, then: Document | undefined): boolean => {
+    const document = view.get(type, id)?.document ?? then
     return !selector || (type === clusters && document !== undefined && selector.matches(document))
   }
 
-  async function load(): Promise<Result<readonly Command[]>> {
+  async function load(view: View): Promise<Result<readonly Command[]>> {
     const path = 'revision' in to ? '/to_revision' : '/to_time'
     const revision = await past.resolve(to, path)
     if (!revision.ok) return revision
     const commands: Command[] = []
     for await (const { type, id, was } of past.changedAfter(revision.value)) {
       if (!chosen.has(type) || !types.get(type) || (ids && !ids.has(id))) continue
-      if (!matches(type, id, was?.document)) continue
+      if (!matches(view, type, id, was?.document)) continue
       const then = was && { document: was.document, deleted: was.deleted }
       commands.push({ op: 'reset', type, id, to: then, path: `/${type}/${id}` })
     }
-    const known = checkChoice(commands)
+    const known = await inTurns(checkChoice(view, commands))
     return known.ok ? succeed(commands) : known
   }
 
   /** A misspelt id or selector must not look like a fleet that is as it was already. */
-  function checkChoice(commands: readonly Command[]): Result<void> {
+  function* checkChoice(view: View, commands: readonly Command[]): Steps<Result<void>> {
     if (request.allowEmpty) return succeed(undefined)
     const changed = new Set(commands.map((command) => ('id' in command ? command.id : '')))
     const isKnown = (id: string): boolean =>
-      changed.has(id) || [...chosen].some((type) => state.get(type, id) || state.tombstone(type, id))
+      changed.has(id) || [...chosen].some((type) => view.get(type, id) || view.tombstone(type, id))
     const unknown = (request.ids ?? []).flatMap((id, i) =>
       isKnown(id) ? [] : [{ path: `/ids/${i}`, message: `names no document, now or then: "${id}"` }],
     )
     if (unknown.length > 0) return invalid(unknown)
     if (!selector || commands.length > 0) return succeed(undefined)
-    for (const { document } of state.all(clusters)) if (selector.matches(document)) return succeed(undefined)
+    for (const { document } of view.all(clusters)) {
+      yield
+      if (selector.matches(document)) return succeed(undefined)
+    }
     return invalid([
       { path: '/selector', message: 'matches no cluster: correct it, or set allow_empty to true' },
     ])

@@ -1,19 +1,38 @@
-// Keeps long work from holding up polls: it rests after a moment, so that whoever waits gets a turn.
-import { setImmediate as turn } from 'node:timers/promises'
+// Time slices: all long work of the process shares one slice of each turn of the event loop, so that polls are not held up.
 
 /** Short, since a poll on a new connection needs several turns of its own. */
-const MOMENT_MS = 0.25
+const SLICE_MS = 0.25
+
+/** Work that waits for its next slice, first come, first served. */
+const waiting: (() => void)[] = []
+let isScheduled = false
+
+function schedule(): void {
+  if (isScheduled || waiting.length === 0) return
+  isScheduled = true
+  setImmediate(resumeNext)
+}
+
+/** One at a time: however much work there is, a turn of the event loop takes no longer. */
+function resumeNext(): void {
+  isScheduled = false
+  waiting.shift()?.()
+  schedule()
+}
 
 export class Pace {
-  #end = performance.now() + MOMENT_MS
+  #end = performance.now() + SLICE_MS
 
-  /** Whether it is time to rest. */
+  /** Whether the slice is used up. */
   get isDue(): boolean {
     return performance.now() >= this.#end
   }
 
   async rest(): Promise<void> {
-    await turn()
-    this.#end = performance.now() + MOMENT_MS
+    await new Promise<void>((resume) => {
+      waiting.push(resume)
+      schedule()
+    })
+    this.#end = performance.now() + SLICE_MS
   }
 }

@@ -47,9 +47,10 @@ export function toLogged({ before_deleted, after_deleted, ...change }: ChangeRow
 }
 
 export async function* changesSince(db: DatabaseSync, since: number): ReturnType<Store['changesSince']> {
+  const pace = new Pace()
   for await (const { revision, hash, change_count } of revisionsAfter(db, since)) {
     const changes: Applied[] = []
-    for await (const { rows } of slicesOf(db, { revision }))
+    for await (const { rows } of slicesOf(db, revision, pace))
       changes.push(...rows.map(toLogged).map(toApplied))
     if (changes.length < change_count) throw prunedMeanwhileError(revision)
     yield { revision, hash, changes }
@@ -61,8 +62,10 @@ export async function* readLog(
   since: number,
   until = Number.MAX_SAFE_INTEGER,
 ): AsyncGenerator<LogSlice> {
+  // One for the whole walk: most revisions are shorter than a slice.
+  const pace = new Pace()
   for await (const { revision, hash, change_count, ...meta } of revisionsAfter(db, since, until)) {
-    for await (const { rows, last } of slicesOf(db, { revision })) {
+    for await (const { rows, last } of slicesOf(db, revision, pace)) {
       yield { revision, meta: meta as RevisionMeta, hash, change_count, changes: rows.map(toLogged), last }
     }
   }
@@ -88,19 +91,19 @@ async function* revisionsAfter(
 /** A revision's changes, a few at a time. */
 async function* slicesOf(
   db: DatabaseSync,
-  { revision }: { revision: number },
+  revision: number,
+  pace: Pace,
 ): AsyncGenerator<{ rows: ChangeRow[]; last: boolean }> {
   const slice = prepared(
     db,
     `SELECT ${CHANGE} FROM changes WHERE revision = ? AND position >= ? ORDER BY position LIMIT ?`,
   )
-  const pace = new Pace()
   for (let position = 0; ; position += SLICE) {
     const rows = (await guard(() => slice.all(revision, position, SLICE))) as unknown as ChangeRow[]
+    if (pace.isDue) await pace.rest()
     const last = rows.length < SLICE
     yield { rows, last }
     if (last) return
-    if (pace.isDue) await pace.rest()
   }
 }
 

@@ -7,7 +7,7 @@ import type { DeliveredType, Document } from '../../domain/resource-type.ts'
 import type { Steps } from '../../domain/steps.ts'
 import type { Entry, View } from '../../domain/view.ts'
 import { explain } from '../../engine/audit.ts'
-import { inTurnsOn } from '../../engine/in-turns.ts'
+import { inTurns } from '../../engine/in-turns.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { matchesEtag, sendAnswer } from '../answer.ts'
 import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf, refuseBody } from '../body.ts'
@@ -51,8 +51,10 @@ function readRoutes(app: FastifyInstance, service: Service, type: RegisteredType
     const query = parseListQuery(types, type, request.query)
     if (!query.ok) return sendProblem(reply, query.problem)
     const page = await readAt(service, request, reply, {
-      now: async () =>
-        succeed(await inTurnsOn(engine.state, () => pageOf(engine.state, type.name, query.value))),
+      now: async () => {
+        const view = engine.state.freeze()
+        return succeed(await inTurns(pageOf(view, type.name, query.value)).finally(view.release))
+      },
       earlier: async (past, revision) =>
         succeed(await past.read(revision, type.name, (view) => pageOf(view, type.name, query.value))),
     })

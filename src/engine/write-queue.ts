@@ -1,0 +1,150 @@
+// Writes, one at a time: callers take turns, and administrators go first.
+
+/** Who sends a write. */
+export interface Sender {
+  /** Callers take turns, however much each of them sends. */
+  readonly caller: string
+  /** Goes before others, even before one that has begun but not committed. */
+  readonly isUrgent: boolean
+  /** Aborted when the caller has left, or has waited long enough. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What a write that runs is told, and tells. */
+export interface Turn {
+  /** Aborted when the write has to stop: nothing of it may be committed then. */
+  readonly signal: AbortSignal
+  /** To be called before the commit: from here on the write runs to its end. */
+  hold(): void
+}
+
+interface Waiting {
+  readonly sender: Sender
+  readonly task: (turn: Turn) => Promise<unknown>
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+interface Running extends Waiting {
+  readonly controller: AbortController
+  isHeld: boolean
+}
+
+/** The reason for which a write stops when an urgent one comes; it runs again after that. */
+const OVERTAKEN = new Error('an urgent write goes first')
+
+export class WriteQueue {
+  readonly #urgent = new Map<string, Waiting[]>()
+  readonly #others = new Map<string, Waiting[]>()
+  #running: Running | undefined
+  #count = 0
+  #idle = Promise.withResolvers<void>()
+
+  /** How many writes have not ended yet. */
+  get size(): number {
+    return this.#count
+  }
+
+  /** Runs the task when its turn comes, again from its beginning where another one has overtaken it. */
+  run<T>(sender: Sender, task: (turn: Turn) => Promise<T>): Promise<T> {
+    if (sender.signal?.aborted) return Promise.reject(sender.signal.reason)
+    if (this.#count++ === 0) this.#idle = Promise.withResolvers()
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const waiting: Waiting = { sender, task, resolve: resolve as (value: unknown) => void, reject }
+    const leave = (): void => this.#leave(waiting)
+    sender.signal?.addEventListener('abort', leave, { once: true })
+    this.#add(waiting)
+    if (sender.isUrgent) this.#overtake()
+    this.#next()
+    return promise.finally(() => {
+      sender.signal?.removeEventListener('abort', leave)
+      if (--this.#count === 0) this.#idle.resolve()
+    })
+  }
+
+  /** Resolves when every write has ended. */
+  async drained(): Promise<void> {
+    if (this.#count > 0) await this.#idle.promise
+  }
+
+  #queues({ isUrgent }: Sender): Map<string, Waiting[]> {
+    return isUrgent ? this.#urgent : this.#others
+  }
+
+  #add(waiting: Waiting): void {
+    const queues = this.#queues(waiting.sender)
+    const { caller } = waiting.sender
+    const own = queues.get(caller)
+    if (own) own.push(waiting)
+    else queues.set(caller, [waiting])
+  }
+
+  /** First in the line of its caller, and its caller the next. */
+  #addFirst(waiting: Waiting): void {
+    const queues = this.#queues(waiting.sender)
+    const { caller } = waiting.sender
+    const others = [...queues]
+    queues.clear()
+    queues.set(caller, [waiting])
+    for (const [name, line] of others) queues.set(name, name === caller ? [waiting, ...line] : line)
+  }
+
+  #take(): Waiting | undefined {
+    for (const queues of [this.#urgent, this.#others]) {
+      for (const [caller, line] of queues) {
+        const waiting = line.shift()
+        queues.delete(caller)
+        if (line.length > 0) queues.set(caller, line)
+        if (waiting) return waiting
+      }
+    }
+    return undefined
+  }
+
+  #overtake(): void {
+    const running = this.#running
+    if (running && !running.sender.isUrgent && !running.isHeld) running.controller.abort(OVERTAKEN)
+  }
+
+  /** A caller that leaves takes along what has not been committed. */
+  #leave(waiting: Waiting): void {
+    const { sender, reject } = waiting
+    const reason = sender.signal?.reason
+    const running = this.#running
+    if (running?.task === waiting.task) {
+      if (!running.isHeld) running.controller.abort(reason)
+      return
+    }
+    const queues = this.#queues(sender)
+    const line = queues.get(sender.caller)?.filter((other) => other !== waiting) ?? []
+    if (line.length > 0) queues.set(sender.caller, line)
+    else queues.delete(sender.caller)
+    reject(reason)
+  }
+
+  #next(): void {
+    const waiting = this.#running ? undefined : this.#take()
+    if (waiting) void this.#run(waiting)
+  }
+
+  async #run(waiting: Waiting): Promise<void> {
+    const controller = new AbortController()
+    const running: Running = { ...waiting, controller, isHeld: false }
+    this.#running = running
+    const hold = (): void => {
+      controller.signal.throwIfAborted()
+      running.isHeld = true
+    }
+    try {
+      waiting.resolve(await waiting.task({ signal: controller.signal, hold }))
+    } catch (error) {
+      const { signal } = waiting.sender
+      if (error !== OVERTAKEN) waiting.reject(error)
+      else if (signal?.aborted) waiting.reject(signal.reason)
+      else this.#addFirst(waiting)
+    } finally {
+      this.#running = undefined
+      this.#next()
+    }
+  }
+}
