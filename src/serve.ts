@@ -11,6 +11,7 @@ import { type Engine, startEngine } from './engine/engine.ts'
 import { seed } from './engine/seed.ts'
 import { openSnapshots } from './engine/snapshot.ts'
 import { type AccessRules, NO_RULES, readAccessRules } from './http/access-rules.ts'
+import { createAdmission } from './http/admission.ts'
 import { buildAdminApp, buildApp } from './http/app.ts'
 import { createAuth } from './http/auth.ts'
 import { createAddressOf } from './http/client-address.ts'
@@ -78,6 +79,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   warnOfUnknownTypes(engine, types, log)
   const addressOf = createAddressOf(config.trustedProxies)
   const { oidc, adminListen } = config
+  const limits = { requests: config.maxRequests, connections: config.maxConnections }
   const service: Service = {
     mode: config.mode,
     version,
@@ -100,7 +102,8 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
       now,
     }),
     addressOf,
-    limits: { requests: config.maxRequests, connections: config.maxConnections },
+    limits,
+    admission: createAdmission(limits),
     maxStalenessMs: config.maxStalenessMs,
     corsOrigins: config.corsOrigins,
     hasAdminPort: adminListen !== undefined,

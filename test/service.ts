@@ -12,6 +12,7 @@ import pino, { type Logger } from 'pino'
 import type { Json } from '../src/domain/json.ts'
 import { type Engine, startEngine } from '../src/engine/engine.ts'
 import { seed } from '../src/engine/seed.ts'
+import { createAdmission } from '../src/http/admission.ts'
 import { buildApp } from '../src/http/app.ts'
 import { type AuthParts, createAuth } from '../src/http/auth.ts'
 import { createAddressOf } from '../src/http/client-address.ts'
@@ -158,6 +159,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     now,
     ...options.auth,
   })
+  const limits = { requests: 1000, connections: 10_000, ...options.limits }
   const app = await buildApp(
     {
       mode,
@@ -168,7 +170,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       externalUrl,
       auth,
       addressOf,
-      limits: { requests: 1000, connections: 10_000, ...options.limits },
+      limits,
+      admission: createAdmission(limits),
       maxStalenessMs: options.maxStalenessMs ?? Number.POSITIVE_INFINITY,
       corsOrigins,
       hasAdminPort: false,

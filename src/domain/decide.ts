@@ -140,6 +140,7 @@ function* runForClusters(
   for (const [i, id] of ids.entries()) {
     yield
     const done = yield* run(types, draft, command.each(id), assigned)
+    if (draft.excess) return invalid([{ path: command.path, message: draft.excess }])
     if (!done.ok) return 'ids' in command.targets ? fail(locate(done.problem, placed(command, i))) : done
   }
   const type = types.cluster.type.name

@@ -33,14 +33,26 @@ export function pointerTo(origins: readonly Origin[], place: string): string {
   return place === at || place.startsWith(`${at}/`) ? path + place.slice(at.length) : path
 }
 
+/** A short command can ask for a lot: every cluster replaced many times over, or made large. */
+const MAX_PUTS = { least: 200_000, perCluster: 4 }
+const MAX_GROWTH = { least: 64 * 1024 * 1024, perCluster: 1024 }
+
 /** Its revision is the one that it would be committed as. */
 export class Draft extends Overlay {
   readonly #before: View
+  readonly #limits: { readonly puts: number; readonly growth: number }
+  #puts = 0
+  #growth = 0
   readonly #touched = new Map<string, Map<string, Touched>>()
 
   constructor(base: View, cluster: ClusterType) {
     super(base, cluster, base.revision + 1)
     this.#before = base
+    const clusters = base.count(cluster.type.name)
+    this.#limits = {
+      puts: Math.max(MAX_PUTS.least, MAX_PUTS.perCluster * clusters),
+      growth: Math.max(MAX_GROWTH.least, MAX_GROWTH.perCluster * clusters),
+    }
   }
 
   /** Lays a document over the base. */
@@ -56,6 +68,16 @@ export class Draft extends Overlay {
 
   remove(type: string, id: string, origin: Origin): void {
     this.#set(type, id, undefined, origin, differs)
+  }
+
+  /** Why one write may not do more than has been done so far, if it may not. */
+  get excess(): string | undefined {
+    const { puts, growth } = this.#limits
+    if (this.#puts > puts)
+      return `changes documents more than ${puts} times in one write: write less at a time`
+    if (this.#growth > growth)
+      return `makes documents longer by more than ${growth} characters in one write: write less at a time`
+    return undefined
   }
 
   /** Everything laid over the base so far, whether it differs or not. */
@@ -79,6 +101,9 @@ export class Draft extends Overlay {
     const known = byId.get(id)
     const before = known ? known.before : (this.#before.get(type, id) ?? this.#before.tombstone(type, id))
     const changed = isChange(before, after)
+    this.#puts++
+    this.#growth +=
+      (after?.json.length ?? 0) - (known ? (known.after?.json.length ?? 0) : (before?.size ?? 0))
     if (known) {
       Object.assign(known, { after, changed })
       known.origins.push(origin)

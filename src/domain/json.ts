@@ -41,7 +41,7 @@ export function excerpt(value: Json | undefined): string {
 }
 
 export const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
-const MAX_DEPTH = 64
+export const MAX_DEPTH = 64
 
 /** What is wrong with the parts of a parsed value that no schema needs to talk about. */
 export function checkJson(value: unknown, path = '', details: Detail[] = [], depth = 0): Detail[] {

@@ -51,11 +51,14 @@ export function fail(problem: Problem): { readonly ok: false; readonly problem: 
 
 /** As many places are told of at once. */
 export const MAX_DETAILS = 50
+/** As many are looked for: whoever has more mistakes than these corrects some of them first. */
+export const MAX_FOUND = 100
 
 /** A refusal of what was sent, with the first details in its message so that it reads alone. */
 export function invalid(details: readonly Detail[]): { readonly ok: false; readonly problem: Problem } {
   const [first] = details
-  const more = details.length > 1 ? ` (and ${details.length - 1} more)` : ''
+  const least = details.length > MAX_FOUND ? 'at least ' : ''
+  const more = details.length > 1 ? ` (and ${least}${Math.min(details.length - 1, MAX_FOUND)} more)` : ''
   const message = first
     ? `${first.path || 'the document'} ${first.message}${more}`
     : 'the request is not valid'

@@ -1,6 +1,6 @@
 // Kubernetes label selectors, over a cluster's labels, its own fields and what it is assigned.
 import { isObject, own } from './json.ts'
-import { canonicalDns, type Document, findReference, referencesOf, type Types } from './resource-type.ts'
+import { canonicalDns, type Document, referencesOf, type Types } from './resource-type.ts'
 
 export interface Selector {
   readonly text: string
@@ -14,8 +14,13 @@ export type ParsedSelector =
 
 type Test = (cluster: Document) => boolean
 
+/** Characters: a selector is looked at for every cluster. */
+export const MAX_SELECTOR = 4096
+const MAX_REQUIREMENTS = 64
+
 /** `environment in (dev,qa), region=eu, !legacy, uses.platform_components=grafana`: all of them must hold. */
 export function parseSelector(types: Types, text: string): ParsedSelector {
+  if (text.length > MAX_SELECTOR) return { ok: false, message: `is longer than ${MAX_SELECTOR} characters` }
   try {
     const tests = new Parser(types, text).parse()
     return { ok: true, selector: { text, matches: (cluster) => tests.every((test) => test(cluster)) } }
@@ -28,10 +33,10 @@ export function parseSelector(types: Types, text: string): ParsedSelector {
 /** Never leaves this file. */
 class Misread extends Error {}
 
-/** How a cluster answers for one key: the value it has there, and whether a given value is one of them. */
+/** How a cluster answers for one key: whether it has a value there, and whether that is one of some. */
 interface Subject {
   has(cluster: Document): boolean
-  is(cluster: Document, value: string): boolean
+  isOneOf(values: readonly string[]): Test
   /** For comparing by size; not a number where it has none. */
   number(cluster: Document): number
   /** Whether any cluster could have such a value. */
@@ -63,7 +68,10 @@ class Parser {
       this.#fail('is empty: name a label or field; "id" alone selects every cluster')
     }
     const tests = [this.#requirement()]
-    while (this.#takes(',')) tests.push(this.#requirement())
+    while (this.#takes(',')) {
+      if (tests.length === MAX_REQUIREMENTS) this.#fail(`has more than ${MAX_REQUIREMENTS} requirements`)
+      tests.push(this.#requirement())
+    }
     if (this.#at < this.#text.length) this.#expected('"," or the end')
     return tests
   }
@@ -87,8 +95,7 @@ class Parser {
   }
 
   #equals(subject: Subject): Test {
-    const value = this.#value(subject)
-    return (cluster) => subject.is(cluster, value)
+    return subject.isOneOf([this.#value(subject)])
   }
 
   #compares(subject: Subject, holds: (a: number, b: number) => boolean): Test {
@@ -104,7 +111,7 @@ class Parser {
     do values.push(this.#value(subject))
     while (this.#takes(','))
     if (!this.#takes(')')) this.#expected('"," or ")"')
-    return (cluster) => values.some((value) => subject.is(cluster, value))
+    return subject.isOneOf(values)
   }
 
   /** A value that nobody can have would make a negation match everybody. */
@@ -135,7 +142,10 @@ class Parser {
     }
     return {
       has: (cluster) => referencesOf(cluster, type.delivery).length > 0,
-      is: (cluster, id) => findReference(cluster, type.delivery, id) !== undefined,
+      isOneOf(values) {
+        const ids = new Set(values)
+        return (cluster) => referencesOf(cluster, type.delivery).some(({ id }) => ids.has(id))
+      },
       number: (cluster) => referencesOf(cluster, type.delivery).length,
     }
   }
@@ -205,9 +215,12 @@ function valueSubject(
 ): Subject {
   return {
     has: (cluster) => read(cluster) !== undefined,
-    is: (cluster, value) => {
-      const known = read(cluster)
-      return known !== undefined && canonical(known) === canonical(value)
+    isOneOf(values) {
+      const wanted = new Set(values.map(canonical))
+      return (cluster) => {
+        const known = read(cluster)
+        return known !== undefined && wanted.has(canonical(known))
+      }
     },
     number: (cluster) => toWhole(read(cluster)),
   }

@@ -1,4 +1,5 @@
 // Writes, one at a time: callers take turns, and administrators go first.
+import { RoundRobin } from './round-robin.ts'
 
 /** Who sends a write. */
 export interface Sender {
@@ -34,8 +35,8 @@ interface Running extends Waiting {
 const OVERTAKEN = new Error('an urgent write goes first')
 
 export class WriteQueue {
-  readonly #urgent = new Map<string, Waiting[]>()
-  readonly #others = new Map<string, Waiting[]>()
+  readonly #urgent = new RoundRobin<Waiting>()
+  readonly #others = new RoundRobin<Waiting>()
   #running: Running | undefined
   #count = 0
   #idle = Promise.withResolvers<void>()
@@ -53,7 +54,7 @@ export class WriteQueue {
     const waiting: Waiting = { sender, task, resolve: resolve as (value: unknown) => void, reject }
     const leave = (): void => this.#leave(waiting)
     sender.signal?.addEventListener('abort', leave, { once: true })
-    this.#add(waiting)
+    this.#line(sender).add(sender.caller, waiting)
     if (sender.isUrgent) this.#overtake()
     this.#next()
     return promise.finally(() => {
@@ -67,38 +68,8 @@ export class WriteQueue {
     if (this.#count > 0) await this.#idle.promise
   }
 
-  #queues({ isUrgent }: Sender): Map<string, Waiting[]> {
+  #line({ isUrgent }: Sender): RoundRobin<Waiting> {
     return isUrgent ? this.#urgent : this.#others
-  }
-
-  #add(waiting: Waiting): void {
-    const queues = this.#queues(waiting.sender)
-    const { caller } = waiting.sender
-    const own = queues.get(caller)
-    if (own) own.push(waiting)
-    else queues.set(caller, [waiting])
-  }
-
-  /** First in the line of its caller, and its caller the next. */
-  #addFirst(waiting: Waiting): void {
-    const queues = this.#queues(waiting.sender)
-    const { caller } = waiting.sender
-    const others = [...queues]
-    queues.clear()
-    queues.set(caller, [waiting])
-    for (const [name, line] of others) queues.set(name, name === caller ? [waiting, ...line] : line)
-  }
-
-  #take(): Waiting | undefined {
-    for (const queues of [this.#urgent, this.#others]) {
-      for (const [caller, line] of queues) {
-        const waiting = line.shift()
-        queues.delete(caller)
-        if (line.length > 0) queues.set(caller, line)
-        if (waiting) return waiting
-      }
-    }
-    return undefined
   }
 
   #overtake(): void {
@@ -111,19 +82,12 @@ export class WriteQueue {
     const { sender, reject } = waiting
     const reason = sender.signal?.reason
     const running = this.#running
-    if (running?.task === waiting.task) {
-      if (!running.isHeld) running.controller.abort(reason)
-      return
-    }
-    const queues = this.#queues(sender)
-    const line = queues.get(sender.caller)?.filter((other) => other !== waiting) ?? []
-    if (line.length > 0) queues.set(sender.caller, line)
-    else queues.delete(sender.caller)
-    reject(reason)
+    if (this.#line(sender).remove(sender.caller, waiting)) reject(reason)
+    else if (running?.task === waiting.task && !running.isHeld) running.controller.abort(reason)
   }
 
   #next(): void {
-    const waiting = this.#running ? undefined : this.#take()
+    const waiting = this.#running ? undefined : (this.#urgent.take() ?? this.#others.take())
     if (waiting) void this.#run(waiting)
   }
 
@@ -141,7 +105,7 @@ export class WriteQueue {
       const { signal } = waiting.sender
       if (error !== OVERTAKEN) waiting.reject(error)
       else if (signal?.aborted) waiting.reject(signal.reason)
-      else this.#addFirst(waiting)
+      else this.#line(waiting.sender).addFirst(waiting.sender.caller, waiting)
     } finally {
       this.#running = undefined
       this.#next()

@@ -4,6 +4,7 @@ import cors from '@fastify/cors'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { POLL_BASE } from '../domain/base-url.ts'
 import type { Problem } from '../domain/problem.ts'
+import { followCaller, shedLoad } from './admission.ts'
 import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
 import { createHttpServer, refuseBrokenRequest, type Transport } from './http-server.ts'
@@ -39,6 +40,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
   })
   app.decorateRequest('identity', undefined)
   app.decorateRequest('bodyProblem', undefined)
+  app.decorateRequest('left')
   const security = { ...SECURITY_HEADERS, ...(transport.tls && STRICT_TRANSPORT) }
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(security).header('X-Request-Id', request.id).header('X-Revision', engine.state.revision)
@@ -63,8 +65,6 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     const problem = toProblem(error, request.id)
     if (problem.code === 'internal_error')
       log.error({ err: error, ...describe(service, request) }, 'request failed')
-    // Closed at once, the connection would be reset, and the answer lost with it; what still comes is read and dropped.
-    if (problem.code === 'payload_too_large') reply.removeHeader('connection')
     return sendProblem(reply, problem)
   })
   if (corsOrigins.length > 0) await app.register(cors, { origin: [...corsOrigins], ...CORS })
@@ -82,11 +82,12 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     await descriptionRoutes(scope, service)
   })
   app.register(async (scope) => {
-    shedLoad(scope, service)
+    followCaller(scope)
     scope.addHook('onRequest', requireAccess(auth))
     scope.addHook('onRequest', checkQuery)
-    scope.addHook('onRequest', awaitRevision(engine))
-    addBodyParser(scope)
+    scope.addHook('onRequest', awaitRevision(service))
+    addBodyParser(scope, service)
+    shedLoad(scope, service)
     countAndLog(scope, service)
     whoamiRoute(scope)
     if (mode !== 'crud') return
@@ -99,9 +100,10 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
   })
   // Streams stay for hours: they have a limit of their own.
   app.register(async (scope) => {
+    followCaller(scope)
     scope.addHook('onRequest', requireAccess(auth))
     scope.addHook('onRequest', checkQuery)
-    scope.addHook('onRequest', awaitRevision(engine))
+    scope.addHook('onRequest', awaitRevision(service))
     countAndLog(scope, service)
     watchRoute(scope, service)
     copyLogRoute(scope, service)
@@ -192,26 +194,6 @@ const CORS = {
     'X-Total-Count',
   ],
   maxAge: 600,
-}
-
-/** Refuses writes, and then reads, while too many are under way: polls, which cost next to nothing, go on. */
-function shedLoad(scope: FastifyInstance, { limits, metrics }: Service): void {
-  const underWay = { read: 0, write: 0 }
-  scope.addHook('onRequest', (request, reply, done) => {
-    const kind = isWrite(request) ? 'write' : 'read'
-    const isFull = underWay.read + underWay.write >= limits.requests
-    if (isFull || (kind === 'write' && underWay.write >= limits.requests / 2)) {
-      metrics.countShed(kind)
-      return void sendProblem(reply, {
-        code: 'unavailable',
-        message: `too many requests are under way: try this ${kind} again`,
-        retryAfter: 1,
-      })
-    }
-    underWay[kind]++
-    reply.raw.once('close', () => underWay[kind]--)
-    done()
-  })
 }
 
 /** Polls come too often for a line each; everything else leaves one. */

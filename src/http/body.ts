@@ -1,21 +1,27 @@
 // Bodies: JSON only, in valid UTF-8, holding nothing that no document may hold.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { checkJson, isObject, type Json } from '../domain/json.ts'
-import { fail, invalid, type Result, succeed } from '../domain/problem.ts'
+import { reaches } from '../domain/grant.ts'
+import { isObject, type Json } from '../domain/json.ts'
+import { parseJson } from '../domain/parse-json.ts'
+import { fail, invalid, type Problem, type Result, succeed } from '../domain/problem.ts'
+import { inTurns } from '../engine/in-turns.ts'
+import { atEnd, callerOf, refuseShare } from './admission.ts'
 import { sendProblem } from './problem-response.ts'
+import type { Service } from './service.ts'
 
 export const BODY_LIMIT = 4 * 1024 * 1024
+/** Of those who may not write. */
+const PREVIEW_BODY_LIMIT = 1024 * 1024
 export const JSON_TYPE = 'application/json'
 export const MERGE_PATCH = 'application/merge-patch+json'
 export const JSON_PATCH = 'application/json-patch+json'
 
-export function addBodyParser(app: FastifyInstance): void {
+export function addBodyParser(app: FastifyInstance, service: Service): void {
   app.removeAllContentTypeParsers()
-  const types = [JSON_TYPE, MERGE_PATCH, JSON_PATCH]
-  app.addContentTypeParser(types, { parseAs: 'buffer' }, (request, body, done) => {
-    const parsed = parseBody(body as Buffer)
+  app.addContentTypeParser([JSON_TYPE, MERGE_PATCH, JSON_PATCH], async (request: FastifyRequest) => {
+    const parsed = await parseBody(service, request)
     if (!parsed.ok) request.bodyProblem = parsed.problem
-    done(null, parsed.ok ? parsed.value : undefined)
+    return parsed.ok ? parsed.value : undefined
   })
   app.addHook('preValidation', (request, reply, done) => {
     if (request.bodyProblem) sendProblem(reply, request.bodyProblem)
@@ -25,39 +31,69 @@ export function addBodyParser(app: FastifyInstance): void {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    bodyProblem: import('../domain/problem.ts').Problem | undefined
+    bodyProblem: Problem | undefined
   }
 }
 
-function parseBody(bytes: Buffer): Result<Json | undefined> {
-  if (bytes.length === 0) return succeed(undefined)
-  let value: Json
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    const key = findPoison(text)
-    if (key) {
-      return invalid([{ path: '', message: `has the key "${key}": a backslash may stand only before a dot` }])
+async function parseBody(service: Service, request: FastifyRequest): Promise<Result<Json | undefined>> {
+  const read = await readBody(service, request)
+  if (!read.ok) return read
+  return read.value.length === 0 ? succeed(undefined) : inTurns(parseJson(read.value))
+}
+
+/** All of it, or why it is not taken: what still comes then is read and dropped, and the connection can go on. */
+function readBody(service: Service, request: FastifyRequest): Promise<Result<Buffer>> {
+  const { raw, headers } = request
+  const limit = limitFor(request)
+  const hold = holdBytes(service, request)
+  const chunks: Buffer[] = []
+  let length = 0
+  return new Promise((resolve) => {
+    const refuse = (problem: Problem): void => {
+      raw.off('data', take).resume()
+      resolve(fail(problem))
     }
-    value = JSON.parse(text)
-  } catch (error) {
-    const { message } = error as Error
-    return fail({ code: 'validation_error', message: `the body is not valid JSON in UTF-8: ${message}` })
-  }
-  const details = checkJson(value)
-  return details.length > 0 ? invalid(details) : succeed(value)
+    const take = (chunk: Buffer): void => {
+      length += chunk.length
+      const problem = length > limit ? tooLarge(limit) : hold(chunk.length)
+      if (problem) refuse(problem)
+      else chunks.push(chunk)
+    }
+    if (Number(headers['content-length'] ?? 0) > limit) return refuse(tooLarge(limit))
+    raw.on('data', take)
+    raw.once('end', () => resolve(succeed(Buffer.concat(chunks, length))))
+    for (const end of ['error', 'close']) raw.once(end, () => resolve(fail(CUT_OFF)))
+  })
 }
 
-/**
- * A key with a backslash that V8 must not get to see: once it has read one, JSON.parse takes other keys for it whose
- * escaped text begins the same (nodejs/node#63785). Before a dot, as in paths of Helm, there is no such text. A text
- * without an end is one match as well, not a try from every quote in it.
- */
-export function findPoison(text: string): string | undefined {
-  if (!/\\\\|\\u005c/i.test(text)) return undefined
-  for (const [, string = '', colon] of text.matchAll(/"((?:[^"\\]|\\.)*)"?\s*(:?)/g)) {
-    if (colon && /\\\\|\\u005c/i.test(string.replaceAll('\\\\.', ''))) return string
+const CUT_OFF: Problem = { code: 'validation_error', message: 'the body ended before it was whole' }
+
+function limitFor({ routeOptions, identity }: FastifyRequest): number {
+  const mayWrite = identity !== undefined && reaches(identity.grant, 'editor')
+  return mayWrite ? routeOptions.bodyLimit : Math.min(routeOptions.bodyLimit, PREVIEW_BODY_LIMIT)
+}
+
+function tooLarge(limit: number): Problem {
+  const role = limit === PREVIEW_BODY_LIMIT ? ' from the role viewer' : ''
+  return {
+    code: 'payload_too_large',
+    message: `the body is larger than this route takes${role}, which is ${limit / 1024 / 1024} MiB`,
   }
-  return undefined
+}
+
+/** Counts what a caller's bodies hold until their requests end. */
+function holdBytes({ admission, addressOf }: Service, request: FastifyRequest) {
+  const caller = callerOf({ addressOf }, request)
+  const mayWrite = request.identity !== undefined && reaches(request.identity.grant, 'editor')
+  const shares = mayWrite ? admission.bodyBytes : admission.previewBytes
+  let held = 0
+  atEnd(request, () => shares.give(caller, held))
+  return (bytes: number): Problem | undefined => {
+    const taken = shares.take(caller, bytes)
+    if (taken !== 'taken') return refuseShare(taken, 'the bodies are too large for now')
+    held += bytes
+    return undefined
+  }
 }
 
 export function mediaTypeOf({ headers }: FastifyRequest): string {

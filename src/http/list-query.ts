@@ -7,6 +7,8 @@ import type { RegisteredType, RegisteredTypes } from '../registry/build-types.ts
 import type { QueryParam, SchemaObject } from '../registry/resource-file.ts'
 import { parseWhole, type RawQuery } from './query.ts'
 
+/** Clients refuse headers of more than 16 KiB, and a link repeats a selector with every character escaped. */
+const MAX_LINK = 8192
 const PAGES = { limit: 1000, max: 5000 }
 
 interface Page {
@@ -108,5 +110,6 @@ export function sendPageHeaders(
     ...(offset + limit < total && limit > 0 ? [link('next', offset + limit)] : []),
   ]
   reply.header('X-Total-Count', total)
-  if (links.length > 0) reply.header('Link', links.join(', '))
+  const header = links.join(', ')
+  if (header !== '' && header.length <= MAX_LINK) reply.header('Link', header)
 }

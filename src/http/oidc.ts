@@ -9,7 +9,7 @@ import {
 } from 'jose'
 import { isSecure } from '../domain/base-url.ts'
 import { isObject, type Json, type JsonObject, own } from '../domain/json.ts'
-import { findPoison } from './body.ts'
+import { findPoison } from '../domain/parse-json.ts'
 
 export interface OidcOptions {
   /** Exactly as in `iss`. */

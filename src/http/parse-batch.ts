@@ -2,55 +2,61 @@
 import type { Command, Expectation, Targets } from '../domain/command.ts'
 import { isObject, type Json, type JsonObject, own } from '../domain/json.ts'
 import { below } from '../domain/parse-document.ts'
-import { type Detail, invalid, type Result, succeed } from '../domain/problem.ts'
+import { type Detail, invalid, MAX_FOUND, type Result, succeed } from '../domain/problem.ts'
 import { parseSelector } from '../domain/selector.ts'
-import { BATCH_SCHEMA, OPERATIONS } from '../registry/batch-schema.ts'
+import type { Steps } from '../domain/steps.ts'
+import { BATCH_SCHEMA, MAX_OPERATIONS, OPERATIONS } from '../registry/batch-schema.ts'
 import type { RegisteredTypes } from '../registry/build-types.ts'
 import { buildChecker } from '../registry/validator.ts'
 
 const checkBatch = buildChecker(BATCH_SCHEMA)
+const checkOperation = buildChecker({ type: 'object' })
 const checkers = new Map(Object.entries(OPERATIONS).map(([op, schema]) => [op, buildChecker(schema)]))
 /** Fields that hold what only the type can judge. */
 const PAYLOADS = ['document', 'patch', 'ref', 'values']
 
-export function parseBatch(types: RegisteredTypes, body: Json): Result<Command[]> {
-  const { operations, ...rest } = isObject(body) ? body : { operations: undefined }
-  const envelope = isObject(body)
-    ? checkBatch({ ...rest, ...(operations !== undefined && { operations: shell(operations) }) })
-    : [{ path: '', message: 'must be an object with a list of operations' }]
+/** Lengths first: what is too long is not looked into. */
+export function* parseBatch(types: RegisteredTypes, body: Json): Steps<Result<Command[]>> {
+  if (!isObject(body)) return invalid([{ path: '', message: 'must be an object with a list of operations' }])
+  const { operations, ...rest } = body
+  const list: readonly Json[] = Array.isArray(operations) ? operations : []
+  if (list.length > MAX_OPERATIONS)
+    return invalid([{ path: '/operations', message: `must have at most ${MAX_OPERATIONS} items` }])
+  const some = list.length > 0 ? { operations: [{}] } : operations === undefined ? {} : { operations }
+  const envelope = checkBatch({ ...rest, ...some })
   if (envelope.length > 0) return invalid(envelope)
   const allowEmpty = own(rest, 'allow_empty') === true
   const details: Detail[] = []
-  const commands = (operations as readonly Json[]).flatMap((operation, i) => {
-    const parser = new OperationParser(types, operation as JsonObject, `/operations/${i}`, allowEmpty)
+  const commands: Command[] = []
+  for (const [i, operation] of list.entries()) {
+    yield
+    const parser = new OperationParser(types, operation, `/operations/${i}`, allowEmpty)
     const command = parser.parse()
-    details.push(...parser.details)
-    return command ?? []
-  })
+    for (const detail of parser.details) details.push(detail)
+    if (command) commands.push(command)
+    if (details.length > MAX_FOUND) break
+  }
   return details.length > 0 ? invalid(details) : succeed(commands)
-}
-
-/** The operations without what is in them. */
-function shell(operations: Json): Json {
-  return Array.isArray(operations) ? operations.map((item) => (isObject(item) ? {} : item)) : operations
 }
 
 /** Reads one operation; what is wrong with it gathers in `details`. */
 class OperationParser {
-  readonly details: Detail[] = []
+  readonly details: Detail[]
   readonly #types: RegisteredTypes
   readonly #operation: JsonObject
   readonly #path: string
   readonly #allowEmpty: boolean
 
-  constructor(types: RegisteredTypes, operation: JsonObject, path: string, allowEmpty: boolean) {
+  constructor(types: RegisteredTypes, operation: Json, path: string, allowEmpty: boolean) {
     this.#types = types
-    this.#operation = operation
     this.#path = path
-    this.#allowEmpty = own(operation, 'allow_empty') === true || allowEmpty
+    this.#operation = isObject(operation) ? operation : {}
+    this.#allowEmpty = own(this.#operation, 'allow_empty') === true || allowEmpty
+    this.details = isObject(operation) ? [] : below(path, checkOperation(operation))
   }
 
   parse(): Command | undefined {
+    if (this.details.length > 0) return undefined
     const op = own(this.#operation, 'op')
     const check = typeof op === 'string' ? checkers.get(op) : undefined
     if (!check) {
@@ -69,7 +75,7 @@ class OperationParser {
     for (const name of payloads) bare[name] = Array.isArray(bare[name]) ? [] : {}
     const details = check(bare)
     if (details.length > 0) {
-      this.details.push(...below(this.#path, details))
+      for (const detail of below(this.#path, details)) this.details.push(detail)
       return undefined
     }
     const command = this.#build(op as string)

@@ -82,7 +82,8 @@ async function answerLater(
   if (!identity.ok) return identity
   const [wanted, ...more] = new URLSearchParams(query).getAll('min_revision')
   if (more.length > 0) return invalid([{ path: '?min_revision', message: 'is given more than once' }])
-  const reached = wanted === undefined ? succeed(undefined) : await reachRevision(service.engine, wanted)
+  const reached =
+    wanted === undefined ? succeed(undefined) : await reachRevision(service, identity.value.name, wanted)
   if (!reached.ok) return reached
   if (endpoint !== undefined) return answerPoll(service, identity.value, dns, endpoint)
   const { grant } = identity.value

@@ -3,10 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isWellEncoded } from '../domain/base-url.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../domain/problem.ts'
 import { parseTime } from '../domain/time.ts'
-import type { Engine } from '../engine/engine.ts'
 import type { At } from '../engine/past.ts'
 import { REVISION } from '../registry/openapi-operation.ts'
+import { callerOf, refuseShare } from './admission.ts'
 import { sendProblem } from './problem-response.ts'
+import type { Service } from './service.ts'
 
 export type RawQuery = Readonly<Record<string, string | string[] | undefined>>
 
@@ -57,22 +58,30 @@ export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: (
 }
 
 /** Whoever has just written somewhere else reads what came of it here. */
-export function awaitRevision(engine: Engine) {
+export function awaitRevision(service: Service) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
     const { min_revision } = request.query as RawQuery
     if (min_revision === undefined || isWrite(request)) return undefined
-    const reached = await reachRevision(engine, String(min_revision))
+    const reached = await reachRevision(service, callerOf(service, request), String(min_revision))
     if (!reached.ok) return sendProblem(reply, reached.problem)
-    reply.header('X-Revision', engine.state.revision)
+    reply.header('X-Revision', service.engine.state.revision)
     return undefined
   }
 }
 
-export async function reachRevision(engine: Engine, text: string): Promise<Result<undefined>> {
+export async function reachRevision(
+  { engine, admission }: Service,
+  caller: string,
+  text: string,
+): Promise<Result<undefined>> {
   const details: Detail[] = []
   const wanted = parseWhole(text, 'min_revision', REVISION.maximum, details)
   if (wanted === undefined) return invalid(details)
-  if (await engine.reach(wanted, MAX_WAIT_MS)) return succeed(undefined)
+  if (engine.state.revision >= wanted) return succeed(undefined)
+  const taken = admission.waits.take(caller)
+  if (taken !== 'taken') return fail(refuseShare(taken, 'too many requests wait for a revision'))
+  const isReached = await engine.reach(wanted, MAX_WAIT_MS).finally(() => admission.waits.give(caller))
+  if (isReached) return succeed(undefined)
   const message = `this process is at revision ${engine.state.revision}, and not at ${wanted} yet: try again`
   return fail({ code: 'unavailable', message, retryAfter: 1 })
 }

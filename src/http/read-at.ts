@@ -4,6 +4,7 @@ import { notFound, type Result, succeed } from '../domain/problem.ts'
 import type { ResourceType } from '../domain/resource-type.ts'
 import type { Entry } from '../domain/view.ts'
 import type { Past } from '../engine/past.ts'
+import { inspectFor } from './admission.ts'
 import { parseAt, type RawQuery } from './query.ts'
 import type { Service } from './service.ts'
 
@@ -14,7 +15,7 @@ interface Reading<T> {
 
 /** Reads as of `?at=`; X-Revision says which revision it became. */
 export async function readAt<T>(
-  { engine }: Service,
+  service: Service,
   request: FastifyRequest,
   reply: FastifyReply,
   reading: Reading<T>,
@@ -23,7 +24,7 @@ export async function readAt<T>(
   if (!at.ok) return at
   const moment = at.value
   if (!moment) return reading.now()
-  return engine.inspect(async (past) => {
+  return inspectFor(service, request, async (past) => {
     const revision = await past.resolve(moment, '?at')
     if (!revision.ok) return revision
     reply.header('X-Revision', revision.value)

@@ -4,6 +4,7 @@ import type { Engine } from '../engine/engine.ts'
 import type { RegisteredTypes } from '../registry/build-types.ts'
 import type { Template } from '../registry/load-templates.ts'
 import type { Login } from '../registry/openapi.ts'
+import type { Admission } from './admission.ts'
 import type { Auth } from './auth.ts'
 import type { AddressOf } from './client-address.ts'
 import type { Metrics } from './metrics.ts'
@@ -37,6 +38,8 @@ export interface Service {
   readonly auth: Auth
   readonly addressOf: AddressOf
   readonly limits: Limits
+  /** What callers have of it now. */
+  readonly admission: Admission
   /** How old the state may become, with the store away, before this process says that it is not ready. */
   readonly maxStalenessMs: number
   /** Origins whose pages may call the API. */

@@ -10,6 +10,7 @@ import { type Detail, fail, invalid, type Result, succeed } from '../domain/prob
 import { TOKENS } from '../domain/token.ts'
 import type { Entry } from '../domain/view.ts'
 import type { Author, Once, Work, WriteOptions, Written } from '../engine/engine.ts'
+import { costly, senderOf } from './admission.ts'
 import { onlyPreviews } from './auth.ts'
 import { sendProblem } from './problem-response.ts'
 import { parseWhole, type RawQuery } from './query.ts'
@@ -76,11 +77,17 @@ async function runWrite(
   const grant = request.identity?.grant as Grant
   // What says so in its body is not known to be a preview before.
   if (!dryRun && !reaches(grant, 'editor')) return sendProblem(reply, onlyPreviews(grant))
-  const result = await service.engine.write(work, author.value, {
-    ...options.value,
-    grant,
-    ...(once.value && !dryRun && { once: once.value }),
-  })
+  const sender = senderOf(service, request, dryRun ? 'preview' : 'write')
+  const { caller, signal } = sender
+  const write = (): Promise<Result<Written>> =>
+    service.engine.write(work, author.value, {
+      ...options.value,
+      grant,
+      caller,
+      signal,
+      ...(once.value && !dryRun && { once: once.value }),
+    })
+  const result = await (dryRun ? costly(service, sender, write) : write())
   service.metrics.countWrite(type, op, result.ok ? outcomeOf(result.value, dryRun) : result.problem.code)
   if (!result.ok) return sendProblem(reply, result.problem)
   const { replayed, answer: kept } = result.value

@@ -1,17 +1,22 @@
 // The shape of a batch and of a rollback on the wire.
+import { MAX_SELECTOR } from '../domain/selector.ts'
 import type { SchemaObject } from './resource-file.ts'
 
 const id = { type: 'string', minLength: 1, description: 'Id of the document.' }
 const type = { type: 'string', description: 'Name of the type, such as platform_components.' }
+/** More clusters than this are named by a selector. */
+const MAX_IDS = 100_000
 const clusters = {
   type: 'array',
   items: { type: 'string' },
   minItems: 1,
+  maxItems: MAX_IDS,
   uniqueItems: true,
   description: 'Ids of the clusters.',
 }
 const selector = {
   type: 'string',
+  maxLength: MAX_SELECTOR,
   description: 'Label selector over labels, id, cluster_name, cluster_dns, environment and uses.<type>.',
   example: 'environment in (dev,qa), region=eu',
 }
@@ -83,7 +88,7 @@ const writing = {
   },
 }
 
-const MAX_OPERATIONS = 100_000
+export const MAX_OPERATIONS = 100_000
 
 export const BATCH_SCHEMA: SchemaObject = {
   type: 'object',
@@ -109,7 +114,7 @@ export const ROLLBACK_SCHEMA: SchemaObject = {
     to_time: { type: 'string', format: 'date-time', description: 'Make it as it was at this time.' },
     selector,
     types: { type: 'array', items: { type: 'string' }, minItems: 1, uniqueItems: true },
-    ids: { type: 'array', items: { type: 'string' }, minItems: 1, uniqueItems: true },
+    ids: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: MAX_IDS, uniqueItems: true },
     allow_empty,
     ...writing,
   },

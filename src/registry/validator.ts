@@ -1,7 +1,7 @@
 // JSON Schema validation with errors that say what is wrong and what would be right.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
-import { isObject, type Json, pointer } from '../domain/json.ts'
-import type { Detail } from '../domain/problem.ts'
+import { isObject, type Json, type JsonObject, pointer } from '../domain/json.ts'
+import { type Detail, MAX_FOUND } from '../domain/problem.ts'
 import type { SchemaObject } from './resource-file.ts'
 
 const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
@@ -96,24 +96,43 @@ export function matchesFormat(format: string, text: string): boolean {
   return TESTS[format]?.(text) ?? false
 }
 
-const ajv = new Ajv2020({
-  allErrors: true,
+const OPTIONS = {
   allowUnionTypes: true,
   verbose: true,
   strictTypes: false,
   strictRequired: false,
   keywords: ['example', 'expose'],
   formats: TESTS,
-})
+}
+const first = new Ajv2020(OPTIONS)
+const all = new Ajv2020({ ...OPTIONS, allErrors: true })
+
+/** Of a value with more parts than this only the first mistake is reported: each costs more than the part itself. */
+const MAX_PARTS = 10_000
 
 /** Everything in a value that its schema does not allow, and nulls, which templates cannot read. */
 export function buildChecker(schema: SchemaObject): (value: Json) => Detail[] {
-  const validate = ajv.compile(schema)
+  const validate = first.compile(schema)
   const room = mayHoldNull(schema)
+  let validateAll: typeof validate | undefined
   return (value) => {
-    const details = validate(value) ? [] : (validate.errors ?? []).flatMap(describe)
-    return details.length > 0 || !room ? details : nulls(value, '')
+    if (validate(value)) return room ? nulls(value, '') : []
+    if (countParts(value, MAX_PARTS) >= MAX_PARTS) return (validate.errors ?? []).flatMap(describe)
+    validateAll ??= all.compile(schema)
+    validateAll(value)
+    return (validateAll.errors ?? []).slice(0, MAX_FOUND + 1).flatMap(describe)
   }
+}
+
+/** Stops counting at the limit. */
+function countParts(value: Json, limit: number): number {
+  let count = 1
+  if (typeof value !== 'object' || value === null) return count
+  for (const key in value) {
+    count += countParts((value as JsonObject)[key] as Json, limit - count)
+    if (count >= limit) break
+  }
+  return count
 }
 
 /** DEL, the control characters after it, and what Unicode calls no characters. */

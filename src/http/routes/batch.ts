@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { isObject, type Json, type JsonObject } from '../../domain/json.ts'
 import { type Detail, invalid, notFound, type Result, succeed } from '../../domain/problem.ts'
 import { parseSelector } from '../../domain/selector.ts'
+import { inTurns } from '../../engine/in-turns.ts'
 import { type Rollback, revert, rollback } from '../../engine/rollback.ts'
 import { REVERT_SCHEMA, ROLLBACK_SCHEMA } from '../../registry/batch-schema.ts'
 import type { RegisteredTypes } from '../../registry/build-types.ts'
@@ -26,8 +27,8 @@ const checkRollback = buildChecker(ROLLBACK_SCHEMA)
 export function batchRoutes(app: FastifyInstance, service: Service): void {
   const { engine, types } = service
 
-  app.post<{ Body: Json }>('/batch', BATCH, (request, reply) => {
-    const commands = parseBatch(types, request.body)
+  app.post<{ Body: Json }>('/batch', BATCH, async (request, reply): Promise<FastifyReply> => {
+    const commands = await inTurns(parseBatch(types, request.body))
     if (!commands.ok) return sendProblem(reply, commands.problem)
     return answerFleetWrite({ service, request, reply }, commands.value, 'batch')
   })

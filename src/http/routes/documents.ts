@@ -9,6 +9,7 @@ import type { Entry, View } from '../../domain/view.ts'
 import { explain } from '../../engine/audit.ts'
 import { inTurns } from '../../engine/in-turns.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
+import { costly, inspectFor, senderOf } from '../admission.ts'
 import { matchesEtag, sendAnswer } from '../answer.ts'
 import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf, refuseBody } from '../body.ts'
 import { type ListQuery, listParameters, parseListQuery, sendPageHeaders } from '../list-query.ts'
@@ -51,9 +52,13 @@ function readRoutes(app: FastifyInstance, service: Service, type: RegisteredType
     const query = parseListQuery(types, type, request.query)
     if (!query.ok) return sendProblem(reply, query.problem)
     const page = await readAt(service, request, reply, {
-      now: async () => {
-        const view = engine.state.freeze()
-        return succeed(await inTurns(pageOf(view, type.name, query.value)).finally(view.release))
+      now: () => {
+        const sender = senderOf(service, request, 'read')
+        return costly(service, sender, async () => {
+          const view = engine.state.freeze()
+          const page = inTurns(pageOf(view, type.name, query.value), sender.signal)
+          return succeed(await page.finally(view.release))
+        })
       },
       earlier: async (past, revision) =>
         succeed(await past.read(revision, type.name, (view) => pageOf(view, type.name, query.value))),
@@ -184,7 +189,7 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
 
 /** The same inputs, field by field, with where each comes from and who set it. */
 async function sendExplained(
-  { engine, types }: Service,
+  service: Service,
   request: FastifyRequest,
   reply: FastifyReply,
   type: DeliveredType,
@@ -192,7 +197,8 @@ async function sendExplained(
 ): Promise<FastifyReply> {
   const at = parseAt(request.query as RawQuery)
   if (!at.ok) return sendProblem(reply, at.problem)
-  const explained = await engine.inspect(async (past) => {
+  const { engine, types } = service
+  const explained = await inspectFor(service, request, async (past) => {
     const revision = await past.resolve(at.value ?? { revision: engine.state.revision }, '?at')
     if (!revision.ok) return revision
     const inputs = await explain(types, past, type, { cluster, revision: revision.value })

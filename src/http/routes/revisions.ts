@@ -6,6 +6,7 @@ import { TOKENS } from '../../domain/token.ts'
 import { spansOf } from '../../engine/audit.ts'
 import type { HistoryQuery, RecordedRevision } from '../../engine/engine.ts'
 import { NDJSON } from '../../registry/openapi-revisions.ts'
+import { inspectFor } from '../admission.ts'
 import { CHANGES_IN_LIST, presentRevision } from '../present-revision.ts'
 import { sendProblem } from '../problem-response.ts'
 import { parseTimeAt, parseWhole, type RawQuery } from '../query.ts'
@@ -40,7 +41,7 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
     query: HistoryQuery,
     none?: Problem,
   ): Promise<FastifyReply> {
-    const found = await engine.inspect(async (past) => succeed(await past.history(query)))
+    const found = await inspectFor(service, request, async (past) => succeed(await past.history(query)))
     if (!found.ok) return sendProblem(reply, found.problem)
     if (found.value.length === 0 && none) return sendProblem(reply, none)
     const last = found.value.at(-1)
@@ -52,7 +53,7 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
     const search = parseSearch(request.query)
     if (!search.ok) return sendProblem(reply, search.problem)
     const { query, cluster } = search.value
-    const documents = await documentsOf(cluster, request.query)
+    const documents = await documentsOf(request, cluster)
     if (!documents.ok) return sendProblem(reply, documents.problem)
     return sendList(request, reply, {
       ...query,
@@ -63,14 +64,15 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
 
   /** What a cluster gets, or the document of an id: the log finds these by its index. */
   async function documentsOf(
+    request: FastifyRequest,
     cluster: string | undefined,
-    { type, id }: RawQuery,
   ): Promise<Result<HistoryQuery['documents']>> {
+    const { type, id } = request.query as RawQuery
     const wanted = [...types.all.map(({ name }) => name), TOKENS]
       .filter((name) => type === undefined || name === type)
       .map((name) => ({ type: name, id: String(id) }))
     if (cluster === undefined) return succeed(id === undefined ? undefined : wanted)
-    const spans = await engine.inspect((past) => spansOf(types, past, engine.state, cluster))
+    const spans = await inspectFor(service, request, (past) => spansOf(types, past, engine.state, cluster))
     if (!spans.ok) return spans
     const isWanted = (span: { type: string; id: string }): boolean =>
       wanted.some((item) => item.type === span.type && (id === undefined || item.id === span.id))
@@ -99,8 +101,8 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
     return succeed({ query, ...(cluster !== undefined && { cluster }) })
   }
 
-  app.get('/revisions/verify', READ, async (_request, reply) => {
-    const verification = await engine.inspect(async (past) => succeed(await past.verify()))
+  app.get('/revisions/verify', READ, async (request, reply) => {
+    const verification = await inspectFor(service, request, async (past) => succeed(await past.verify()))
     if (!verification.ok) return sendProblem(reply, verification.problem)
     return reply.send(verification.value)
   })
@@ -117,7 +119,7 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
       if (details.length > 0) return sendProblem(reply, invalid(details).problem)
       const revision = parseRevision(request.params.revision)
       if (!revision.ok) return sendProblem(reply, revision.problem)
-      const found = await engine.inspect(async (past) => {
+      const found = await inspectFor(service, request, async (past) => {
         const query = { revision: revision.value, limit: 1, changeLimit, changeOffset }
         const [recorded] = await past.history(query)
         if (recorded)

@@ -1,0 +1,214 @@
+// How much of the service each caller may have at once: places, waits, bytes, and what costs much.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { fail, type Problem, type Result } from '../domain/problem.ts'
+import { Interrupted } from '../engine/in-turns.ts'
+import { Lane } from '../engine/lane.ts'
+import type { Past } from '../engine/past.ts'
+import type { Sender } from '../engine/write-queue.ts'
+import type { Identity } from './auth.ts'
+import { networkOf } from './failure-limit.ts'
+import { sendProblem } from './problem-response.ts'
+import { isWrite } from './query.ts'
+import type { Limits, Service } from './service.ts'
+
+/** Of all places, the share that one caller may take; administrators may take all. */
+const CALLER_SHARE = 4
+/** For managing tokens: nobody else can take these, so that a token can always be revoked. */
+const TOKEN_PLACES = 50
+const WAITS_PER_CALLER = 20
+/** Parsed, a body takes several times as much memory. */
+const BODY_BYTES = { total: 96 * 1024 * 1024, perCaller: 40 * 1024 * 1024 }
+const PREVIEW_BYTES = { total: 32 * 1024 * 1024, perCaller: 8 * 1024 * 1024 }
+const WATCHERS = 1000
+const COSTLY = { total: 6, reserved: 2, perCaller: 2 }
+/** Longer than anything that somebody waits for, and shorter than what connections without progress get. */
+const PREVIEW_MS = 20_000
+const WRITE_MS = 25_000
+
+/** Amounts that callers hold, up to a limit for each and one for all. */
+export class Shares {
+  readonly #held = new Map<string, number>()
+  readonly #perCaller: number
+  readonly #all: number
+  #sum = 0
+
+  constructor({ perCaller, total = Number.POSITIVE_INFINITY }: { perCaller: number; total?: number }) {
+    this.#perCaller = perCaller
+    this.#all = total
+  }
+
+  /** Takes what there is room for, or nothing; says whether the caller or all together hold too much. */
+  take(caller: string, amount = 1): 'taken' | 'caller' | 'all' {
+    const held = (this.#held.get(caller) ?? 0) + amount
+    if (held > this.#perCaller) return 'caller'
+    if (this.#sum + amount > this.#all) return 'all'
+    this.#held.set(caller, held)
+    this.#sum += amount
+    return 'taken'
+  }
+
+  give(caller: string, amount = 1): void {
+    const held = (this.#held.get(caller) ?? 0) - amount
+    if (held > 0) this.#held.set(caller, held)
+    else this.#held.delete(caller)
+    this.#sum -= amount
+  }
+}
+
+export interface Admission {
+  /** Previews, and reading the log. */
+  readonly costly: Lane
+  /** Of requests whose bodies are being read or worked on. */
+  readonly bodyBytes: Shares
+  /** The same of those who may not write. */
+  readonly previewBytes: Shares
+  /** Those who wait for a revision that is still to come. */
+  readonly waits: Shares
+  /** Streams of revisions. */
+  readonly streams: Shares
+}
+
+export function createAdmission({ watchers = WATCHERS }: Limits): Admission {
+  return {
+    costly: new Lane(COSTLY),
+    bodyBytes: new Shares(BODY_BYTES),
+    previewBytes: new Shares(PREVIEW_BYTES),
+    waits: new Shares({ perCaller: WAITS_PER_CALLER }),
+    streams: new Shares({ perCaller: Math.max(1, Math.ceil(watchers / 10)), total: watchers }),
+  }
+}
+
+/** By name; a token that many share counts apart for each network that it comes from. */
+export function callerOf({ addressOf }: Pick<Service, 'addressOf'>, request: FastifyRequest): string {
+  const { name, via } = request.identity as Identity
+  return via === 'environment' ? `${name} from ${networkOf(addressOf(request.raw))}` : name
+}
+
+function isAdmin({ identity }: FastifyRequest): boolean {
+  return identity?.grant.role === 'admin'
+}
+
+const LEFT = new Interrupted({ code: 'unavailable', message: 'the caller has left' })
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Aborted at the end of the request, whatever ends it. */
+    left: AbortSignal
+  }
+}
+
+/** Has to come before anything that takes a while: a caller may leave at any time. */
+export function followCaller(scope: FastifyInstance): void {
+  scope.addHook('onRequest', (request, reply, done) => {
+    const controller = new AbortController()
+    request.left = controller.signal
+    reply.raw.once('close', () => controller.abort(LEFT))
+    done()
+  })
+}
+
+/** Does something at the end of a request, also when that has come. */
+export function atEnd({ left }: FastifyRequest, run: () => void): void {
+  if (left.aborted) run()
+  else left.addEventListener('abort', run, { once: true })
+}
+
+/** Who sends a request, for queues: what they wait for ends when they leave, or take too long. */
+export function senderOf(
+  service: Pick<Service, 'addressOf'>,
+  request: FastifyRequest,
+  kind: 'preview' | 'write' | 'read',
+): Sender & { readonly signal: AbortSignal } {
+  const late = new AbortController()
+  const ms = kind === 'write' ? WRITE_MS : PREVIEW_MS
+  const timer = setTimeout(() => {
+    const message = `this ${kind} took longer than ${ms / 1000} seconds${ADVICE[kind]}`
+    late.abort(new Interrupted({ code: 'unavailable', message }))
+  }, ms).unref()
+  atEnd(request, () => clearTimeout(timer))
+  const signal = AbortSignal.any([request.left, late.signal])
+  return { caller: callerOf(service, request), isUrgent: isAdmin(request), signal }
+}
+
+const ADVICE = {
+  preview: ': ask for less at once',
+  read: ': ask for less at once',
+  write: ', and nothing was stored: others were served first. Try again, or write less at once',
+} as const
+
+/** Reads the log for a caller. */
+export function inspectFor<T>(
+  service: Service,
+  request: FastifyRequest,
+  read: (past: Past) => Promise<Result<T>>,
+): Promise<Result<T>> {
+  return costly(service, senderOf(service, request, 'read'), () => service.engine.inspect(read))
+}
+
+/** Does what costs much when its caller's turn comes. */
+export async function costly<T>(
+  { admission }: Pick<Service, 'admission'>,
+  sender: Sender,
+  task: () => Promise<Result<T>>,
+): Promise<Result<T>> {
+  try {
+    return await admission.costly.run(sender, task)
+  } catch (error) {
+    if (error instanceof Interrupted) return fail(error.problem)
+    throw error
+  }
+}
+
+/** The caller's own doing is 429, what all do together 503. */
+export function refuseShare(refused: 'caller' | 'all', what: string): Problem {
+  if (refused === 'all')
+    return { code: 'unavailable', message: `${what} of all callers: try again`, retryAfter: 1 }
+  return { code: 'rate_limited', message: `${what} of yours: wait for some of them to end`, retryAfter: 1 }
+}
+
+/**
+ * Refuses writes, and then reads, while too many are under way: polls, which cost next to nothing, go on. A request
+ * counts from when its body is there, so that nobody takes a place by sending half of one.
+ */
+export function shedLoad(scope: FastifyInstance, service: Service): void {
+  const { limits, metrics } = service
+  const underWay = { read: 0, write: 0, token: 0 }
+  const ofCallers = new Shares({ perCaller: Math.max(1, Math.floor(limits.requests / CALLER_SHARE)) })
+
+  function refusal(
+    kind: 'read' | 'write',
+    isToken: boolean,
+    caller: string | undefined,
+  ): Problem | undefined {
+    const others = underWay.read + underWay.write
+    const isFull = isToken
+      ? underWay.token >= TOKEN_PLACES
+      : others >= limits.requests || (kind === 'write' && underWay.write >= limits.requests / 2)
+    if (isFull)
+      return {
+        code: 'unavailable',
+        message: `too many requests are under way: try this ${kind} again`,
+        retryAfter: 1,
+      }
+    if (caller === undefined || ofCallers.take(caller) === 'taken') return undefined
+    return refuseShare('caller', 'too many requests are under way')
+  }
+
+  scope.addHook('preValidation', (request, reply, done) => {
+    const kind = isWrite(request) ? 'write' : 'read'
+    const isToken = request.routeOptions.config.access === 'admin'
+    const caller = isAdmin(request) ? undefined : callerOf(service, request)
+    const refused = refusal(kind, isToken, caller)
+    if (refused) {
+      metrics.countShed(kind)
+      return void sendProblem(reply, refused)
+    }
+    const place = isToken ? 'token' : kind
+    underWay[place]++
+    atEnd(request, () => {
+      underWay[place]--
+      if (caller !== undefined) ofCallers.give(caller)
+    })
+    done()
+  })
+}
