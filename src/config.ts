@@ -29,6 +29,7 @@ export interface Config {
   readonly trustedProxies: readonly string[]
   readonly corsOrigins: readonly string[]
   readonly maxConnections: number
+  readonly maxConnectionsPerAddress: number
   readonly maxRequests: number
   readonly maxAuthFailures: number
   /** How old the state may become, with the store away, before this process says that it is not ready. */
@@ -105,6 +106,7 @@ export function parseConfig(env: Environment): ParsedConfig {
   const readTokens = isShared ? parseTokens(env, 'AUTH_TOKEN', problems) : undefined
   if (isShared && !readTokens)
     problems.push('AUTH_TOKEN is required, or AUTH_TOKEN_FILE: the bearer token that clusters poll with')
+  const maxConnections = parseCount(env, 'MAX_CONNECTIONS', 10_000, problems)
   const config: Config = {
     mode: oneOf(env, 'API_MODE', ['read-only', 'crud'], 'read-only', problems),
     store: parseStore(env, problems),
@@ -124,7 +126,13 @@ export function parseConfig(env: Environment): ParsedConfig {
     accessFile: env.ACCESS_FILE || undefined,
     trustedProxies: parseNetworks(env, problems),
     corsOrigins: parseOrigins(env, problems),
-    maxConnections: parseCount(env, 'MAX_CONNECTIONS', 10_000, problems),
+    maxConnections,
+    maxConnectionsPerAddress: parseCount(
+      env,
+      'MAX_CONNECTIONS_PER_ADDRESS',
+      Math.ceil(maxConnections / 2),
+      problems,
+    ),
     maxRequests: parseCount(env, 'MAX_REQUESTS', 500, problems),
     maxAuthFailures: parseCount(env, 'MAX_AUTH_FAILURES', 30, problems),
     maxStalenessMs: parseStaleness(env, problems),

@@ -14,7 +14,7 @@ import { type AccessRules, NO_RULES, readAccessRules } from './http/access-rules
 import { createAdmission } from './http/admission.ts'
 import { buildAdminApp, buildApp } from './http/app.ts'
 import { createAuth } from './http/auth.ts'
-import { createAddressOf } from './http/client-address.ts'
+import { createAddressOf, createTrust } from './http/client-address.ts'
 import { createFailureLimit } from './http/failure-limit.ts'
 import { followFiles } from './http/follow-files.ts'
 import { listen } from './http/listen.ts'
@@ -79,7 +79,12 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   warnOfUnknownTypes(engine, types, log)
   const addressOf = createAddressOf(config.trustedProxies)
   const { oidc, adminListen } = config
-  const limits = { requests: config.maxRequests, connections: config.maxConnections }
+  const limits = {
+    requests: config.maxRequests,
+    connections: config.maxConnections,
+    connectionsPerAddress: config.maxConnectionsPerAddress,
+    trusts: createTrust(config.trustedProxies),
+  }
   const service: Service = {
     mode: config.mode,
     version,

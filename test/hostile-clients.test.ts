@@ -755,7 +755,7 @@ suite('slow clients', () => {
 
 suite('load', () => {
   test('more connections than allowed are dropped, and there is room again when others go', async (t) => {
-    const service = await start(t, { limits: { connections: 5 } })
+    const service = await start(t, { limits: { connections: 5, connectionsPerAddress: 5 } })
     const held = openSockets(t, service, 5)
     await waitFor('all are in', async () => (await connectionsOf(service)) === 5)
     for (let i = 0; i < 10; i++) {

@@ -7,6 +7,7 @@ import type { Problem } from '../domain/problem.ts'
 import { followCaller, shedLoad } from './admission.ts'
 import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
+import { FairQueue } from './fair-queue.ts'
 import { createHttpServer, refuseBrokenRequest, type Transport } from './http-server.ts'
 import { createPollHandler } from './poll-handler.ts'
 import { sendProblem, toProblem, writeProblem } from './problem-response.ts'
@@ -26,11 +27,22 @@ import type { Service } from './service.ts'
 export async function buildApp(service: Service, transport: Transport = {}): Promise<FastifyInstance> {
   const { engine, auth, mode, log, corsOrigins } = service
   const polls = createPollHandler(service)
+  const queue = new FairQueue()
   const app = createInstance(engine, (handle) =>
     createHttpServer(service.limits, transport, (request, response) => {
-      if (!engine.isLoaded && !PROBES.includes(request.url ?? '')) return refuseUnloaded(service, response)
-      // Polls are nearly all requests there are, so they do not pass through the framework on their way.
-      if (!polls(request, response)) handle(request, response)
+      const isPoll = request.url?.startsWith(POLL_BASE) ?? false
+      const leastMs = isPoll ? 0 : REQUEST_MS
+      queue.run(
+        () => auth.callerOf(request),
+        leastMs,
+        () => {
+          if (request.destroyed && !request.complete) return
+          if (!engine.isLoaded && !PROBES.includes(request.url ?? ''))
+            return refuseUnloaded(service, response)
+          // Polls are nearly all requests there are, so they do not pass through the framework on their way.
+          if (!isPoll || !polls(request, response)) handle(request, response)
+        },
+      )
     }),
   )
   const allowedOn = collectMethods(app)
@@ -126,6 +138,9 @@ export async function buildAdminApp(service: Service): Promise<FastifyInstance> 
   await app.ready()
   return app
 }
+
+/** What the framework takes for a request at the least. */
+const REQUEST_MS = 0.2
 
 /** What can be answered without a state; from an empty one, anything else would be wrong. */
 const PROBES = ['/health', '/ready', '/metrics']

@@ -49,6 +49,8 @@ type Authenticated = Result<Identity>
 export interface Auth {
   /** At once, except for what has to be asked of others. */
   identify(request: IncomingMessage): Authenticated | Promise<Authenticated>
+  /** Whose turn a request takes: a token's, with the network it comes from, or else that of the network. */
+  callerOf(request: IncomingMessage): string
 }
 
 /** Why a credential does not count. `kind` is a label of metrics; the reason is for the log alone. */
@@ -183,6 +185,15 @@ export function createAuth(parts: AuthParts): Auth {
   }
 
   return {
+    callerOf(request) {
+      const network = networkOf(addressOf(request))
+      const { authorization = '' } = request.headers
+      const credential = credentialIn(authorization)
+      if (!credential) return network
+      const hash = hashOf(credential)
+      const known = shared().has(hash) ? 'shared' : state.tokenByHash(hash)?.id
+      return known === undefined ? network : `${known} ${network}`
+    },
     identify(request) {
       const { authorization } = request.headers
       if (authorization === undefined)

@@ -7,23 +7,28 @@ const UNIX = 'unix'
 
 export type AddressOf = (request: IncomingMessage) => string
 
-/** Reads what proxies add to X-Forwarded-For, from the nearest one on; the first that is not trusted is the client. */
-export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
+/** Whether an address is one of the proxies that are trusted. */
+export function createTrust(trustedProxies: readonly string[]): (address: string) => boolean {
   const trusted = new BlockList()
   for (const network of trustedProxies.filter((each) => each !== UNIX)) addNetwork(trusted, network)
   const trustsUnix = trustedProxies.includes(UNIX)
-  const isTrusted = (address: string): boolean => {
+  return (address) => {
     if (address === UNIX) return trustsUnix
     const version = isIP(address)
     return version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4')
   }
+}
+
+/** Reads what proxies add to X-Forwarded-For, from the nearest one on; the first that is not trusted is the client. */
+export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
+  const isTrusted = createTrust(trustedProxies)
   return ({ socket, headers }) => {
     // A connection that is gone has no address any more.
-    let address = plain(socket.remoteAddress ?? (socket.destroyed ? 'unknown' : UNIX))
+    let address = plainAddress(socket.remoteAddress ?? (socket.destroyed ? 'unknown' : UNIX))
     if (trustedProxies.length === 0 || !isTrusted(address)) return address
     const hops = String(headers['x-forwarded-for'] ?? '').split(',')
     for (const hop of hops.reverse()) {
-      const next = plain(hop.trim())
+      const next = plainAddress(hop.trim())
       // What is no address was written by somebody else, or by a proxy that hides it.
       if (isIP(next) === 0) return address
       address = next
@@ -34,7 +39,7 @@ export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
 }
 
 /** Without a port behind it; an IPv4 address stays one on a socket of IPv6. */
-function plain(address: string): string {
+export function plainAddress(address: string): string {
   const bare = address.replace(/^\[([^\]]*)\](?::\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
   return bare.replace(/^::ffff:(?=\d+\.)/i, '')
 }

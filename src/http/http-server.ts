@@ -1,8 +1,17 @@
 // The servers below the framework: plain, with TLS, with HTTP/2, and how long each of them waits for a client.
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
+import type { Problem } from '../domain/problem.ts'
+import { limitConnections } from './connections.ts'
+import { writeProblem } from './problem-response.ts'
 import type { Limits } from './service.ts'
 import type { TlsOptions } from './tls-files.ts'
 
@@ -18,12 +27,14 @@ const HANDSHAKE_MS = 10_000
 /** Half-sent requests are looked for so often. */
 const CHECK_MS = 2_000
 const LINGER_MS = 1_000
+/** Longer than any answer takes to begin. */
+const STALLED_MS = 60_000
+/** Requests that may wait on one connection for the answers before theirs. */
+const MAX_PIPELINED = 16
 
-export function createHttpServer(
-  { connections, headersMs = 15_000, requestMs = 30_000 }: Limits,
-  { tls, http2 = false }: Transport,
-  handle: RequestListener,
-): Server {
+export function createHttpServer(limits: Limits, transport: Transport, handle: RequestListener): Server {
+  const { headersMs = 15_000, requestMs = 30_000, stalledMs = STALLED_MS } = limits
+  const { tls, http2 = false } = transport
   const timeouts = {
     headersTimeout: headersMs,
     requestTimeout: requestMs,
@@ -31,36 +42,85 @@ export function createHttpServer(
     connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
   }
   const listener: RequestListener = (request, response) => {
-    if (request.httpVersionMajor < 2) (request.socket as Conversation)[LAST] = response
-    handle(request, response)
+    if (connections.isNearlyFull) response.shouldKeepAlive = false
+    if (request.httpVersionMajor >= 2) handle(request, response)
+    else if (isAmbiguous(request)) writeProblem(response, AMBIGUOUS)
+    else inOrder(request, response, handle)
   }
   const secure = tls && { ...timeouts, handshakeTimeout: HANDSHAKE_MS, ...tls }
   const server = !secure
     ? createServer(timeouts, listener)
     : http2
-      ? createHttp2Server(secure, listener, requestMs)
+      ? createHttp2Server(secure, listener, { requestMs, stalledMs })
       : createTlsServer(secure, listener)
-  server.maxConnections = connections
+  // Of answers that nobody reads; between requests the time to keep a connection counts.
+  server.timeout = stalledMs
+  const connections = limitConnections(server, limits)
   return server
+}
+
+const AMBIGUOUS: Problem = {
+  code: 'validation_error',
+  message: 'a request of HTTP/1 names its version and has one Host header',
+}
+
+/** What two could read as two different requests. */
+function isAmbiguous({ httpVersionMajor, rawHeaders }: IncomingMessage): boolean {
+  if (httpVersionMajor < 1) return true
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  return hosts > 1
+}
+
+/** One answer after the other: what waits for its reader on a connection is one answer at the most. */
+function inOrder(request: IncomingMessage, response: ServerResponse, handle: RequestListener): void {
+  const socket = request.socket as Conversation
+  const last = socket[LAST]
+  socket[LAST] = response
+  if (!last || last.closed || last.destroyed) {
+    socket[WAITING] = 0
+    handle(request, response)
+    return
+  }
+  socket[WAITING] = (socket[WAITING] ?? 0) + 1
+  if (socket[WAITING] > MAX_PIPELINED) socket.destroy()
+  else
+    last.once('close', () => {
+      if (socket.destroyed) return
+      socket[WAITING] = (socket[WAITING] ?? 1) - 1
+      handle(request, response)
+    })
 }
 
 /** Node's timeouts are those of HTTP/1.1: sessions and streams get their own. */
 function createHttp2Server(
   options: Parameters<typeof createTlsServer>[0],
   listener: RequestListener,
-  requestMs: number,
+  { requestMs, stalledMs }: { readonly requestMs: number; readonly stalledMs: number },
 ): Server {
-  const http2Options = { ...options, allowHTTP1: true, settings: { maxConcurrentStreams: 100 } }
-  const server: Http2SecureServer = createSecureServer(http2Options, listener as never)
+  const server: Http2SecureServer = createSecureServer(
+    {
+      ...options,
+      allowHTTP1: true,
+      settings: { maxConcurrentStreams: MAX_STREAMS },
+      maxSessionMemory: MAX_SESSION_MIB,
+    },
+    listener as never,
+  )
   const sessions = new Set<Http2Session>()
   server.on('session', (session) => {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
-    session.setTimeout(KEEP_ALIVE_MS, () => session.close())
+    // Closing politely would wait for streams that never end.
+    session.setTimeout(KEEP_ALIVE_MS, () => session.destroy())
   })
   server.on('stream', (stream) => {
     const timer = setTimeout(() => !stream.readableEnded && stream.close(), requestMs).unref()
     stream.once('close', () => clearTimeout(timer))
+    stream.setTimeout(stalledMs, () => stream.destroy())
   })
   const close = server.close.bind(server)
   server.close = (done) => {
@@ -70,9 +130,15 @@ function createHttp2Server(
   return server as unknown as Server
 }
 
+/** Of one session of HTTP/2; with more than this waiting for its reader, new streams are refused. */
+const MAX_STREAMS = 100
+const MAX_SESSION_MIB = 2
+
 /** The answer to the last request of a connection, kept on its socket: next to nothing, as it is done for every poll. */
 const LAST = Symbol('last answer')
-type Conversation = Socket & { [LAST]?: ServerResponse }
+/** Requests that wait for it. */
+const WAITING = Symbol('waiting requests')
+type Conversation = Socket & { [LAST]?: ServerResponse; [WAITING]?: number }
 
 /** What is not HTTP, is too long or takes too long has no route; it still gets an answer of ours. */
 export function refuseBrokenRequest({ code = '' }: { code?: string }, socket: Socket): void {

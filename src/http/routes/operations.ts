@@ -41,11 +41,15 @@ export function metricsRoute(app: FastifyInstance, { metrics }: Service): void {
 export async function descriptionRoutes(app: FastifyInstance, service: Service): Promise<void> {
   const { types, version, mode, login } = service
   const openapi = buildOpenapi(types, { version, mode, login })
-  // Made when it is first asked for, which is mostly never.
-  let yaml: string | undefined
-  app.get('/openapi.json', OPEN, (_request, reply) => reply.send(openapi))
+  // Made when they are first asked for, which is mostly never, and the same bytes for all: anybody may ask.
+  let json: Buffer | undefined
+  let yaml: Buffer | undefined
+  app.get('/openapi.json', OPEN, (_request, reply) => {
+    json ??= Buffer.from(JSON.stringify(openapi))
+    return reply.type('application/json; charset=utf-8').send(json)
+  })
   app.get('/openapi.yaml', OPEN, (_request, reply) => {
-    yaml ??= stringify(openapi)
+    yaml ??= Buffer.from(stringify(openapi))
     return reply.type('application/yaml').send(yaml)
   })
 
