@@ -416,7 +416,7 @@ describe('while a stream is open', () => {
   })
 
   test('there are so many and no more, and they do not count as requests under way', async (t) => {
-    const service = await start(t, { limits: { watchers: 3, requests: 2 } })
+    const service = await start(t, { limits: { watchers: 3, watchersPerCaller: 3, requests: 2 } })
     const watchers = await Promise.all([watch(t, service), watch(t, service), watch(t, service)])
     assert.deepEqual(
       watchers.map(({ status }) => status),
@@ -435,6 +435,15 @@ describe('while a stream is open', () => {
     assert.equal((await watch(t, service)).status, 200)
     // Refused ones take no place for longer than their answer.
     for (let i = 0; i < 5; i++) assertProblem(await service.call('GET', '/watch'), 503, 'unavailable')
+  })
+
+  test('one caller has a quarter of them, and leaves the others room', async (t) => {
+    const service = await start(t, { limits: { watchers: 4 } })
+    assert.equal((await watch(t, service)).status, 200)
+    const refused = await service.call('GET', '/watch', { token: READ_TOKEN })
+    assertProblem(refused, 429, 'rate_limited')
+    assert.equal(refused.headers['retry-after'], '1')
+    assert.equal((await watch(t, service, { token: WRITE_TOKEN })).status, 200)
   })
 
   test('the store away, the stream stays and goes on later', async (t) => {

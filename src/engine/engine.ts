@@ -486,6 +486,18 @@ export async function startEngine({
     await looking
   }
 
+  /** Those who ask while a look is under way share the next one, which sees all that they could have seen. */
+  let checking: Promise<void> = Promise.resolve()
+  let nextCheck: Promise<void> | undefined
+  function lookFresh(): Promise<void> {
+    nextCheck ??= checking.then(() => {
+      nextCheck = undefined
+      checking = look().catch(ignoreStoreError)
+      return checking
+    })
+    return nextCheck
+  }
+
   // Spread in time, so that many processes do not all come back to the store at once.
   let interval = LOOK_INTERVAL_MS
   let timer: NodeJS.Timeout | undefined
@@ -568,7 +580,7 @@ export async function startEngine({
         return read(past)
       }),
     async check() {
-      await Promise.race([look().catch(ignoreStoreError), sleep(CHECK_MS, undefined, { ref: false })])
+      await Promise.race([lookFresh(), sleep(CHECK_MS, undefined, { ref: false })])
       return condition()
     },
     async reach(revision, ms) {

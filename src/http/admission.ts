@@ -1,4 +1,5 @@
 // How much of the service each caller may have at once: places, waits, bytes, and what costs much.
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fail, type Problem, type Result } from '../domain/problem.ts'
 import { Interrupted } from '../engine/in-turns.ts'
@@ -11,7 +12,7 @@ import { sendProblem } from './problem-response.ts'
 import { isWrite } from './query.ts'
 import type { Limits, Service } from './service.ts'
 
-/** Of all places, the share that one caller may take; administrators may take all. */
+/** One caller may take this part of all places, and of all streams; administrators may take all places. */
 const CALLER_SHARE = 4
 /** For managing tokens: nobody else can take these, so that a token can always be revoked. */
 const TOKEN_PLACES = 50
@@ -19,6 +20,8 @@ const WAITS_PER_CALLER = 20
 /** Parsed, a body takes several times as much memory. */
 const BODY_BYTES = { total: 96 * 1024 * 1024, perCaller: 40 * 1024 * 1024 }
 const PREVIEW_BYTES = { total: 32 * 1024 * 1024, perCaller: 8 * 1024 * 1024 }
+const POLL_BYTES = { total: 256 * 1024 * 1024, perCaller: 32 * 1024 * 1024 }
+const PAGES_PER_NETWORK = 50
 const WATCHERS = 1000
 const COSTLY = { total: 6, reserved: 2, perCaller: 2 }
 /** Longer than anything that somebody waits for, and shorter than what connections without progress get. */
@@ -58,6 +61,8 @@ export class Shares {
 export interface Admission {
   /** Previews, and reading the log. */
   readonly costly: Lane
+  /** Lists of what is there now: they wait for no store, and so for nobody who does. */
+  readonly lists: Lane
   /** Of requests whose bodies are being read or worked on. */
   readonly bodyBytes: Shares
   /** The same of those who may not write. */
@@ -66,29 +71,45 @@ export interface Admission {
   readonly waits: Shares
   /** Streams of revisions. */
   readonly streams: Shares
+  /** Long answers to polls that are on their way. */
+  readonly pollBytes: Shares
+  /** Of pages that anybody may ask for, by network. */
+  readonly pages: Shares
 }
 
-export function createAdmission({ watchers = WATCHERS }: Limits): Admission {
+export function createAdmission({ watchers = WATCHERS, watchersPerCaller }: Limits): Admission {
+  const perCaller = watchersPerCaller ?? Math.ceil(watchers / CALLER_SHARE)
   return {
     costly: new Lane(COSTLY),
+    lists: new Lane(COSTLY),
     bodyBytes: new Shares(BODY_BYTES),
     previewBytes: new Shares(PREVIEW_BYTES),
     waits: new Shares({ perCaller: WAITS_PER_CALLER }),
-    streams: new Shares({ perCaller: Math.max(1, Math.ceil(watchers / 10)), total: watchers }),
+    pollBytes: new Shares(POLL_BYTES),
+    pages: new Shares({ perCaller: PAGES_PER_NETWORK }),
+    streams: new Shares({ perCaller, total: watchers }),
   }
 }
 
 /** By name; a token that many share counts apart for each network that it comes from. */
-export function callerOf({ addressOf }: Pick<Service, 'addressOf'>, request: FastifyRequest): string {
-  const { name, via } = request.identity as Identity
-  return via === 'environment' ? `${name} from ${networkOf(addressOf(request.raw))}` : name
+export function callerNamed(
+  { addressOf }: Pick<Service, 'addressOf'>,
+  { name, via }: Identity,
+  request: IncomingMessage,
+): string {
+  return via === 'environment' ? `${name} from ${networkOf(addressOf(request))}` : name
+}
+
+export function callerOf(service: Pick<Service, 'addressOf'>, { identity, raw }: FastifyRequest): string {
+  return callerNamed(service, identity as Identity, raw)
 }
 
 function isAdmin({ identity }: FastifyRequest): boolean {
   return identity?.grant.role === 'admin'
 }
 
-const LEFT = new Interrupted({ code: 'unavailable', message: 'the caller has left' })
+/** The reason why work for somebody who is gone ends. */
+export const LEFT = new Interrupted({ code: 'unavailable', message: 'the caller has left' })
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -142,17 +163,19 @@ export function inspectFor<T>(
   request: FastifyRequest,
   read: (past: Past) => Promise<Result<T>>,
 ): Promise<Result<T>> {
-  return costly(service, senderOf(service, request, 'read'), () => service.engine.inspect(read))
+  return inLane(service.admission.costly, senderOf(service, request, 'read'), () =>
+    service.engine.inspect(read),
+  )
 }
 
 /** Does what costs much when its caller's turn comes. */
-export async function costly<T>(
-  { admission }: Pick<Service, 'admission'>,
+export async function inLane<T>(
+  lane: Lane,
   sender: Sender,
   task: () => Promise<Result<T>>,
 ): Promise<Result<T>> {
   try {
-    return await admission.costly.run(sender, task)
+    return await lane.run(sender, task)
   } catch (error) {
     if (error instanceof Interrupted) return fail(error.problem)
     throw error
@@ -164,6 +187,18 @@ export function refuseShare(refused: 'caller' | 'all', what: string): Problem {
   if (refused === 'all')
     return { code: 'unavailable', message: `${what} of all callers: try again`, retryAfter: 1 }
   return { code: 'rate_limited', message: `${what} of yours: wait for some of them to end`, retryAfter: 1 }
+}
+
+/** Pages, and what they are made of, cost memory and files until they are read. */
+export function limitPages(scope: FastifyInstance, { addressOf, admission: { pages } }: Service): void {
+  scope.addHook('onRequest', (request, reply, done) => {
+    const network = networkOf(addressOf(request.raw))
+    const taken = pages.take(network)
+    if (taken !== 'taken')
+      return void sendProblem(reply, refuseShare(taken, 'too many pages are on their way'))
+    atEnd(request, () => pages.give(network))
+    done()
+  })
 }
 
 /**

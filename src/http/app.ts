@@ -4,7 +4,7 @@ import cors from '@fastify/cors'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { POLL_BASE } from '../domain/base-url.ts'
 import type { Problem } from '../domain/problem.ts'
-import { followCaller, shedLoad } from './admission.ts'
+import { followCaller, limitPages, shedLoad } from './admission.ts'
 import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
 import { FairQueue } from './fair-queue.ts'
@@ -22,6 +22,7 @@ import { descriptionRoutes, metricsRoute, probeRoutes } from './routes/operation
 import { revisionRoutes } from './routes/revisions.ts'
 import { tokenRoutes, whoamiRoute } from './routes/tokens.ts'
 import { watchRoute } from './routes/watch-revisions.ts'
+import { sendJsonInPieces } from './send-json.ts'
 import type { Service } from './service.ts'
 
 export async function buildApp(service: Service, transport: Transport = {}): Promise<FastifyInstance> {
@@ -91,6 +92,11 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     countAndLog(scope, service)
     probeRoutes(scope, service)
     if (!service.hasAdminPort) metricsRoute(scope, service)
+  })
+  app.register(async (scope) => {
+    followCaller(scope)
+    limitPages(scope, service)
+    countAndLog(scope, service)
     await descriptionRoutes(scope, service)
   })
   app.register(async (scope) => {
@@ -100,6 +106,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     scope.addHook('onRequest', awaitRevision(service))
     addBodyParser(scope, service)
     shedLoad(scope, service)
+    sendJsonInPieces(scope)
     countAndLog(scope, service)
     whoamiRoute(scope)
     if (mode !== 'crud') return

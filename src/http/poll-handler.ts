@@ -1,6 +1,5 @@
 // What clusters ask for, every few minutes, for ever: answered from memory, straight on node:http.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setImmediate as breathe } from 'node:timers/promises'
 import { POLL_BASE } from '../domain/base-url.ts'
 import { type Grant, reaches } from '../domain/grant.ts'
 import { fail, invalid, notFound, type Problem, type Result, succeed } from '../domain/problem.ts'
@@ -10,28 +9,34 @@ import {
   renderClusterList,
   renderInputs,
 } from '../domain/render-inputs.ts'
-import type { DeliveredType, Types } from '../domain/resource-type.ts'
-import type { Entry } from '../domain/view.ts'
+import type { ClusterType, DeliveredType, Types } from '../domain/resource-type.ts'
+import type { Steps } from '../domain/steps.ts'
+import type { Entry, View } from '../domain/view.ts'
+import { inTurns } from '../engine/in-turns.ts'
 import type { RegisteredType } from '../registry/build-types.ts'
+import { callerNamed, inLane, LEFT, refuseShare } from './admission.ts'
 import { closesConnection, sendAnswer } from './answer.ts'
 import type { Identity } from './auth.ts'
-import { parsePollQuery } from './list-query.ts'
+import { type ListQuery, parsePollQuery } from './list-query.ts'
 import { internalError, writeProblem } from './problem-response.ts'
 import { reachRevision } from './query.ts'
 import { requestId } from './request-id.ts'
 import type { Service } from './service.ts'
 
-const LINES_PER_SLICE = 1000
+/** Characters of an answer that is counted until it is read. */
+const LONG = 64 * 1024
 
 /** Answers a poll and says true, or leaves any other request alone and says false. */
 export type PollHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
 export function createPollHandler(service: Service): PollHandler {
-  const { engine, auth, types, metrics, log } = service
+  const { engine, auth, types, metrics, log, admission } = service
 
   /** Sends what the work comes to, whatever it comes to, and counts it. */
-  function finish(poll: Poll, answer: Result<Rendered>): void {
+  function finish(poll: Poll, identity: Identity | undefined, result: Result<Rendered>): void {
     const { request, response, endpoint, started } = poll
+    const answer =
+      identity && result.ok && result.value.text.length > LONG ? hold(poll, identity, result) : result
     if (answer.ok)
       sendAnswer(
         { revision: answer.value.revision ?? engine.state.revision, draining: engine.draining },
@@ -44,11 +49,32 @@ export function createPollHandler(service: Service): PollHandler {
     metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
   }
 
+  /** Counts a long answer until it is read: nobody has more of them wait than there is room for. */
+  function hold({ request, response }: Poll, identity: Identity, answer: Result<Rendered>): Result<Rendered> {
+    const { length } = answer.ok ? answer.value.text : ''
+    const caller = callerNamed(service, identity, request)
+    const taken = admission.pollBytes.take(caller, length)
+    if (taken !== 'taken') return fail(refuseShare(taken, 'too many long answers have not been read'))
+    response.once('close', () => admission.pollBytes.give(caller, length))
+    return answer
+  }
+
   function giveUp(poll: Poll, error: unknown): void {
     const id = requestId(poll.request)
     log.error({ err: error, request_id: id, path: poll.request.url?.split('?')[0] }, 'poll failed')
     poll.response.setHeader('X-Request-Id', id)
-    finish(poll, { ok: false, problem: internalError(id) })
+    finish(poll, undefined, { ok: false, problem: internalError(id) })
+  }
+
+  /** For whom others have to be asked, and for lists, which take long. */
+  async function answerLater(
+    poll: Poll,
+    known: Result<Identity> | Promise<Result<Identity>>,
+    target: Target,
+  ): Promise<void> {
+    const identity = await known
+    if (!identity.ok) return finish(poll, undefined, identity)
+    finish(poll, identity.value, await answerFor(service, poll, identity.value, target))
   }
 
   return (request, response) => {
@@ -61,10 +87,9 @@ export function createPollHandler(service: Service): PollHandler {
     try {
       const known = auth.identify(request)
       if (known instanceof Promise || endpoint === undefined || target.query.includes('min_revision='))
-        answerLater(service, known, target)
-          .then((answer) => finish(poll, answer))
-          .catch((error) => giveUp(poll, error))
-      else finish(poll, known.ok ? answerPoll(service, known.value, dns, endpoint) : known)
+        answerLater(poll, known, target).catch((error) => giveUp(poll, error))
+      else if (known.ok) finish(poll, known.value, answerPoll(service, known.value, dns, endpoint))
+      else finish(poll, undefined, known)
     } catch (error) {
       giveUp(poll, error)
     }
@@ -72,27 +97,29 @@ export function createPollHandler(service: Service): PollHandler {
   }
 }
 
-/** For whom others have to be asked, and for lists, which take long. */
-async function answerLater(
+async function answerFor(
   service: Service,
-  known: Result<Identity> | Promise<Result<Identity>>,
+  { request, response }: Poll,
+  identity: Identity,
   { dns, endpoint, query }: Target,
 ): Promise<Result<Rendered>> {
-  const identity = await known
-  if (!identity.ok) return identity
+  const caller = callerNamed(service, identity, request)
   const [wanted, ...more] = new URLSearchParams(query).getAll('min_revision')
   if (more.length > 0) return invalid([{ path: '?min_revision', message: 'is given more than once' }])
-  const reached =
-    wanted === undefined ? succeed(undefined) : await reachRevision(service, identity.value.name, wanted)
+  const reached = wanted === undefined ? succeed(undefined) : await reachRevision(service, caller, wanted)
   if (!reached.ok) return reached
-  if (endpoint !== undefined) return answerPoll(service, identity.value, dns, endpoint)
-  const { grant } = identity.value
+  if (endpoint !== undefined) return answerPoll(service, identity, dns, endpoint)
+  const { grant } = identity
   if (copiesSome(grant)) return pollsForNone(grant)
-  if (reaches(grant, 'poller')) return answerList(service, query)
-  return fail({
-    code: 'forbidden',
-    message: 'this token polls for one cluster: the list of all needs the role poller',
-  })
+  if (!reaches(grant, 'poller'))
+    return fail({
+      code: 'forbidden',
+      message: 'this token polls for one cluster: the list of all needs the role poller',
+    })
+  const left = new AbortController()
+  response.once('close', () => left.abort(LEFT))
+  const sender = { caller, isUrgent: grant.role === 'admin', signal: left.signal }
+  return inLane(service.admission.lists, sender, () => answerList(service, query, left.signal))
 }
 
 /** What it may have of its clusters comes with the log, where the others are left out. */
@@ -195,24 +222,27 @@ export function findEndpoint(types: Types, endpoint: string): Result<DeliveredTy
   return fail({ code: 'not_found', message: `no endpoint "${endpoint}": known are ${known}` })
 }
 
-/** Long lists are made in slices, so that other polls get their turn. */
-async function answerList({ engine, types }: Service, queryText: string): Promise<Result<Rendered>> {
+async function answerList(
+  { engine, types }: Service,
+  queryText: string,
+  signal: AbortSignal,
+): Promise<Result<Rendered>> {
   const { cluster } = types
   const parameters = Object.fromEntries(new URLSearchParams(queryText))
   const query = parsePollQuery(types.get(cluster.type.name) as RegisteredType, parameters)
   if (!query.ok) return query
-  const { limit, offset, matches } = query.value
-  const { revision } = engine.state
-  const documents = Iterator.from(engine.state.all(cluster.type.name))
-    .map(({ document }) => document)
-    .filter(matches)
-    .drop(offset)
-    .take(limit)
-    .toArray()
+  const view = engine.state.freeze()
+  const lines = await inTurns(linesOf(view, cluster, query.value), signal).finally(view.release)
+  return succeed({ ...renderClusterList(lines), revision: view.revision })
+}
+
+function* linesOf(view: View, cluster: ClusterType, { limit, offset, matches }: ListQuery): Steps<string[]> {
   const lines: string[] = []
-  for (const document of documents) {
-    lines.push(renderClusterLine(cluster, document))
-    if (lines.length % LINES_PER_SLICE === 0) await breathe()
+  let found = 0
+  for (const { document } of view.all(cluster.type.name)) {
+    yield
+    if (lines.length >= limit) break
+    if (matches(document) && found++ >= offset) lines.push(renderClusterLine(cluster, document))
   }
-  return succeed({ ...renderClusterList(lines), revision })
+  return lines
 }

@@ -24,6 +24,7 @@ export interface Limits {
   readonly stalledMs?: number
   /** Streams of revisions that may be open at once. */
   readonly watchers?: number
+  readonly watchersPerCaller?: number
   /** How often something is written to a stream where nothing happens. */
   readonly heartbeatMs?: number
   /** How much of a stream may wait for its reader, and for how long. */

@@ -3,14 +3,22 @@ import type { ServerResponse } from 'node:http'
 import { setImmediate as breathe, setTimeout as sleep } from 'node:timers/promises'
 import { fail, type Result, succeed } from '../domain/problem.ts'
 import type { RecordedRevision } from '../engine/engine.ts'
+import type { Sender } from '../engine/write-queue.ts'
+import { inLane } from './admission.ts'
 import { CHANGES_IN_LIST, presentRevision } from './present-revision.ts'
 import type { Service } from './service.ts'
 
 interface Watchers {
   /** Sends every revision after this one, until either side ends it; as a bell nothing of it but its number. */
-  add(response: ServerResponse, after: number, check: Check, isBell: boolean): void
+  add(response: ServerResponse, after: number, check: Check, how: How): void
   /** Ends all streams, so that the server can close. */
   endAll(): void
+}
+
+interface How {
+  readonly isBell: boolean
+  /** Whose turn it is to read what came before. */
+  readonly sender: Sender
 }
 
 /** Whether a stream may go on: at once before a revision, with more care from time to time. */
@@ -22,7 +30,7 @@ export interface Check {
 interface Watcher {
   readonly response: ServerResponse
   readonly check: Check
-  readonly isBell: boolean
+  readonly how: How
   /** The last revision that it was sent. */
   sent: number
   /** Since when it has not read what it was sent. */
@@ -46,7 +54,8 @@ const PAUSE_MS = 1000
 /** For the last bytes of a stream; then whoever does not read them is left. */
 const LINGER_MS = 1000
 
-export function openWatchers({ engine, types, metrics, limits, log }: Service): Watchers {
+export function openWatchers(service: Service): Watchers {
+  const { engine, types, metrics, limits, log } = service
   const { heartbeatMs = HEARTBEAT_MS, unsentBytes = UNSENT_BYTES, stuckMs = STUCK_MS } = limits
   const all = new Set<Watcher>()
   /** Those who have everything up to `published`; the others are still reading what came before. */
@@ -114,7 +123,7 @@ export function openWatchers({ engine, types, metrics, limits, log }: Service): 
     else if (watcher.response.writableLength > unsentBytes) drop(watcher)
     else {
       watcher.sent = revision
-      write(watcher, watcher.isBell ? Buffer.from(`id: ${revision}\n\n`) : text)
+      write(watcher, watcher.how.isBell ? Buffer.from(`id: ${revision}\n\n`) : text)
     }
   }
 
@@ -125,7 +134,7 @@ export function openWatchers({ engine, types, metrics, limits, log }: Service): 
   /** Reads what came before on its own, at the pace of whoever reads the stream. */
   async function catchUp(watcher: Watcher): Promise<void> {
     while (all.has(watcher) && watcher.sent < published) {
-      const events = await read(watcher.sent)
+      const events = await inLane(service.admission.costly, watcher.how.sender, () => read(watcher.sent))
       if (!events.ok && events.problem.code === 'gone') return end(watcher)
       if (!events.ok) await sleep(PAUSE_MS, undefined, { ref: false })
       for (const event of events.ok ? events.value : []) {
@@ -183,8 +192,8 @@ export function openWatchers({ engine, types, metrics, limits, log }: Service): 
 
   const unsubscribe = engine.subscribe(() => void publishAll())
   return {
-    add(response, after, check, isBell) {
-      const watcher: Watcher = { response, check, isBell, sent: after, stuckSince: undefined }
+    add(response, after, check, how) {
+      const watcher: Watcher = { response, check, how, sent: after, stuckSince: undefined }
       all.add(watcher)
       metrics.noteWatchers(all.size)
       heart ??= setInterval(beat, heartbeatMs).unref()

@@ -10,10 +10,11 @@ import { type Detail, fail, invalid, type Result, succeed } from '../domain/prob
 import { TOKENS } from '../domain/token.ts'
 import type { Entry } from '../domain/view.ts'
 import type { Author, Once, Work, WriteOptions, Written } from '../engine/engine.ts'
-import { costly, senderOf } from './admission.ts'
+import { inLane, senderOf } from './admission.ts'
 import { onlyPreviews } from './auth.ts'
 import { sendProblem } from './problem-response.ts'
 import { parseWhole, type RawQuery } from './query.ts'
+import { digestOf } from './send-json.ts'
 import type { Service } from './service.ts'
 
 const MAX_MESSAGE = 1000
@@ -71,7 +72,7 @@ async function runWrite(
   const options = parseOptions(request, fleet ? IMPACT_LIMIT : undefined)
   if (!options.ok) return sendProblem(reply, options.problem)
   const answerTo = (written: Written): Answer => withHeaders(answer(written), written)
-  const once = parseOnce(request, answerTo)
+  const once = await parseOnce(request, answerTo)
   if (!once.ok) return sendProblem(reply, once.problem)
   const { dryRun = false } = options.value
   const grant = request.identity?.grant as Grant
@@ -87,7 +88,7 @@ async function runWrite(
       signal,
       ...(once.value && !dryRun && { once: once.value }),
     })
-  const result = await (dryRun ? costly(service, sender, write) : write())
+  const result = await (dryRun ? inLane(service.admission.costly, sender, write) : write())
   service.metrics.countWrite(type, op, result.ok ? outcomeOf(result.value, dryRun) : result.problem.code)
   if (!result.ok) return sendProblem(reply, result.problem)
   const { replayed, answer: kept } = result.value
@@ -219,10 +220,10 @@ function parseOptions(request: FastifyRequest, defaultImpact: number | undefined
 }
 
 /** A caller that repeats a request with the same key gets the first answer again. */
-function parseOnce(
+async function parseOnce(
   request: FastifyRequest,
   answerTo: (written: Written) => Answer,
-): Result<Once | undefined> {
+): Promise<Result<Once | undefined>> {
   const key = request.headers['idempotency-key']
   if (key === undefined) return succeed(undefined)
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
@@ -233,7 +234,7 @@ function parseOnce(
   const { method, url, body, identity } = request
   return succeed({
     key: hash('sha256', `${identity?.name}\n${key}`),
-    fingerprint: hash('sha256', `${method} ${url}\n${JSON.stringify(body ?? null)}`),
+    fingerprint: await digestOf(`${method} ${url}\n`, body ?? null),
     answer: (written) => JSON.stringify({ ...answerTo(written), shownOnce: undefined }),
   })
 }

@@ -9,7 +9,7 @@ import type { Entry, View } from '../../domain/view.ts'
 import { explain } from '../../engine/audit.ts'
 import { inTurns } from '../../engine/in-turns.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
-import { costly, inspectFor, senderOf } from '../admission.ts'
+import { inLane, inspectFor, senderOf } from '../admission.ts'
 import { matchesEtag, sendAnswer } from '../answer.ts'
 import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf, refuseBody } from '../body.ts'
 import { type ListQuery, listParameters, parseListQuery, sendPageHeaders } from '../list-query.ts'
@@ -54,7 +54,7 @@ function readRoutes(app: FastifyInstance, service: Service, type: RegisteredType
     const page = await readAt(service, request, reply, {
       now: () => {
         const sender = senderOf(service, request, 'read')
-        return costly(service, sender, async () => {
+        return inLane(service.admission.lists, sender, async () => {
           const view = engine.state.freeze()
           const page = inTurns(pageOf(view, type.name, query.value), sender.signal)
           return succeed(await page.finally(view.release))

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Role, reaches } from '../../domain/grant.ts'
 import { type Detail, fail, invalid, type Problem, type Result, succeed } from '../../domain/problem.ts'
+import { atEnd, callerOf, refuseShare } from '../admission.ts'
 import type { Identity } from '../auth.ts'
 import { sendProblem } from '../problem-response.ts'
 import { parseWhole, type RawQuery } from '../query.ts'
@@ -9,7 +10,6 @@ import type { Service } from '../service.ts'
 import { type Check, openWatchers } from '../watchers.ts'
 
 const WATCH = { config: { access: 'watch', parameters: ['since'] } } as const
-const WATCHERS = 1000
 /** What a process that is behind the others may take to get there. */
 const REACH_MS = 5000
 /** After how long a client comes back: not all of them at once. */
@@ -31,10 +31,8 @@ interface Start {
 }
 
 export function watchRoute(app: FastifyInstance, service: Service): void {
-  const { engine, auth, limits, metrics, now } = service
-  const { watchers: most = WATCHERS } = limits
+  const { engine, auth, admission, metrics, now } = service
   const watchers = openWatchers(service)
-  let open = 0
   let isClosing = false
 
   /** The revision to begin after, when there is one; a problem when it cannot be. */
@@ -77,24 +75,20 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
   }
 
   app.get<{ Querystring: RawQuery }>('/watch', WATCH, async (request, reply) => {
-    if (open >= most) {
+    const caller = callerOf(service, request)
+    const taken = admission.streams.take(caller)
+    if (taken !== 'taken') {
       metrics.countShed('read')
-      const message = `${most} streams are open, as many as there may be: try again`
-      return sendProblem(reply, { code: 'unavailable', message })
+      return sendProblem(reply, refuseShare(taken, 'too many streams are open'))
     }
-    let isGone = false
-    open++
-    reply.raw.once('close', () => {
-      open--
-      isGone = true
-    })
+    atEnd(request, () => admission.streams.give(caller))
     const start = parseStart(request)
     if (!start.ok) return sendProblem(reply, start.problem)
     const found = await findStart(start.value)
     if (!found.ok) return sendProblem(reply, found.problem)
     if (isClosing) return sendProblem(reply, STOPPING)
     reply.hijack()
-    if (isGone) return reply
+    if (request.left.aborted) return reply
     const { revision } = engine.state
     writeHead(request, reply, revision)
     if (request.method === 'HEAD') {
@@ -106,7 +100,8 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
     const after = found.value ?? revision
     reply.raw.write(`retry: ${retry}\nid: ${after}\n: revision ${revision}\n\n`)
     const isBell = !reaches((request.identity as Identity).grant, 'viewer')
-    watchers.add(reply.raw, after, checkOf(request, isBell ? 'mirror' : 'viewer'), isBell)
+    const sender = { caller, isUrgent: false, signal: request.left }
+    watchers.add(reply.raw, after, checkOf(request, isBell ? 'mirror' : 'viewer'), { isBell, sender })
     return reply
   })
 
