@@ -21,6 +21,7 @@ import {
   startService,
   type TestService,
   temporaryFolder,
+  WRITE_TOKEN,
   waitFor,
 } from './service.ts'
 
