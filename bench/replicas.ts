@@ -1,7 +1,5 @@
 // `npm run bench:replicas`: a fleet on PostgreSQL: how fast several processes commit and see each other's commits, how
 // fast one starts, and how fast a fleet moves there; the same on SQLite beside it, all in one run.
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +7,14 @@ import { startPostgres } from '../test/postgres-server.ts'
 import { addRevisions, clusterDns, clusterId, writeFleet } from './fleet.ts'
 import { median, percentile } from './load.ts'
 import { printTable, progress } from './print.ts'
-import { residentMegabytes, startService, type Target, TOKEN } from './server-process.ts'
+import {
+  copyStore,
+  residentMegabytes,
+  startService,
+  stopTarget,
+  type Target,
+  TOKEN,
+} from './server-process.ts'
 
 const SIZES = (process.env.BENCH_SIZES ?? '10000,100000').split(',').map(Number)
 const REPLICAS = [1, 2, 4]
@@ -47,7 +52,7 @@ async function main(): Promise<void> {
     await addRevisions(file, size, REVISIONS)
     const [sqlite, postgres] = [`sqlite://${file}`, await server.createDatabase()]
     progress(`copying ${size} clusters`)
-    const seconds = await copy(sqlite, postgres)
+    const seconds = await copyStore(sqlite, postgres)
     copies.push([String(size), String(REVISIONS), seconds.toFixed(1)])
     starts.push(...(await measureStarts(size, { SQLite: sqlite, PostgreSQL: postgres })))
     commits.push(await measureCommits(`${size} clusters, SQLite`, [sqlite]))
@@ -76,17 +81,6 @@ async function main(): Promise<void> {
   )
 }
 
-async function copy(from: string, to: string): Promise<number> {
-  const started = performance.now()
-  const main = join(import.meta.dirname, '../src/main.ts')
-  const child = spawn(process.execPath, [main, 'copy', '--from', from, '--to', to], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
-  const [code] = await once(child, 'exit')
-  if (code !== 0) throw new Error(`copy exited with ${code}`)
-  return (performance.now() - started) / 1000
-}
-
 async function start(name: string, database: string): Promise<Target> {
   const target = await startService(name, database, port++)
   running.add(target)
@@ -94,11 +88,7 @@ async function start(name: string, database: string): Promise<Target> {
 }
 
 async function stopAll(): Promise<void> {
-  for (const target of running) {
-    const exited = once(target.child, 'exit')
-    target.child.kill('SIGKILL')
-    await exited
-  }
+  for (const target of running) await stopTarget(target)
   running.clear()
 }
 
