@@ -171,7 +171,9 @@ describe('the image', { timeout: 300_000 }, () => {
   })
 
   test('is made without running scripts of packages, and the service needs none of them', () => {
-    const installs = stages.flatMap((stage) => wordsOf(stage, 'RUN')).filter((words) => /\bnpm ci\b/.test(words))
+    const installs = stages
+      .flatMap((stage) => wordsOf(stage, 'RUN'))
+      .filter((words) => /\bnpm ci\b/.test(words))
     assert.equal(installs.length, 2)
     for (const words of installs) assert.match(words, / --ignore-scripts\b/)
     const packages: Record<string, { hasInstallScript?: boolean; dev?: boolean }> =
