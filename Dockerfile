@@ -7,14 +7,14 @@ FROM ${NODE_IMAGE} AS dependencies
 ARG NPM_CONFIG_REGISTRY
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# Not the workspace, which is the Node of a checkout.
-RUN npm ci --omit=dev --workspaces=false
+# Not the workspace, which is the Node of a checkout. No package needs a script of its own to be installed.
+RUN npm ci --omit=dev --workspaces=false --ignore-scripts
 
 FROM ${NODE_IMAGE} AS build
 ARG NPM_CONFIG_REGISTRY
 WORKDIR /source
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --workspaces=false
+RUN npm ci --workspaces=false --ignore-scripts
 COPY . .
 # The files that package.json names, built, and the fleet of the demo.
 RUN npm pack && mkdir packed && tar -xzf flux-resourceset-*.tgz -C packed --strip-components=1 \

@@ -170,6 +170,20 @@ describe('the image', { timeout: 300_000 }, () => {
     )
   })
 
+  test('is made without running scripts of packages, and the service needs none of them', () => {
+    const installs = stages
+      .flatMap((stage) => wordsOf(stage, 'RUN'))
+      .filter((words) => /\bnpm ci\b/.test(words))
+    assert.equal(installs.length, 2)
+    for (const words of installs) assert.match(words, / --ignore-scripts\b/)
+    const packages: Record<string, { hasInstallScript?: boolean; dev?: boolean }> =
+      readJson('package-lock.json').packages
+    assert.deepEqual(
+      Object.keys(packages).filter((name) => packages[name]?.hasInstallScript && !packages[name]?.dev),
+      [],
+    )
+  })
+
   test('has both commands on its path', () => {
     assert.deepEqual(Object.keys(commands), Object.keys(readJson('package.json').bin))
     for (const [name, path] of Object.entries(commands)) {

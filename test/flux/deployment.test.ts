@@ -1,184 +1,44 @@
 // The manifests and the chart of deploy/: rendered by the real programs, and held to what production asks of them.
 import assert from 'node:assert/strict'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { parse } from 'yaml'
-import { parseConfig } from '../../src/config.ts'
-import { temporaryFolder } from '../service.ts'
+import { readAccessRules } from '../../src/http/access-rules.ts'
+import { builtInTypes, temporaryFolder } from '../service.ts'
+import { everything, networkPolicy, onPostgres, required, secured, toTheFull } from './chart-values.ts'
+import {
+  type Any,
+  blockWith,
+  CASES,
+  CHART,
+  configOf,
+  DATABASE,
+  deployed,
+  environmentOf,
+  highAvailability,
+  kustomize,
+  listenersOf,
+  matches,
+  NAMESPACE,
+  OVERLAYS,
+  ofKind,
+  page,
+  podsOf,
+  portOf,
+  type Rendered,
+  ROOT,
+  readPage,
+  render,
+  secretsOf,
+  template,
+  tlsPage,
+  UPSTREAM,
+} from './rendered-deployments.ts'
 import { validateObjects } from './schemas.ts'
-import { parseObjects, run } from './tools.ts'
+import { parseObjects } from './tools.ts'
 
-const ROOT = join(import.meta.dirname, '../..')
-const CHART = join(ROOT, 'deploy/chart')
-const OVERLAYS = join(ROOT, 'deploy/kustomize/overlays')
-const NAMESPACE = 'flux-resourceset'
-const PAGE = join(ROOT, 'docs/deploying.md')
-const page = readFileSync(PAGE, 'utf8')
-const [highAvailability, recovery, mirrors] = ['high-availability', 'disaster-recovery', 'mirrors'].map(
-  (name) => readFileSync(join(ROOT, `docs/${name}.md`), 'utf8'),
-)
-const networkPolicy = readFileSync(join(ROOT, 'examples/network-policies/network_policy.yaml'), 'utf8')
-
-// biome-ignore lint/suspicious/noExplicitAny: tests look into objects freely
-type Any = any
-
-/** Rendered objects, and the Secrets that their users bring. */
-interface Rendered {
-  readonly yaml: string
-  readonly objects: Any[]
-  readonly secrets: readonly string[]
-}
-
-async function render(...args: Parameters<typeof run>): Promise<string> {
-  const { code, stdout, stderr } = await run(...args)
-  assert.equal(code, 0, stderr)
-  return stdout
-}
-
-function kustomize(folder: string): Promise<string> {
-  return render('kubectl', ['kustomize', folder])
-}
-
-function template(values: object, name = NAMESPACE): Promise<string> {
-  const args = ['template', name, CHART, '--namespace', NAMESPACE, '--values', '-']
-  return render('helm', args, { input: JSON.stringify(values) })
-}
-
-async function failure(values: object): Promise<string> {
-  const args = ['template', 'fleet', CHART, '--values', '-']
-  const { code, stderr } = await run('helm', args, { input: JSON.stringify(values) })
-  assert.notEqual(code, 0, 'it was rendered')
-  return stderr
-}
-
-/** The blocks of YAML on a page, by what is in them. */
-function blockWith(text: string, where = page): string {
-  const blocks = [...where.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block]) => block as string)
-  const found = blocks.filter((block) => block.includes(text))
-  assert.equal(found.length, 1, text)
-  return found[0] as string
-}
-
-const required = {
-  image: { repository: 'registry.example.com/flux-resourceset' },
-  auth: { existingSecret: 'flux-resourceset-tokens' },
-}
-const onPostgres = {
-  ...required,
-  store: 'postgres',
-  database: {
-    host: 'flux-resourceset-db-rw',
-    existingSecret: 'flux-resourceset-db-app',
-    caSecret: 'flux-resourceset-db-ca',
-  },
-}
-const toTheFull = {
-  ...onPostgres,
-  demo: true,
-  crud: { replicas: 3 },
-  readOnly: { replicas: 5 },
-  database: {
-    host: 'db.example.com',
-    name: 'fleet-2',
-    user: 'owner',
-    existingSecret: 'flux-resourceset-db-app',
-    passwordKey: 'secret',
-    sslMode: 'verify-ca',
-    caSecret: 'flux-resourceset-db-ca',
-    caKey: 'bundle.pem',
-    poolSize: 4,
-    maxStaleness: '2h',
-    readOnly: { user: 'reader', existingSecret: 'flux-resourceset-db-reader' },
-  },
-}
-const everything = {
-  ...required,
-  auth: { readToken: 'r'.repeat(16), writeToken: 'w'.repeat(16) },
-  image: { ...required.image, digest: `sha256:${'0'.repeat(64)}`, pullPolicy: 'Always' },
-  imagePullSecrets: [{ name: 'registry' }],
-  externalUrl: 'https://fleet.example.com',
-  demo: true,
-  brakePercent: 2.5,
-  shutdownDelaySeconds: 45,
-  resourceTypes: { 'network_policy.yaml': networkPolicy },
-  templates: { 'network-policies.yaml': 'kind: ResourceSet\n' },
-  service: { type: 'LoadBalancer', port: 8080, annotations: { a: 'b' } },
-  ingress: {
-    enabled: true,
-    className: 'nginx',
-    annotations: { 'cert-manager.io/cluster-issuer': 'ca' },
-    host: 'fleet.example.com',
-    crudHost: 'fleet.example.com',
-    tlsSecret: 'fleet-tls',
-  },
-  networkPolicy: { from: [{ namespaceSelector: { matchLabels: { a: 'b' } } }] },
-  serviceMonitor: { enabled: true, labels: { release: 'prometheus' } },
-  persistence: { size: '20Gi', storageClass: 'fast', accessMode: 'ReadWriteOncePod' },
-  serviceAccount: { annotations: { a: 'b' } },
-  podAnnotations: { a: 'b' },
-  podLabels: { a: 'b' },
-  priorityClassName: 'high',
-  nodeSelector: { 'kubernetes.io/os': 'linux' },
-  tolerations: [{ key: 'a', operator: 'Exists' }],
-  affinity: { nodeAffinity: {} },
-  extraEnv: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/ca/ca.crt' }],
-  extraVolumes: [{ name: 'ca', configMap: { name: 'ca', optional: true } }],
-  extraVolumeMounts: [{ name: 'ca', mountPath: '/etc/ca', readOnly: true }],
-}
-
-const TOKENS = 'flux-resourceset-tokens'
-const DATABASE = 'flux-resourceset-db-app'
-const AUTHORITY = 'flux-resourceset-db-ca'
-const UPSTREAM = 'flux-resourceset-upstream'
-
-/** The kustomization of the docs, beside a checkout as it says there. */
-async function renderPage(t: { after(clean: () => void): void }, where = page): Promise<string> {
-  const folder = temporaryFolder(t)
-  const own = join(folder, 'fleet')
-  cpSync(join(ROOT, 'deploy/kustomize'), join(folder, 'flux-resourceset/deploy/kustomize'), {
-    recursive: true,
-  })
-  mkdirSync(own)
-  writeFileSync(join(own, 'kustomization.yaml'), blockWith('kind: Kustomization', where))
-  writeFileSync(join(own, 'network_policy.yaml'), networkPolicy)
-  return kustomize(own)
-}
-
-type Render = (t: { after(clean: () => void): void }) => Promise<string>
-const CASES: Record<string, { readonly secrets: readonly string[]; readonly yaml: Render }> = {
-  'the overlay sqlite-single': { secrets: [TOKENS], yaml: () => kustomize(join(OVERLAYS, 'sqlite-single')) },
-  'the overlay postgres-ha': {
-    secrets: [TOKENS, DATABASE, AUTHORITY],
-    yaml: () => kustomize(join(OVERLAYS, 'postgres-ha')),
-  },
-  'the overlay mirror': { secrets: [TOKENS, UPSTREAM], yaml: () => kustomize(join(OVERLAYS, 'mirror')) },
-  'the kustomization of docs/deploying.md': { secrets: [TOKENS], yaml: (t) => renderPage(t) },
-  'the kustomization of docs/mirrors.md': {
-    secrets: [TOKENS, UPSTREAM],
-    yaml: (t) => renderPage(t, mirrors),
-  },
-  'the chart with the values of docs/high-availability.md': {
-    secrets: [TOKENS, DATABASE, AUTHORITY],
-    yaml: () => template(parse(blockWith('existingSecret:', highAvailability))),
-  },
-  'the chart on SQLite': { secrets: [TOKENS], yaml: () => template(required) },
-  'the chart in memory': { secrets: [TOKENS], yaml: () => template({ ...required, store: 'memory' }) },
-  'the chart on PostgreSQL': { secrets: [TOKENS, DATABASE, AUTHORITY], yaml: () => template(onPostgres) },
-  'the chart on PostgreSQL with every value for it': {
-    secrets: [TOKENS, DATABASE, AUTHORITY, 'flux-resourceset-db-reader'],
-    yaml: () => template(toTheFull, 'fleet'),
-  },
-  'the chart with three writers and no readers': {
-    secrets: [TOKENS, DATABASE, AUTHORITY],
-    yaml: () => template({ ...onPostgres, crud: { replicas: 3 }, readOnly: { replicas: 0 } }, 'fleet'),
-  },
-  'the chart with every value': { secrets: [], yaml: () => template(everything, 'fleet') },
-  'the chart with the values of docs/deploying.md': {
-    secrets: [TOKENS],
-    yaml: () => template(parse(blockWith('existingSecret:'))),
-  },
-}
+const recovery = readPage('disaster-recovery')
 
 for (const [name, { secrets, yaml: renderCase }] of Object.entries(CASES)) {
   test(name, async (t) => {
@@ -188,55 +48,6 @@ for (const [name, { secrets, yaml: renderCase }] of Object.entries(CASES)) {
     for (const [promise, check] of Object.entries(PROMISES)) await t.test(promise, () => check(rendered))
     await t.test('is the same when rendered again', async (t) => assert.equal(await renderCase(t), yaml))
   })
-}
-
-function ofKind({ objects }: Rendered, kind: string): Any[] {
-  return objects.filter((object) => object.kind === kind)
-}
-
-/** Every pod there will be: its labels and its spec, and the Deployment that it is of. */
-function podsOf(rendered: Rendered): { labels: Any; spec: Any; deployment?: Any }[] {
-  return [
-    ...ofKind(rendered, 'Deployment').map((deployment) => ({
-      labels: deployment.spec.template.metadata.labels,
-      spec: deployment.spec.template.spec,
-      deployment,
-    })),
-    ...ofKind(rendered, 'Pod').map(({ metadata, spec }) => ({ labels: metadata.labels, spec })),
-  ]
-}
-
-function deployed(rendered: Rendered) {
-  return podsOf(rendered).filter(({ deployment }) => deployment)
-}
-
-function matches(labels: Any, { matchLabels = {}, matchExpressions = [] }: Any): boolean {
-  return (
-    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
-    matchExpressions.every(({ key, operator, values }: Any) => {
-      assert.equal(operator, 'In')
-      return values.includes(labels[key])
-    })
-  )
-}
-
-/** The environment of a container, with a word for what comes from a Secret. */
-function environmentOf(rendered: Rendered, { env = [], envFrom = [] }: Any): Record<string, string> {
-  const maps = envFrom.map(({ configMapRef }: Any) =>
-    ofKind(rendered, 'ConfigMap').find(({ metadata }) => metadata.name === configMapRef.name),
-  )
-  return {
-    ...Object.assign({}, ...maps.map(({ data }: Any) => data)),
-    ...Object.fromEntries(
-      env.map(({ name, value, valueFrom }: Any) => [name, value ?? valueFrom.secretKeyRef.name]),
-    ),
-  }
-}
-
-/** The Secrets of a volume, with what is taken of each. */
-function secretsOf({ secret, projected }: Any): { name: string; items: Any[] }[] {
-  const all = [...(secret ? [secret] : []), ...(projected?.sources ?? []).map((source: Any) => source.secret)]
-  return all.map(({ name, secretName, items }) => ({ name: name ?? secretName, items }))
 }
 
 function isUrlWithoutPassword(value: string): boolean {
@@ -276,18 +87,34 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
     }
   },
 
-  'probes the process and its store, and bounds its memory'(rendered) {
+  'probes the process and its store where the API is not, by plain HTTP'(rendered) {
     for (const { spec } of deployed(rendered)) {
       const [container] = spec.containers
-      const { startupProbe, livenessProbe, readinessProbe, resources } = container
+      const { startupProbe, livenessProbe, readinessProbe } = container
       assert.equal(livenessProbe.httpGet.path, '/health')
       assert.equal(startupProbe.httpGet.path, '/health')
       assert.equal(readinessProbe.httpGet.path, '/ready')
-      for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe])
-        assert.equal(httpGet.port, 'http')
-      assert.deepEqual(container.ports, [{ name: 'http', containerPort: 8080 }])
+      const { api, admin } = listenersOf(rendered, container)
+      assert.notEqual(admin, api)
+      for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) {
+        assert.ok(admin !== undefined && portOf(container, httpGet.port) === admin, 'a probe on another port')
+        assert.equal(httpGet.scheme ?? 'HTTP', 'HTTP')
+      }
+      assert.deepEqual(
+        container.ports.map(({ containerPort }: Any) => containerPort),
+        [api, admin],
+      )
+    }
+  },
+
+  'bounds its memory and what it may write to the disk of a node'(rendered) {
+    for (const { spec } of deployed(rendered)) {
+      const { resources } = spec.containers[0]
       assert.ok(resources.requests.cpu && resources.requests.memory && resources.limits.memory)
       assert.equal(resources.limits.cpu, undefined)
+      const folders = spec.volumes.flatMap(({ emptyDir }: Any) => (emptyDir ? [emptyDir] : []))
+      assert.ok(folders.length > 0)
+      for (const { sizeLimit } of folders) assert.match(sizeLimit ?? '', /^\d+Gi$/)
     }
   },
 
@@ -308,14 +135,10 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
           `${name} is no setting of docs/configuration.md`,
         )
       }
-      const parsed = parseConfig(environment)
-      assert.ok(parsed.ok, JSON.stringify(parsed))
-      const { store, snapshotFolder, mode } = parsed.config
+      const { store, snapshotFolder, mode } = configOf(rendered, spec.containers[0])
       assert.equal(store.backend === 'postgres', rendered.secrets.includes(DATABASE))
       assert.equal(snapshotFolder !== undefined, store.backend === 'postgres')
       assert.equal(mode === 'crud', 'CRUD_AUTH_TOKEN_FILE' in environment)
-      // A reader may have no right to fill a database.
-      assert.ok(mode === 'crud' || !('SEED_FILE' in environment))
     }
   },
 
@@ -326,7 +149,7 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
       const { volumeMounts } = spec.containers[0]
       const environment = environmentOf(rendered, spec.containers[0])
       const files = Object.entries(environment).flatMap(([name, value]) =>
-        /(TOKEN|PASSWORD)_FILE$/.test(name) ? [value] : [],
+        /^(?!SEED|ACCESS).*_FILE$/.test(name) ? [value] : [],
       )
       const authority = new URL(environment.DATABASE_URL ?? 'none:').searchParams.get('sslrootcert')
       if (authority) files.push(authority)
@@ -336,6 +159,34 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
       })
       assert.ok(files.length > 0)
       assert.deepEqual(mounted.toSorted(), files.toSorted())
+    }
+  },
+
+  'gives pods that only read nothing to write with'(rendered) {
+    for (const { spec, deployment } of deployed(rendered)) {
+      const { mode, oidc, seedFile } = configOf(rendered, spec.containers[0])
+      if (mode === 'crud') continue
+      assert.deepEqual([oidc, seedFile], [undefined, undefined])
+      const taken = spec.volumes
+        .flatMap(secretsOf)
+        .flatMap(({ items }: Any) => items.map(({ key }: Any) => key))
+      assert.ok(taken.includes('AUTH_TOKEN'))
+      assert.ok(!taken.includes('CRUD_AUTH_TOKEN'), deployment.metadata.name)
+    }
+  },
+
+  'reads the rules of access from a ConfigMap that has them'(rendered) {
+    for (const { spec } of deployed(rendered)) {
+      const { ACCESS_FILE } = environmentOf(rendered, spec.containers[0])
+      const mount = spec.containers[0].volumeMounts.find(({ name }: Any) => name === 'access')
+      assert.equal(ACCESS_FILE, mount && `${mount.mountPath}/access.yaml`)
+      if (!ACCESS_FILE) continue
+      const { configMap } = spec.volumes.find(({ name }: Any) => name === 'access')
+      const map = ofKind(rendered, 'ConfigMap').find(({ metadata }) => metadata.name === configMap.name)
+      assert.deepEqual(Object.keys(map.data), ['access.yaml'])
+      const file = join(temporaryFolder({ after }), 'access.yaml')
+      writeFileSync(file, map.data['access.yaml'])
+      assert.ok(readAccessRules(file, builtInTypes()).ok)
     }
   },
 
@@ -385,15 +236,19 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
     }
   },
 
-  'sends polls and changes to pods that serve them'(rendered) {
-    const services = ofKind(rendered, 'Service')
+  'sends polls and changes to pods that serve them, and nobody to the port of probes'(rendered) {
+    const services = ofKind(rendered, 'Service').filter(({ spec }) => spec.clusterIP !== 'None')
     // A mirror takes no changes.
     assert.equal(services.length, rendered.secrets.includes(UPSTREAM) ? 1 : 2)
     for (const { metadata, spec } of services) {
       const targets = podsOf(rendered).filter(({ labels }) => matches(labels, { matchLabels: spec.selector }))
       assert.equal(targets.length, 1, metadata.name)
       const [container] = targets[0]?.spec.containers ?? []
-      for (const { targetPort } of spec.ports) assert.equal(targetPort, container.ports[0].name)
+      const scheme = configOf(rendered, container).tls ? 'https' : 'http'
+      assert.equal(spec.ports.length, 1)
+      const [{ name, targetPort, appProtocol }] = spec.ports
+      assert.equal(portOf(container, targetPort), listenersOf(rendered, container).api)
+      assert.deepEqual([name, targetPort, appProtocol], [scheme, scheme, scheme])
       if (metadata.name.endsWith('-crud')) assert.equal(environmentOf(rendered, container).API_MODE, 'crud')
       else assert.ok(targets[0]?.deployment.spec.replicas > 1 || deployed(rendered).length === 1)
     }
@@ -433,33 +288,66 @@ const PROMISES: Record<string, (rendered: Rendered) => void> = {
     }
   },
 
-  'lets nothing out but to a database or an upstream'(rendered) {
-    const [policy] = ofKind(rendered, 'NetworkPolicy')
-    for (const { labels, spec } of podsOf(rendered)) {
-      const service = spec.containers[0].ports !== undefined
-      assert.equal(matches(labels, policy.spec.podSelector), service)
-    }
-    assert.deepEqual(policy.spec.policyTypes, ['Ingress', 'Egress'])
-    const ports = (policy.spec.egress ?? []).flatMap(({ ports }: Any) => ports.map(({ port }: Any) => port))
-    const [called] = Object.entries({ [DATABASE]: 5432, [UPSTREAM]: 443 }).filter(([secret]) =>
-      rendered.secrets.includes(secret),
-    )
-    assert.deepEqual(ports, called ? [53, 53, called[1]] : [])
-  },
-
-  'reads the metrics of every pod once'(rendered) {
-    for (const { spec } of ofKind(rendered, 'ServiceMonitor')) {
-      const services = ofKind(rendered, 'Service').filter(({ metadata }) =>
-        matches(metadata.labels, spec.selector),
+  'reads the metrics of every pod once, where they are'(rendered) {
+    const headless = ofKind(rendered, 'Service').filter(({ spec }) => spec.clusterIP === 'None')
+    assert.equal(headless.length, 1)
+    for (const { metadata, spec } of ofKind(rendered, 'ServiceMonitor')) {
+      const read = ofKind(rendered, 'Service').filter((service) =>
+        matches(service.metadata.labels, spec.selector),
       )
-      for (const { labels } of deployed(rendered)) {
-        const read = services.filter((service) => matches(labels, { matchLabels: service.spec.selector }))
-        assert.equal(read.length, 1)
-      }
-      assert.equal(spec.endpoints[0].port, services[0].spec.ports[0].name)
+      assert.deepEqual(read, headless, metadata.name)
+      assert.equal(spec.endpoints.length, 1)
+      assert.equal(spec.endpoints[0].port, read[0].spec.ports[0].name)
+      assert.equal(spec.endpoints[0].path, '/metrics')
+      assert.equal(spec.endpoints[0].scheme, undefined)
+    }
+    const [{ spec }] = headless
+    for (const { labels, spec: pod, deployment } of podsOf(rendered)) {
+      const [container] = pod.containers
+      const admin = deployment && listenersOf(rendered, container).admin
+      assert.equal(portOf(container, spec.ports[0].targetPort), admin)
+      if (deployment) assert.ok(matches(labels, { matchLabels: spec.selector }))
     }
   },
 }
+
+describe('what is wrong with a rendered object is noticed:', () => {
+  /** What a promise says once something was done to a pod's container. */
+  async function noticed(promise: string, values: object, spoil: (container: Any) => void): Promise<string> {
+    const yaml = await template(values)
+    const rendered: Rendered = { yaml, objects: parseObjects(yaml), secrets: [] }
+    PROMISES[promise]?.(rendered)
+    for (const { spec } of deployed(rendered)) spoil(spec.containers[0])
+    try {
+      PROMISES[promise]?.(rendered)
+    } catch (error) {
+      return (error as Error).message
+    }
+    return 'nothing'
+  }
+  const probes = 'probes the process and its store where the API is not, by plain HTTP'
+
+  test('a probe of a port that no container has', async () => {
+    const spoil = ({ livenessProbe }: Any) => (livenessProbe.httpGet.port = 'gone')
+    assert.equal(await noticed(probes, required, spoil), 'a probe on another port')
+  })
+
+  test('a probe of the port that speaks TLS', async () => {
+    for (const port of ['https', 8080]) {
+      const spoil = ({ readinessProbe }: Any) => (readinessProbe.httpGet.port = port)
+      assert.equal(await noticed(probes, secured, spoil), 'a probe on another port')
+    }
+  })
+
+  test('a process that listens nowhere for probes, or somewhere else', async () => {
+    for (const value of ['', '0.0.0.0:9999']) {
+      const spoil = ({ env }: Any) => {
+        env.find(({ name }: Any) => name === 'ADMIN_LISTEN_ADDR').value = value
+      }
+      assert.equal(await noticed(probes, required, spoil), 'a probe on another port')
+    }
+  })
+})
 
 test('the pods of the chart are those of the overlays', async () => {
   for (const [overlay, values] of [
@@ -492,7 +380,9 @@ test('the alerts of the chart are those of the component', async () => {
     join(ROOT, 'deploy/kustomize/components/service-monitor/alerts.yaml'),
     'utf8',
   )
-  const chart = parseObjects(await template({ ...required, serviceMonitor: { enabled: true } })) as Any[]
+  const chart = parseObjects(
+    await template({ ...required, serviceMonitor: { enabled: true }, networkPolicy: { enabled: false } }),
+  ) as Any[]
   const rule = chart.find(({ kind }) => kind === 'PrometheusRule')
   assert.deepEqual(rule.spec, parse(component).spec)
   const alerts = rule.spec.groups[0].rules.map(({ alert }: Any) => alert)
@@ -510,7 +400,12 @@ test('the alerts of the chart are those of the component', async () => {
 
 test('the objects of the pages are those that an API server takes', () => {
   const job = parse(blockWith('kind: CronJob', recovery))
-  const objects = [...['kind: Ingress', 'kind: Pod'].map((kind) => parse(blockWith(kind))), job]
+  const certificates = ['server auth', 'client auth'].map((usage) => parse(blockWith(usage, tlsPage)))
+  const objects = [
+    ...['kind: Ingress', 'kind: Pod'].map((kind) => parse(blockWith(kind))),
+    job,
+    ...certificates,
+  ]
   assert.deepEqual(validateObjects(objects), [])
   const { metadata, spec } = job.spec.jobTemplate.spec.template
   const pods: Rendered = { yaml: '', objects: [...objects, { kind: 'Pod', metadata, spec }], secrets: [] }
@@ -532,94 +427,9 @@ test('alerts on the pages are those of the component', () => {
   for (const { alert, expr } of shown) assert.equal(expr, known.get(alert), alert)
 })
 
-describe('the chart refuses', () => {
-  const refused: Record<string, [values: object, message: RegExp]> = {
-    'an image from nowhere': [{ auth: required.auth }, /image\.repository is needed: build the image/],
-    'no tokens': [
-      { image: required.image },
-      /set auth\.existingSecret .* or set both auth\.readToken and auth\.writeToken/,
-    ],
-    'one token': [
-      { ...required, auth: { readToken: 'r'.repeat(16) } },
-      /set both auth\.readToken and auth\.writeToken/,
-    ],
-    'one token for everything': [
-      { ...required, auth: { readToken: 'r'.repeat(16), writeToken: 'r'.repeat(16) } },
-      /use two tokens/,
-    ],
-    'tokens and a Secret of them': [
-      { ...required, auth: { ...required.auth, readToken: 'r'.repeat(16) } },
-      /leave out auth\.readToken/,
-    ],
-    'several pods on SQLite': [
-      { ...required, crud: { replicas: 2 } },
-      /one file on one volume: set crud\.replicas to 1, or use store postgres/,
-    ],
-    'several pods in memory': [
-      { ...required, store: 'memory', crud: { replicas: 2 } },
-      /a fleet of its own in each pod: set crud\.replicas to 1, or use store postgres/,
-    ],
-    'readers on SQLite': [
-      { ...required, readOnly: { replicas: 1 } },
-      /leave readOnly\.replicas out, as the one pod answers polls too, or use store postgres/,
-    ],
-    'readers in memory': [
-      { ...required, store: 'memory', readOnly: { replicas: 2 } },
-      /leave readOnly\.replicas out, .* or use store postgres/,
-    ],
-    'PostgreSQL from nowhere': [{ ...required, store: 'postgres' }, /needs database\.host/],
-    'PostgreSQL without a password': [
-      { ...required, store: 'postgres', database: { host: 'db' } },
-      /needs database\.existingSecret: .* under the key password/,
-    ],
-    'an authority where nothing is encrypted': [
-      { ...onPostgres, database: { ...onPostgres.database, sslMode: 'disable' } },
-      /sslMode is disable, but database\.caSecret is given/,
-    ],
-    'a reader without a password': [
-      { ...onPostgres, database: { ...onPostgres.database, readOnly: { user: 'reader' } } },
-      /database\.readOnly needs both/,
-    ],
-    'a host that is more than a host': [
-      { ...onPostgres, database: { ...onPostgres.database, host: 'fleet:secret@db' } },
-      /'\/database\/host'/,
-    ],
-    'an ingress without a host': [{ ...required, ingress: { enabled: true } }, /needs ingress\.host/],
-    'a service account from nowhere': [
-      { ...required, serviceAccount: { create: false } },
-      /serviceAccount\.name is needed/,
-    ],
-    'a value that does not exist': [
-      { ...required, persistance: { size: '1Gi' } },
-      /'persistance' not allowed/,
-    ],
-    'a value that does not exist, further down': [
-      { ...required, persistence: { sise: '1Gi' } },
-      /'\/persistence'.*'sise' not allowed/,
-    ],
-    'a store that does not exist': [
-      { ...required, store: 'mysql' },
-      /'\/store'.*'sqlite', 'postgres', 'memory'/,
-    ],
-    'a file that is no YAML file': [
-      { ...required, resourceTypes: { types: '' } },
-      /'\/resourceTypes'.*'types' not allowed/,
-    ],
-  }
-  for (const [what, [values, message]] of Object.entries(refused)) {
-    test(what, async () => assert.match((await failure(values)).replaceAll('\n', ' '), message))
-  }
-
-  test('a short token, without showing it', async () => {
-    const said = await failure({ ...required, auth: { readToken: 'my-secret', writeToken: 'w'.repeat(16) } })
-    assert.match(said, /auth\.readToken needs at least 16 printable ASCII characters/)
-    assert.ok(!said.includes('my-secret'))
-  })
-})
-
 describe('the chart', () => {
   test('has nothing that its linter minds', async () => {
-    for (const values of [required, onPostgres, toTheFull, everything]) {
+    for (const values of [required, onPostgres, toTheFull, everything, secured]) {
       await render('helm', ['lint', CHART, '--strict', '--values', '-'], { input: JSON.stringify(values) })
     }
   })
@@ -636,11 +446,25 @@ describe('the chart', () => {
       return objects.find(({ kind }) => kind === 'Deployment').spec.template
     }
     const pod = await podOf({})
-    assert.deepEqual(await podOf({ service: { annotations: { c: 'd' } }, networkPolicy: {} }), pod)
+    assert.deepEqual(
+      await podOf({ service: { annotations: { c: 'd' } }, networkPolicy: { enabled: false } }),
+      pod,
+    )
     assert.notDeepEqual(await podOf({ resourceTypes: { 'network_policy.yaml': `${networkPolicy}#` } }), pod)
     assert.notDeepEqual(await podOf({ templates: { 'network-policies.yaml': 'kind: ResourceSet' } }), pod)
     assert.deepEqual(await podOf({ auth: { readToken: 'R'.repeat(16), writeToken: 'w'.repeat(16) } }), pod)
     assert.doesNotMatch(JSON.stringify(pod), /helm\.sh\/chart/)
+  })
+
+  test('takes the rules of access from a ConfigMap of yours', async () => {
+    const yaml = await template({ ...required, access: { existingConfigMap: 'mine' } })
+    const rendered: Rendered = { yaml, objects: parseObjects(yaml), secrets: [] }
+    assert.deepEqual(ofKind(rendered, 'ConfigMap'), [])
+    const [pod] = deployed(rendered)
+    const volume = pod?.spec.volumes.find(({ name }: Any) => name === 'access')
+    assert.equal(volume.configMap.name, 'mine')
+    const { accessFile } = configOf(rendered, pod?.spec.containers[0])
+    assert.equal(accessFile, '/etc/flux-resourceset/access/access.yaml')
   })
 
   test('keeps the volume when the release goes', async () => {
@@ -660,7 +484,7 @@ describe('the chart', () => {
     const written = page.slice(page.indexOf('| value | default | meaning |'))
     if (process.env.DOCS_UPDATE === '1')
       writeFileSync(
-        PAGE,
+        join(ROOT, 'docs/deploying.md'),
         page.replace(written, () => table),
       )
     else assert.equal(written, table)

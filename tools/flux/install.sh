@@ -11,12 +11,13 @@ flux_operator=$(version_of github.com/controlplaneio-fluxcd/flux-operator)
 helm=$(version_of helm.sh/helm/v4)
 # The libraries of Kubernetes v1.36.3 are its modules v0.36.3.
 kubernetes=$(version_of k8s.io/kubectl | sed 's/^v0/v1/')
-# Not the newest: only its schemas are used, and what an old one allows suits clusters with a newer one, too.
+# Not the newest: only their schemas are used, and what an old one allows suits clusters with a newer one, too.
 prometheus_operator=v0.85.0
+cert_manager=v1.18.2
 
 tools=$(cd ../.. && pwd)/.tools
 stamp=$tools/installed
-wanted="flux-operator $flux_operator, helm $helm, kubectl $kubernetes, prometheus-operator $prometheus_operator
+wanted="flux-operator $flux_operator, helm $helm, kubectl $kubernetes, prometheus-operator $prometheus_operator, cert-manager $cert_manager
 $(cksum install.sh go.mod go.sum kubectl/main.go controllers/main.go)"
 if [[ -f $stamp && $(<"$stamp") == "$wanted" ]]; then exit 0; fi
 
@@ -41,17 +42,19 @@ folder_of() {
   sed -n 's/^[[:space:]]*"Dir": "\(.*\)",$/\1/p' <<<"$answer"
 }
 
-echo "downloading the schemas of Flux, Kubernetes $kubernetes and Prometheus…" >&2
+echo "downloading the schemas of Flux, Kubernetes $kubernetes, Prometheus and cert-manager…" >&2
 operator_folder=$(folder_of "github.com/controlplaneio-fluxcd/flux-operator@$flux_operator")
 flux_folder=$(find "$operator_folder/config/data/flux" -name 'v2.*' | sort -V | tail -n 1)
 kubernetes_folder=$(folder_of "k8s.io/kubernetes@$kubernetes")
 prometheus_folder=$(folder_of "github.com/prometheus-operator/prometheus-operator@$prometheus_operator")
+cert_manager_folder=$(folder_of "github.com/cert-manager/cert-manager@$cert_manager")
 
 rm -rf "$stamp" "$tools/schemas"
 mkdir -p "$tools/bin" "$tools/schemas"
 cp "$kubernetes_folder/api/openapi-spec/swagger.json" "$tools/schemas/kubernetes.json"
 cp "$operator_folder"/config/crd/bases/*.yaml "$flux_folder"/{*-controller,source-watcher}.yaml \
-  "$prometheus_folder"/example/prometheus-operator-crd/*_{servicemonitors,prometheusrules}.yaml "$tools/schemas"
+  "$prometheus_folder"/example/prometheus-operator-crd/*_{servicemonitors,prometheusrules}.yaml \
+  "$cert_manager_folder"/deploy/crds/crd-certificates.yaml "$tools/schemas"
 chmod u+w "$tools"/schemas/*
 
 build flux-operator "$flux_operator" github.com/controlplaneio-fluxcd/flux-operator/cmd/cli main.VERSION

@@ -96,6 +96,28 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/* The names of the API's port, and its scheme; probes and metrics have a port without TLS. */}}
+{{- define "flux-resourceset.scheme" -}}
+{{- ternary "https" "http" (ne .Values.tls.existingSecret "") }}
+{{- end }}
+
+{{- define "flux-resourceset.servicePort" -}}
+{{- if kindIs "invalid" .Values.service.port }}
+{{- ternary 443 80 (ne .Values.tls.existingSecret "") }}
+{{- else }}
+{{- int .Values.service.port }}
+{{- end }}
+{{- end }}
+
+{{/* The ConfigMap with the rules of ACCESS_FILE, if there are any. */}}
+{{- define "flux-resourceset.accessRules" -}}
+{{- if .Values.access.existingConfigMap }}
+{{- .Values.access.existingConfigMap }}
+{{- else if .Values.access.rules }}
+{{- printf "%s-access" (include "flux-resourceset.fullname" .) }}
+{{- end }}
+{{- end }}
+
 {{- define "flux-resourceset.podSecurityContext" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -111,48 +133,4 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
-{{- end }}
-
-{{/* Combinations that would lose data, give clusters different answers, or never start. */}}
-{{- define "flux-resourceset.validate" -}}
-{{- $store := .Values.store }}
-{{- if ne $store "postgres" }}
-{{- $why := ternary "keeps the fleet in one file on one volume" "keeps a fleet of its own in each pod" (eq $store "sqlite") }}
-{{- if gt (int (include "flux-resourceset.crudReplicas" .)) 1 }}
-{{- fail (printf "crud.replicas is %s, but store %s %s: set crud.replicas to 1, or use store postgres" (include "flux-resourceset.crudReplicas" .) $store $why) }}
-{{- end }}
-{{- if gt (int (include "flux-resourceset.readOnlyReplicas" .)) 0 }}
-{{- fail (printf "readOnly.replicas is %s, but store %s %s: leave readOnly.replicas out, as the one pod answers polls too, or use store postgres" (include "flux-resourceset.readOnlyReplicas" .) $store $why) }}
-{{- end }}
-{{- else }}
-{{- with .Values.database }}
-{{- if not .host }}
-{{- fail "store postgres needs database.host: where the database takes writes" }}
-{{- else if not .existingSecret }}
-{{- fail (printf "store postgres needs database.existingSecret: the name of a Secret with the password under the key %s" .passwordKey) }}
-{{- else if and .caSecret (eq .sslMode "disable") }}
-{{- fail "database.sslMode is disable, but database.caSecret is given: choose verify-full, or leave out the authority" }}
-{{- else if ne (empty .readOnly.user) (empty .readOnly.existingSecret) }}
-{{- fail "database.readOnly needs both, user and existingSecret, or neither" }}
-{{- end }}
-{{- end }}
-{{- end }}
-{{- with .Values.auth }}
-{{- if and .existingSecret (or .readToken .writeToken) }}
-{{- fail "auth.existingSecret and tokens are given: leave out auth.readToken and auth.writeToken" }}
-{{- else if not (or .existingSecret (and .readToken .writeToken)) }}
-{{- fail "tokens are needed: set auth.existingSecret to a Secret with the keys AUTH_TOKEN and CRUD_AUTH_TOKEN (best with GitOps), or set both auth.readToken and auth.writeToken" }}
-{{- else if and .readToken (eq .readToken .writeToken) }}
-{{- fail "auth.readToken and auth.writeToken are the same: every cluster could change the fleet; use two tokens" }}
-{{- end }}
-{{- /* Not in the schema, whose errors would show the token. */}}
-{{- range $name := list "readToken" "writeToken" }}
-{{- if not (regexMatch "^([!-~]{16,})?$" (get $.Values.auth $name)) }}
-{{- fail (printf "auth.%s needs at least 16 printable ASCII characters without spaces, such as those of openssl rand -hex 32" $name) }}
-{{- end }}
-{{- end }}
-{{- end }}
-{{- if and .Values.ingress.enabled (not .Values.ingress.host) }}
-{{- fail "ingress.enabled needs ingress.host: the name under which clusters reach the service" }}
-{{- end }}
 {{- end }}
