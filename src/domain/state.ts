@@ -63,6 +63,10 @@ export class State implements PolledView {
     return entry?.deleted ? entry : undefined
   }
 
+  tombstones(type: string): Iterable<Entry> {
+    return this.#collections.get(type)?.tombstones.values() ?? []
+  }
+
   all(type: string): Iterable<Entry> {
     return this.#collections.get(type)?.live() ?? []
   }
@@ -246,6 +250,7 @@ const GONE: Entry = { id: '', document: { id: '' }, revision: 0, deleted: true, 
 /** The entries of one type; keeps the order of ids without sorting all of them on every write. */
 class Collection {
   readonly places = new Map<string, Place>()
+  readonly tombstones = new Map<string, Entry>()
   liveCount = 0
   #ids: string[] = []
   #added: string[] = []
@@ -257,6 +262,8 @@ class Collection {
       return { entry: GONE }
     })
     this.liveCount += Number(!entry.deleted) - Number(!place.entry.deleted)
+    if (entry.deleted) this.tombstones.set(entry.id, entry)
+    else this.tombstones.delete(entry.id)
     place.entry = entry
     return place
   }
@@ -265,6 +272,7 @@ class Collection {
     const place = this.places.get(id)
     if (!place) return
     this.places.delete(id)
+    this.tombstones.delete(id)
     this.#removed = true
     if (!place.entry.deleted) this.liveCount--
   }
