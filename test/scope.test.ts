@@ -772,3 +772,18 @@ test('while a cluster moves in and out, no write of its editor lands on it outsi
     assert.equal(body.environment, 'dev', `revision ${revision}`)
   }
 })
+
+test('what a deleted cluster outside would come back with is not theirs to change', async (t) => {
+  const [service, ask] = await startWith(t, DEV)
+  await run(service, ['DELETE', '/clusters/prod-a'], ['DELETE', '/clusters/prod-b'])
+  await unchanged(service, async () => {
+    const edit = { oci_url: 'oci://elsewhere' }
+    assertOutside(await ask('PATCH', '/platform_components/dash', edit), 'prod-a', 'prod-b')
+    const refused = await ask('PATCH', '/namespaces/prods', { labels: { x: '1' } })
+    assertOutside(refused, 'prod-a')
+    assert.match(refused.body.message, /1 deleted cluster outside your scope .* if restored: prod-a$/)
+    assertOutside(await ask('DELETE', '/namespaces/prods'), 'prod-a')
+  })
+  await run(service, ['DELETE', '/clusters/prod-a?purge=true'])
+  assertDone(await ask('PATCH', '/namespaces/prods', { labels: { x: '1' } }))
+})

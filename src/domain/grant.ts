@@ -4,7 +4,7 @@ import type { Comparison } from './impact.ts'
 import { equalJson, type Json, type JsonObject } from './json.ts'
 import { type Detail, fail, MAX_DETAILS, type Problem } from './problem.ts'
 import { dnsOf, type Types } from './resource-type.ts'
-import { parseSelector } from './selector.ts'
+import { parseSelector, type Selector } from './selector.ts'
 import type { Steps } from './steps.ts'
 import type { Change, Entry, View } from './view.ts'
 
@@ -149,33 +149,74 @@ function* refuseClusters(
   changes: readonly Change[],
 ): Steps<Problem | undefined> {
   if (text === undefined) return undefined
-  const { types, before } = comparison
-  const parsed = parseSelector(types, text)
+  const parsed = parseSelector(comparison.types, text)
   if (!parsed.ok)
     return forbidden(`your scope, the clusters (${text}), cannot be read any more: it ${parsed.message}`)
-  const { selector } = parsed
+  const live = yield* touchedOutside(parsed.selector, comparison, changes)
+  const deleted = yield* restoredOutside(parsed.selector, comparison, live)
+  if (live.size + deleted.size === 0) return undefined
+  const reasons = [
+    ...(live.size > 0 ? [`touches ${outside(live, 'cluster', text)}: ${named([...live].sort())}`] : []),
+    ...(deleted.size > 0
+      ? [
+          `changes what ${outside(deleted, 'deleted cluster', text)} would receive if restored: ${named([...deleted].sort())}`,
+        ]
+      : []),
+  ]
+  const { name } = comparison.types.cluster.type
+  return forbidden(
+    `this ${reasons.join('; it ')}`,
+    [...live, ...deleted].sort().map((id) => ({
+      path: `/${name}/${id}`,
+      message: live.has(id)
+        ? 'is outside your scope'
+        : 'is a deleted cluster outside your scope, and would receive something else if it were restored',
+    })),
+  )
+}
+
+function outside({ size }: ReadonlySet<string>, noun: string, scope: string): string {
+  return `${size} ${noun}${size === 1 ? '' : 's'} outside your scope (${scope})`
+}
+
+function* touchedOutside(
+  selector: Selector,
+  comparison: Comparison,
+  changes: readonly Change[],
+): Steps<Set<string>> {
+  const { types, before } = comparison
   const { name } = types.cluster.type
-  const outside = new Set<string>()
+  const found = new Set<string>()
   for (const change of changes) {
     yield
     if (change.type !== name) continue
     const documents = [change.before?.document, change.after?.document]
-    if (documents.some((document) => document && !selector.matches(document))) outside.add(change.id)
+    if (documents.some((document) => document && !selector.matches(document))) found.add(change.id)
     for (const { id, document } of predecessors(types, before, change))
-      if (!selector.matches(document)) outside.add(id)
+      if (!selector.matches(document)) found.add(id)
   }
   for (const id of comparison.candidates()) {
     yield
     const cluster = before.get(name, id)
-    if (!cluster || selector.matches(cluster.document) || outside.has(id)) continue
-    if (comparison.compare(id).length > 0) outside.add(id)
+    if (!cluster || selector.matches(cluster.document) || found.has(id)) continue
+    if (comparison.compare(id).length > 0) found.add(id)
   }
-  if (outside.size === 0) return undefined
-  const ids = [...outside].sort()
-  return forbidden(
-    `this touches ${ids.length} cluster${ids.length === 1 ? '' : 's'} outside your scope (${text}): ${named(ids)}`,
-    ids.map((id) => ({ path: `/${name}/${id}`, message: 'is outside your scope' })),
-  )
+  return found
+}
+
+/** A deleted cluster can come back, with what is made of its definitions meanwhile. */
+function* restoredOutside(
+  selector: Selector,
+  comparison: Comparison,
+  known: ReadonlySet<string>,
+): Steps<Set<string>> {
+  const found = new Set<string>()
+  for (const tombstone of comparison.restorable()) {
+    yield
+    if (known.has(tombstone.id) || selector.matches(tombstone.document)) continue
+    if (comparison.compareRestored(tombstone).length > 0) found.add(tombstone.id)
+  }
+  return found
 }
 
 /** Deleted clusters that are still told to remove everything, and would be given what another one gets. */
