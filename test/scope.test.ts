@@ -199,7 +199,7 @@ test('what reaches no cluster outside passes: nobody has it, or they have it oth
     ['PATCH', '/platform_components/unused', { oci_tag: 'v2' }],
     ['DELETE', '/platform_components/unused'],
     ['POST', '/namespaces', { id: 'new' }],
-    ['PATCH', '/applied_sets/set', { documents: { namespaces: ['prods'] } }],
+    ['PATCH', '/applied_sets/set', { documents: { namespaces: ['free'] } }],
     ['PATCH', '/platform_components/core', { oci_tag: 'v2' }],
     ['PATCH', '/namespaces/shared', { labels: { x: '1' } }],
   ]

@@ -1,11 +1,12 @@
 // What a caller may do: a role, for an editor inside a scope, and what a write may touch under it.
 import { named } from './brake.ts'
 import type { Comparison } from './impact.ts'
-import { equalJson, type Json, type JsonObject } from './json.ts'
-import { type Detail, fail, MAX_DETAILS, type Problem } from './problem.ts'
+import { type Detail, forbidden, type Problem } from './problem.ts'
+import { refuseHeld } from './refuse-held.ts'
 import { dnsOf, type Types } from './resource-type.ts'
 import { parseSelector, type Selector } from './selector.ts'
 import type { Steps } from './steps.ts'
+import { typesTouched } from './types-touched.ts'
 import type { Change, Entry, View } from './view.ts'
 
 /** Each may do what those before it may, but for copying the log; `cluster` only for one cluster. */
@@ -78,15 +79,17 @@ export function* refuseBeyond(
 ): Steps<Problem | undefined> {
   if (grant.role === 'admin') return undefined
   if (grant.role !== 'editor') return forbidden(`the role ${grant.role} may not write`)
+  const { selector: text, types: allowed } = grant
+  const parsed = text === undefined ? undefined : parseSelector(comparison.types, text)
+  if (parsed && !parsed.ok)
+    return forbidden(`your scope, the clusters (${text}), cannot be read any more: it ${parsed.message}`)
+  const scope = { selector: parsed?.selector, types: allowed }
   return (
     refusePurge(comparison.types, changes) ??
     refuseTypes(grant, comparison.types, changes) ??
-    (yield* refuseClusters(grant, comparison, changes))
+    (yield* refuseClusters(scope.selector, comparison, changes)) ??
+    (yield* refuseHeld(scope, comparison, changes))
   )
-}
-
-function forbidden(message: string, details: readonly Detail[] = []): Problem {
-  return fail({ code: 'forbidden', message, details: details.slice(0, MAX_DETAILS) }).problem
 }
 
 function refusePurge({ cluster }: Types, changes: readonly Change[]): Problem | undefined {
@@ -99,7 +102,6 @@ function refusePurge({ cluster }: Types, changes: readonly Change[]): Problem | 
   )
 }
 
-/** What an input is made of is of its own type; all else of a cluster is the cluster's. */
 function refuseTypes(
   { types: allowed }: Grant,
   types: Types,
@@ -117,43 +119,16 @@ function refuseTypes(
   return forbidden(`this goes beyond your scope, the types ${allowed.join(', ')}`, details)
 }
 
-function typesTouched({ cluster, delivered, patchable }: Types, change: Change): string[] {
-  const { type, before, after } = change
-  if (type !== cluster.type.name) return [type]
-  const owners = new Map(delivered.map(({ name, delivery }) => [delivery.assignedBy, name]))
-  if (patchable) owners.set(cluster.patches, patchable.name)
-  // A cluster that comes or goes does so with all that it is assigned.
-  const stays = before !== undefined && after !== undefined && before.deleted === after.deleted
-  const contentOf = (slot: Pick<Entry, 'document' | 'deleted'> | undefined): JsonObject =>
-    slot && (stays || !slot.deleted) ? slot.document : {}
-  const [was, is] = [contentOf(before), contentOf(after)]
-  const touched = Object.keys({ ...was, ...is }).filter((field) => !isSame(was[field], is[field]))
-  return [...new Set([...(stays ? [] : [type]), ...touched.map((field) => owners.get(field) ?? type)])]
-}
-
-/** A list that was not there yet is an empty one. */
-function isSame(a: Json | undefined, b: Json | undefined): boolean {
-  return (isEmpty(a) && isEmpty(b)) || equalJson(a ?? null, b ?? null)
-}
-
-function isEmpty(value: Json | undefined): boolean {
-  return (
-    value === undefined || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
-  )
-}
-
 /** Clusters as they are and as they would be must match: nobody moves one in or out of their scope. */
 function* refuseClusters(
-  { selector: text }: Grant,
+  selector: Selector | undefined,
   comparison: Comparison,
   changes: readonly Change[],
 ): Steps<Problem | undefined> {
-  if (text === undefined) return undefined
-  const parsed = parseSelector(comparison.types, text)
-  if (!parsed.ok)
-    return forbidden(`your scope, the clusters (${text}), cannot be read any more: it ${parsed.message}`)
-  const live = yield* touchedOutside(parsed.selector, comparison, changes)
-  const deleted = yield* restoredOutside(parsed.selector, comparison, live)
+  if (!selector) return undefined
+  const { text } = selector
+  const live = yield* touchedOutside(selector, comparison, changes)
+  const deleted = yield* restoredOutside(selector, comparison, live)
   if (live.size + deleted.size === 0) return undefined
   const reasons = [
     ...(live.size > 0 ? [`touches ${outside(live, 'cluster', text)}: ${named([...live].sort())}`] : []),
