@@ -19,6 +19,7 @@ import {
   type Store,
   StoreError,
 } from '../store/store.ts'
+import { warnOfDefinitions } from './definition-warnings.ts'
 import { inTurns } from './in-turns.ts'
 import { openPast, type Past } from './past.ts'
 import { planOf, refusePlan } from './plan.ts'
@@ -308,7 +309,10 @@ export async function startEngine({
     if (!decided.ok) return decided
     const { decision, removals, comparison, beyond } = decided.value
     const revision = base + Number(decision.changes.length > 0 && !options.dryRun)
-    const warnings = [...(beyond ? [`you may not do this: ${beyond.message}`] : []), ...decision.warnings]
+    const isWayBack = 'load' in work
+    const noticed = await warnOfDefinitions(types, past, state, { decision, actor: author.actor, isWayBack })
+    const refused = beyond ? [`you may not do this: ${beyond.message}`] : []
+    const warnings = [...refused, ...decision.warnings, ...noticed]
     const written = { ...decision, warnings, removals, revision }
     if (!options.dryRun && !once && revision > base) {
       // What it means for clusters is worked out while the store is writing.
