@@ -128,6 +128,19 @@ describe('a cluster that is restored', CONCURRENTLY, () => {
     assert.match(warning, /; changed in revision \d+ by writer .*, revision \d+ by mallory /)
   })
 
+  test('is told with the values of ten fields, and the names of more', async (t) => {
+    const { mallory, admin } = await start(t)
+    await admin('DELETE', '/clusters/prod-2')
+    const keys = Array.from({ length: 12 }, (_, i) => `k${String(i).padStart(2, '0')}`)
+    await mallory('PATCH', '/namespaces/apps', { labels: Object.fromEntries(keys.map((key) => [key, 'x'])) })
+    const [warning = ''] = await warningsOf(admin, 'POST', '/clusters/prod-2/restore')
+    assert.match(warning, /\/labels\/k00 was null and is "x", /)
+    assert.match(
+      warning,
+      /k09 was null and is "x", and \/labels\/k10, \/labels\/k11 changed as well; changed in /,
+    )
+  })
+
   test('is told of where the log no longer holds what it had', async (t) => {
     const store = openMemoryStore()
     const { service, mallory, admin } = await start(t, { store })

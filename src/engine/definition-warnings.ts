@@ -14,7 +14,7 @@ import type { Past } from './past.ts'
 /** As many definitions of either kind are told of, and so many revisions of first uses looked up. */
 const MAX_TOLD = 20
 const MAX_REVISIONS = 100
-const MAX_FIELDS = 3
+const MAX_FIELDS = 10
 const MAX_AUTHORS = 3
 const MAX_NAMED = 50
 
@@ -74,9 +74,8 @@ async function differenceOf(
   const told = fields
     .slice(0, MAX_FIELDS)
     .map(({ path, before, after: is }) => `${path} was ${excerpt(before)} and is ${excerpt(is)}`)
-  return [...told, ...(fields.length > MAX_FIELDS ? [`${fields.length - MAX_FIELDS} more fields`] : [])].join(
-    ', ',
-  )
+  const more = fields.slice(MAX_FIELDS).map(({ path }) => path)
+  return [...told, ...(more.length > 0 ? [`and ${named(more)} changed as well`] : [])].join(', ')
 }
 
 async function authorsOf(past: Past, { type, id, since }: Returning): Promise<string> {
