@@ -195,7 +195,7 @@ const SAMPLES: Record<string, { document: JsonObject; edit: JsonObject; override
     edit: { target_namespace: 'other' },
     override: { ingress_rules: [{ from_namespace: 'a', port: 1 }] },
   },
-  applied_sets: { document: {}, edit: { documents: { namespaces: ['n'] } } },
+  applied_sets: { document: {}, edit: { documents: { namespaces: [] } } },
   clusters: { document: {}, edit: { node_count: 9 } },
 }
 

@@ -199,7 +199,7 @@ test('what reaches no cluster outside passes: nobody has it, or they have it oth
     ['PATCH', '/platform_components/unused', { oci_tag: 'v2' }],
     ['DELETE', '/platform_components/unused'],
     ['POST', '/namespaces', { id: 'new' }],
-    ['PATCH', '/applied_sets/set', { documents: { namespaces: ['prods'] } }],
+    ['PATCH', '/applied_sets/set', { documents: { namespaces: ['free'] } }],
     ['PATCH', '/platform_components/core', { oci_tag: 'v2' }],
     ['PATCH', '/namespaces/shared', { labels: { x: '1' } }],
   ]
@@ -771,4 +771,19 @@ test('while a cluster moves in and out, no write of its editor lands on it outsi
     const { body } = await service.call('GET', `/clusters/dev-a?at=${revision - 1}`)
     assert.equal(body.environment, 'dev', `revision ${revision}`)
   }
+})
+
+test('what a deleted cluster outside would come back with is not theirs to change', async (t) => {
+  const [service, ask] = await startWith(t, DEV)
+  await run(service, ['DELETE', '/clusters/prod-a'], ['DELETE', '/clusters/prod-b'])
+  await unchanged(service, async () => {
+    const edit = { oci_url: 'oci://elsewhere' }
+    assertOutside(await ask('PATCH', '/platform_components/dash', edit), 'prod-a', 'prod-b')
+    const refused = await ask('PATCH', '/namespaces/prods', { labels: { x: '1' } })
+    assertOutside(refused, 'prod-a')
+    assert.match(refused.body.message, /1 deleted cluster outside your scope .* if restored: prod-a$/)
+    assertOutside(await ask('DELETE', '/namespaces/prods'), 'prod-a')
+  })
+  await run(service, ['DELETE', '/clusters/prod-a?purge=true'])
+  assertDone(await ask('PATCH', '/namespaces/prods', { labels: { x: '1' } }))
 })

@@ -10,6 +10,7 @@ import {
   operationFor,
   type Wanted,
 } from './apply-set.ts'
+import { choosePrunable, type LeftEntry, type SetEntry } from './choose-prunable.ts'
 import { usage } from './failure.ts'
 import { clusterNoun, type Noun, nameOf } from './nouns.ts'
 import { findDocument, listAll } from './read-documents.ts'
@@ -37,8 +38,14 @@ export function booksOf({ nouns }: Session): Noun | undefined {
   return nouns.find(({ bookkeeping }) => bookkeeping)
 }
 
+export interface Work {
+  readonly steps: readonly Step[]
+  /** What could be pruned, and is not. */
+  readonly left: readonly LeftEntry[]
+}
+
 /** What has to be done so that the fleet holds the set. */
-export async function prepare(session: Session, flags: SetFlags, set: readonly Wanted[]): Promise<Step[]> {
+export async function prepare(session: Session, flags: SetFlags, set: readonly Wanted[]): Promise<Work> {
   const current = await readCurrent(session, set)
   const complete = new Map(session.nouns.map((noun) => [noun.name, completer(noun)]))
   const steps = set.flatMap((wanted): Step[] => {
@@ -47,17 +54,17 @@ export async function prepare(session: Session, flags: SetFlags, set: readonly W
     const operation = operationFor({ ...wanted, document: full }, current.get(nameOf(wanted)))
     return operation ? [{ operation, wanted }] : []
   })
-  const all = [...steps, ...(await keepBooks(session, flags, set))]
+  const books = await keepBooks(session, flags, set)
+  const all = [...steps, ...books.steps]
   const [first] = set
-  if (all.length > 0 || !first) return all
+  if (all.length > 0 || !first) return { ...books, steps: all }
   // That there is nothing to do is for the service to say as well: a document as it is.
-  return [{ operation: { op: 'patch', type: first.type, id: first.id, patch: [] }, wanted: first }]
+  const nothing = { operation: { op: 'patch', type: first.type, id: first.id, patch: [] }, wanted: first }
+  return { ...books, steps: [nothing] }
 }
 
-type Entry = Pick<Wanted, 'type' | 'id'>
-
 /** Documents as they are now. */
-async function readCurrent(session: Session, entries: readonly Entry[]): Promise<Map<string, JsonObject>> {
+async function readCurrent(session: Session, entries: readonly SetEntry[]): Promise<Map<string, JsonObject>> {
   const current = new Map<string, JsonObject>()
   for (const [type, wanted] of Map.groupBy(entries, (each) => each.type)) {
     const noun = session.nouns.find(({ name }) => name === type)
@@ -69,18 +76,18 @@ async function readCurrent(session: Session, entries: readonly Entry[]): Promise
     }
     const found = await Promise.all(wanted.map(({ id }) => findDocument(session, noun, id)))
     for (const [i, each] of found.entries()) {
-      if (each) current.set(nameOf(wanted[i] as Entry), each.document)
+      if (each) current.set(nameOf(wanted[i] as SetEntry), each.document)
     }
   }
   return current
 }
 
 /** What remembers the set, and deletes what it holds no longer. */
-async function keepBooks(session: Session, flags: SetFlags, set: readonly Wanted[]): Promise<Step[]> {
+async function keepBooks(session: Session, flags: SetFlags, set: readonly Wanted[]): Promise<Work> {
   const books = booksOf(session)
   if (!books) {
     if (flags.prune) throw usage('this server does not remember what was applied, so nothing can be pruned')
-    return []
+    return NOTHING
   }
   const id = setName(flags)
   const recorded = await findDocument(session, books, id)
@@ -92,20 +99,27 @@ async function keepBooks(session: Session, flags: SetFlags, set: readonly Wanted
     const told = `a set "${id}" was applied before that holds none of these documents`
     if (flags.prune) throw usage(`${told}: give this one another name by --name`)
     session.note(`${told}: this one is not remembered; give it a name by --name`)
-    return []
+    return NOTHING
   }
   // What others have deleted is not this set's any more.
   const current = await readCurrent(session, missing)
-  const left = missing.filter((entry) => current.has(nameOf(entry)))
-  const documents = inventoryOf([...(flags.prune ? [] : left), ...set])
-  const deletions = flags.prune ? await deletionsOf(session, books, id, left) : []
+  const gone = missing.filter((entry) => current.has(nameOf(entry)))
+  const free = flags.prune ? await heldByNoOther(session, books, id, gone) : []
+  const { prunable, left } = await choosePrunable(session, books, id, free)
+  const documents = inventoryOf([...(flags.prune ? left : gone), ...set])
   const write = operationFor(
     { type: books.name, id, document: { id, documents }, source: '' },
     recorded?.document,
   )
   const expect = recorded ? { if_revision: Number(recorded.etag.replaceAll('"', '')) } : {}
-  return [...deletions, ...(write ? [{ operation: { ...write, ...expect } }] : [])]
+  const steps = [
+    ...prunable.map((entry) => ({ operation: { op: 'delete', ...entry } })),
+    ...(write ? [{ operation: { ...write, ...expect } }] : []),
+  ]
+  return { steps, left }
 }
+
+const NOTHING: Work = { steps: [], left: [] }
 
 export function setName({ name, file }: SetFlags): string {
   if (name === undefined) return defaultName(file)
@@ -113,21 +127,19 @@ export function setName({ name, file }: SetFlags): string {
   return name
 }
 
-/** Deletes what no other set holds. */
-async function deletionsOf(
+/** What another set holds is that one's. */
+async function heldByNoOther(
   session: Session,
   books: Noun,
   id: string,
-  entries: readonly Entry[],
-): Promise<Step[]> {
+  entries: readonly SetEntry[],
+): Promise<readonly SetEntry[]> {
   if (entries.length === 0) return []
   const others = (await listAll(session, books)).documents.filter((other) => other.id !== id)
   const elsewhere = new Set(
     others.flatMap(({ documents }) => entriesOf((documents ?? {}) as Inventory)).map(nameOf),
   )
-  return entries
-    .filter((entry) => !elsewhere.has(nameOf(entry)))
-    .map((entry) => ({ operation: { op: 'delete', ...entry } }))
+  return entries.filter((entry) => !elsewhere.has(nameOf(entry)))
 }
 
 /** The steps in parts that the service takes: one, if it can be. */

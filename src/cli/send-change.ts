@@ -40,7 +40,10 @@ export type Sent =
   | { readonly preview: Preview; readonly answer?: undefined }
   | { readonly answer: Answer; readonly preview?: undefined }
 
-/** Sends a write; on a terminal, one that touches several clusters only after somebody has seen what it does. */
+/**
+ * Sends a write; on a terminal, one that touches several clusters, or one with a warning, only after somebody has seen
+ * what it does.
+ */
 export async function sendChange(session: Session, flags: WriteFlags, change: Change): Promise<Sent> {
   checkFlags(flags)
   if (flags.dryRun) return { preview: await preview(session, flags, change) }
@@ -117,7 +120,8 @@ async function agree(
   const seen = await preview(session, flags, change)
   const removes = seen.requires_confirmation.length > 0 && flags.confirm === undefined
   const touched = touchedBy(session, seen)
-  if (touched <= 1 && !removes) return {}
+  const isWarned = touched === 1 && seen.warnings.length > 0
+  if (touched <= 1 && !removes && !isWarned) return {}
   terminal.stderr.write(describePreview(painter(terminal, terminal.stderr), seen))
   await confirm(terminal, `Change ${count(touched, 'cluster')}?`, removes ? 'removals' : 'yes')
   return { plan: seen.plan, ...(removes && { confirm: 'removals' }) }

@@ -42,6 +42,7 @@ function told(view: View): unknown {
     count: view.count('clusters'),
     live: IDS.map((id) => view.get('clusters', id)),
     tombstones: IDS.map((id) => view.tombstone('clusters', id)),
+    deleted: [...view.tombstones('clusters')].map(({ id }) => id).sort(),
     holders: NAMES.map((name) => view.dnsHolder(`${name}.example.com`)?.id),
     gone: NAMES.map((name) =>
       view

@@ -44,6 +44,14 @@ export class FrozenView extends Overlay {
     }
   }
 
+  /** Looks at all ids: which of them are tombstones in the state may change while they are read. */
+  override *tombstones(type: string): Generator<Entry> {
+    for (const id of this.#listings.get(type)?.ids ?? []) {
+      const entry = this.tombstone(type, id)
+      if (entry) yield entry
+    }
+  }
+
   override count(type: string): number {
     return this.#listings.get(type)?.live ?? 0
   }

@@ -91,7 +91,11 @@ const BEGINNING = [
     cluster('k2', { environment: 'prod', labels: { x: '1' }, namespaces: [{ id: 'n0' }, { id: 'n1' }] }),
     cluster('k3'),
     cluster('k4', { cluster_dns: 'k9.example.com', namespaces: [{ id: 'n1' }] }),
-    cluster('k5', { environment: 'prod' }),
+    cluster('k5', {
+      environment: 'prod',
+      platform_components: [{ id: 'c' }, { id: 'b' }],
+      namespaces: [{ id: 'n1' }],
+    }),
   ],
   [remove('clusters', 'k3'), remove('clusters', 'k5')],
 ]
@@ -218,6 +222,13 @@ function answersTo(view: View, id: string): Json[] {
   return entry ? types.delivered.map((type) => JSON.parse(renderInputs(view, types, type, entry).text)) : []
 }
 
+/** What a deleted cluster would get if it were restored as it is. */
+function answersIfRestored(view: View, tombstone: Entry): Json[] {
+  const { id, document, revision, size } = tombstone
+  const entry = { id, document, revision, size, deleted: false }
+  return types.delivered.map((type) => JSON.parse(renderInputs(view, types, type, entry).text))
+}
+
 function isChanged(before: Entry | undefined, after: Entry | undefined): boolean {
   return (
     before?.deleted !== after?.deleted || JSON.stringify(before?.document) !== JSON.stringify(after?.document)
@@ -229,7 +240,11 @@ function outside(before: View, after: View, matches: (document: Document) => boo
   return CLUSTER_IDS.filter((id) => {
     const [was, is] = [standing(before, 'clusters', id), standing(after, 'clusters', id)]
     const documents = [was, is].flatMap((entry) => entry?.document ?? [])
-    const touched = isChanged(was, is) || !isDeepStrictEqual(answersTo(before, id), answersTo(after, id))
+    const touched =
+      isChanged(was, is) ||
+      (was?.deleted
+        ? !isDeepStrictEqual(answersIfRestored(before, was), answersIfRestored(after, was))
+        : !isDeepStrictEqual(answersTo(before, id), answersTo(after, id)))
     return touched && !documents.every(matches)
   })
 }
@@ -441,6 +456,65 @@ test('many clusters outside are counted, the first of them named, and a bounded 
   )
   assert.equal(problem.details?.length, 50)
   assert.deepEqual(problem.details[0], { path: '/clusters/p00', message: 'is outside your scope' })
+})
+
+test('what only deleted clusters use is theirs, so that nobody changes what comes back with them', () => {
+  const vault = component('vault', { depends_on: ['db'] })
+  const prod = cluster('prod', { environment: 'prod', platform_components: [{ id: 'vault' }, { id: 'db' }] })
+  const { state } = fleetAfter(
+    [component('db'), component('other'), vault, prod],
+    [remove('clusters', 'prod')],
+  )
+  const grant = { role: 'editor', selector: 'environment=dev' } as const
+  const beyond = (...commands: Command[]) => refusal(state, commands, grant)
+  const refused = beyond(patch('platform_components', 'vault', { oci_url: 'oci://elsewhere' }))
+  assert.equal(
+    refused?.message,
+    'this changes what 1 deleted cluster outside your scope (environment=dev) would receive if restored: prod',
+  )
+  assert.deepEqual(refused.details, [
+    {
+      path: '/clusters/prod',
+      message:
+        'is a deleted cluster outside your scope, and would receive something else if it were restored',
+    },
+  ])
+  assert.ok(beyond(patch('platform_components', 'db', { delivery: 'kustomize' })), 'what it waits for')
+  assert.ok(beyond(remove('platform_components', 'vault')))
+  assert.ok(beyond(remove('platform_components', 'db', { cascade: true })))
+  assert.equal(beyond(patch('platform_components', 'other', { oci_url: 'oci://elsewhere' })), undefined)
+  assert.equal(
+    refusal(state, [patch('platform_components', 'vault', { oci_tag: 'v2' })], { role: 'editor' }),
+    undefined,
+  )
+})
+
+test('nobody makes anew what a deleted cluster outside names and is not there any more', () => {
+  const prod = cluster('prod', { environment: 'prod', namespaces: [{ id: 'n' }] })
+  const { state } = fleetAfter(
+    [create('namespaces', { id: 'n' }), prod],
+    [remove('clusters', 'prod')],
+    [remove('namespaces', 'n')],
+  )
+  const grant = { role: 'editor', selector: 'environment=dev' } as const
+  assert.match(refusal(state, [create('namespaces', { id: 'n' })], grant)?.message ?? '', /1 deleted cluster/)
+  assert.equal(refusal(state, [create('namespaces', { id: 'm' })], grant), undefined)
+})
+
+test('live and deleted clusters outside are told apart', () => {
+  const using = { environment: 'prod', namespaces: [{ id: 'n' }] }
+  const { state } = fleetAfter(
+    [create('namespaces', { id: 'n' }), cluster('live', using), cluster('gone', using)],
+    [remove('clusters', 'gone')],
+  )
+  const problem = refusal(state, [patch('namespaces', 'n', { labels: { x: '1' } })], {
+    role: 'editor',
+    selector: 'environment=dev',
+  })
+  assert.equal(
+    problem?.message,
+    'this touches 1 cluster outside your scope (environment=dev): live; it changes what 1 deleted cluster outside your scope (environment=dev) would receive if restored: gone',
+  )
 })
 
 test('a selector that cannot be read allows nothing, not even what reaches nobody', () => {

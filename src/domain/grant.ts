@@ -1,11 +1,12 @@
 // What a caller may do: a role, for an editor inside a scope, and what a write may touch under it.
 import { named } from './brake.ts'
 import type { Comparison } from './impact.ts'
-import { equalJson, type Json, type JsonObject } from './json.ts'
-import { type Detail, fail, MAX_DETAILS, type Problem } from './problem.ts'
+import { type Detail, forbidden, type Problem } from './problem.ts'
+import { refuseHeld } from './refuse-held.ts'
 import { dnsOf, type Types } from './resource-type.ts'
-import { parseSelector } from './selector.ts'
+import { parseSelector, type Selector } from './selector.ts'
 import type { Steps } from './steps.ts'
+import { typesTouched } from './types-touched.ts'
 import type { Change, Entry, View } from './view.ts'
 
 /** Each may do what those before it may, but for copying the log; `cluster` only for one cluster. */
@@ -78,15 +79,17 @@ export function* refuseBeyond(
 ): Steps<Problem | undefined> {
   if (grant.role === 'admin') return undefined
   if (grant.role !== 'editor') return forbidden(`the role ${grant.role} may not write`)
+  const { selector: text, types: allowed } = grant
+  const parsed = text === undefined ? undefined : parseSelector(comparison.types, text)
+  if (parsed && !parsed.ok)
+    return forbidden(`your scope, the clusters (${text}), cannot be read any more: it ${parsed.message}`)
+  const scope = { selector: parsed?.selector, types: allowed }
   return (
     refusePurge(comparison.types, changes) ??
     refuseTypes(grant, comparison.types, changes) ??
-    (yield* refuseClusters(grant, comparison, changes))
+    (yield* refuseClusters(scope.selector, comparison, changes)) ??
+    (yield* refuseHeld(scope, comparison, changes))
   )
-}
-
-function forbidden(message: string, details: readonly Detail[] = []): Problem {
-  return fail({ code: 'forbidden', message, details: details.slice(0, MAX_DETAILS) }).problem
 }
 
 function refusePurge({ cluster }: Types, changes: readonly Change[]): Problem | undefined {
@@ -99,7 +102,6 @@ function refusePurge({ cluster }: Types, changes: readonly Change[]): Problem | 
   )
 }
 
-/** What an input is made of is of its own type; all else of a cluster is the cluster's. */
 function refuseTypes(
   { types: allowed }: Grant,
   types: Types,
@@ -117,65 +119,79 @@ function refuseTypes(
   return forbidden(`this goes beyond your scope, the types ${allowed.join(', ')}`, details)
 }
 
-function typesTouched({ cluster, delivered, patchable }: Types, change: Change): string[] {
-  const { type, before, after } = change
-  if (type !== cluster.type.name) return [type]
-  const owners = new Map(delivered.map(({ name, delivery }) => [delivery.assignedBy, name]))
-  if (patchable) owners.set(cluster.patches, patchable.name)
-  // A cluster that comes or goes does so with all that it is assigned.
-  const stays = before !== undefined && after !== undefined && before.deleted === after.deleted
-  const contentOf = (slot: Pick<Entry, 'document' | 'deleted'> | undefined): JsonObject =>
-    slot && (stays || !slot.deleted) ? slot.document : {}
-  const [was, is] = [contentOf(before), contentOf(after)]
-  const touched = Object.keys({ ...was, ...is }).filter((field) => !isSame(was[field], is[field]))
-  return [...new Set([...(stays ? [] : [type]), ...touched.map((field) => owners.get(field) ?? type)])]
-}
-
-/** A list that was not there yet is an empty one. */
-function isSame(a: Json | undefined, b: Json | undefined): boolean {
-  return (isEmpty(a) && isEmpty(b)) || equalJson(a ?? null, b ?? null)
-}
-
-function isEmpty(value: Json | undefined): boolean {
-  return (
-    value === undefined || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
-  )
-}
-
 /** Clusters as they are and as they would be must match: nobody moves one in or out of their scope. */
 function* refuseClusters(
-  { selector: text }: Grant,
+  selector: Selector | undefined,
   comparison: Comparison,
   changes: readonly Change[],
 ): Steps<Problem | undefined> {
-  if (text === undefined) return undefined
+  if (!selector) return undefined
+  const { text } = selector
+  const live = yield* touchedOutside(selector, comparison, changes)
+  const deleted = yield* restoredOutside(selector, comparison, live)
+  if (live.size + deleted.size === 0) return undefined
+  const reasons = [
+    ...(live.size > 0 ? [`touches ${outside(live, 'cluster', text)}: ${named([...live].sort())}`] : []),
+    ...(deleted.size > 0
+      ? [
+          `changes what ${outside(deleted, 'deleted cluster', text)} would receive if restored: ${named([...deleted].sort())}`,
+        ]
+      : []),
+  ]
+  const { name } = comparison.types.cluster.type
+  return forbidden(
+    `this ${reasons.join('; it ')}`,
+    [...live, ...deleted].sort().map((id) => ({
+      path: `/${name}/${id}`,
+      message: live.has(id)
+        ? 'is outside your scope'
+        : 'is a deleted cluster outside your scope, and would receive something else if it were restored',
+    })),
+  )
+}
+
+function outside({ size }: ReadonlySet<string>, noun: string, scope: string): string {
+  return `${size} ${noun}${size === 1 ? '' : 's'} outside your scope (${scope})`
+}
+
+function* touchedOutside(
+  selector: Selector,
+  comparison: Comparison,
+  changes: readonly Change[],
+): Steps<Set<string>> {
   const { types, before } = comparison
-  const parsed = parseSelector(types, text)
-  if (!parsed.ok)
-    return forbidden(`your scope, the clusters (${text}), cannot be read any more: it ${parsed.message}`)
-  const { selector } = parsed
   const { name } = types.cluster.type
-  const outside = new Set<string>()
+  const found = new Set<string>()
   for (const change of changes) {
     yield
     if (change.type !== name) continue
     const documents = [change.before?.document, change.after?.document]
-    if (documents.some((document) => document && !selector.matches(document))) outside.add(change.id)
+    if (documents.some((document) => document && !selector.matches(document))) found.add(change.id)
     for (const { id, document } of predecessors(types, before, change))
-      if (!selector.matches(document)) outside.add(id)
+      if (!selector.matches(document)) found.add(id)
   }
   for (const id of comparison.candidates()) {
     yield
     const cluster = before.get(name, id)
-    if (!cluster || selector.matches(cluster.document) || outside.has(id)) continue
-    if (comparison.compare(id).length > 0) outside.add(id)
+    if (!cluster || selector.matches(cluster.document) || found.has(id)) continue
+    if (comparison.compare(id).length > 0) found.add(id)
   }
-  if (outside.size === 0) return undefined
-  const ids = [...outside].sort()
-  return forbidden(
-    `this touches ${ids.length} cluster${ids.length === 1 ? '' : 's'} outside your scope (${text}): ${named(ids)}`,
-    ids.map((id) => ({ path: `/${name}/${id}`, message: 'is outside your scope' })),
-  )
+  return found
+}
+
+/** A deleted cluster can come back, with what is made of its definitions meanwhile. */
+function* restoredOutside(
+  selector: Selector,
+  comparison: Comparison,
+  known: ReadonlySet<string>,
+): Steps<Set<string>> {
+  const found = new Set<string>()
+  for (const tombstone of comparison.restorable()) {
+    yield
+    if (known.has(tombstone.id) || selector.matches(tombstone.document)) continue
+    if (comparison.compareRestored(tombstone).length > 0) found.add(tombstone.id)
+  }
+  return found
 }
 
 /** Deleted clusters that are still told to remove everything, and would be given what another one gets. */

@@ -133,6 +133,16 @@ export class Comparison {
     return getOrSet(this.#compared, id, () => this.#compare(id))
   }
 
+  /** The deleted clusters that might receive something else if they were restored. */
+  restorable(): Iterable<Entry> {
+    return this.#definitions.size === 0 ? [] : this.before.tombstones(this.types.cluster.type.name)
+  }
+
+  /** What one of them would receive differently, restored as it is. */
+  compareRestored(tombstone: Entry): readonly EndpointDifference[] {
+    return this.types.delivered.flatMap((type) => this.#compareDefinitions(type, tombstone) ?? [])
+  }
+
   #compare(id: string): EndpointDifference[] {
     const type = this.types.cluster.type.name
     const before = this.before.get(type, id)

@@ -198,7 +198,29 @@ test('a listing that has begun copes with what is laid meanwhile', () => {
   assert.deepEqual(idsOf(view), ['d', 'f'])
 })
 
+test('the tombstones of a state are those that were deleted last, and not restored or forgotten since', () => {
+  const state = base()
+  const gone = () => [...state.tombstones('clusters')].map(({ id }) => id).sort()
+  const write = (revision: number, ...writes: [id: string, after: Entry | undefined][]) =>
+    state.apply(
+      revision,
+      writes.map(([id, after]) => ({ type: 'clusters', id, after })),
+    )
+  assert.deepEqual(gone(), ['t'])
+  write(2, ['b', entry('b', 'b', { deleted: true })], ['d', entry('d', 'new')])
+  assert.deepEqual(gone(), ['b', 't'])
+  write(3, ['t', entry('t')], ['b', entry('b', 'other', { deleted: true })])
+  assert.deepEqual(
+    [...state.tombstones('clusters')].map(({ document, revision }) => [document.cluster_name, revision]),
+    [['other', 3]],
+  )
+  write(4, ['b', undefined])
+  assert.deepEqual(gone(), [])
+  assert.deepEqual([...state.tombstones('namespaces')], [])
+})
+
 const IDS = ['a', 'b', 'c', 'd', 'e']
+const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
 const status = fc.constantFrom('live', 'deleted', 'none')
 const lays = fc.array(fc.tuple(fc.constantFrom(...IDS), status, fc.constantFrom(...IDS)), { maxLength: 8 })
 
@@ -221,6 +243,7 @@ test('an overlay is what a plain collection would be after the same writes', () 
       const content = ({ id, document }: Entry) => ({ id, document })
       assert.deepEqual([...view.all('clusters')].map(content), live.map(content))
       assert.equal(view.count('clusters'), live.length)
+      assert.deepEqual([...view.tombstones('clusters')].map(content).sort(byId), dead.map(content))
       for (const id of IDS) {
         assert.deepEqual(view.get('clusters', id)?.document, live.find((one) => one.id === id)?.document)
         assert.deepEqual(

@@ -48,6 +48,12 @@ export class Overlay implements View {
     return entry?.deleted ? entry : undefined
   }
 
+  *tombstones(type: string): Generator<Entry> {
+    const laid = this.#laid.get(type)
+    for (const entry of this.base.tombstones(type)) if (!laid?.has(entry.id)) yield entry
+    for (const entry of laid?.values() ?? []) if (entry?.deleted) yield entry
+  }
+
   *all(type: string): Generator<Entry> {
     const laid = this.#laid.get(type)
     const added: Entry[] = []

@@ -65,6 +65,11 @@ export function invalid(details: readonly Detail[]): { readonly ok: false; reado
   return fail({ code: 'validation_error', message, details: details.slice(0, MAX_DETAILS) })
 }
 
+/** A refusal of what the caller may not do. */
+export function forbidden(message: string, details: readonly Detail[] = []): Problem {
+  return { code: 'forbidden', message, details: details.slice(0, MAX_DETAILS) }
+}
+
 export function notFound(singular: string, id: string): { readonly ok: false; readonly problem: Problem } {
   return fail({ code: 'not_found', message: `no ${singular} "${id}"` })
 }

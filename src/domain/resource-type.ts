@@ -7,6 +7,12 @@ export type Document = JsonObject & { readonly id: string }
 /** A reference of a cluster to an assigned document: its id, its own fields, its overrides. */
 export type Reference = JsonObject & { readonly id: string }
 
+/** Which document, whether there is one or not. */
+export interface DocumentName {
+  readonly type: string
+  readonly id: string
+}
+
 export interface ResourceType {
   /** Plural and snake_case, as in routes and in the store: `platform_components`. */
   readonly name: string
@@ -18,6 +24,8 @@ export interface ResourceType {
   check(document: JsonObject): Detail[]
   /** Fields that name documents of a type (one id, or a list of ids). */
   readonly references: readonly { readonly field: string; readonly type: string }[]
+  /** Of a type that keeps books: what one of its documents holds of other types. */
+  readonly holds?: (document: JsonObject) => Iterable<DocumentName>
   /** How documents of this type reach clusters; absent on the cluster type itself. */
   readonly delivery?: Delivery
 }

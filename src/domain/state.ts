@@ -65,6 +65,10 @@ export class State implements PolledView {
     return entry?.deleted ? entry : undefined
   }
 
+  tombstones(type: string): Iterable<Entry> {
+    return this.#collections.get(type)?.tombstones.values() ?? []
+  }
+
   #entry(type: string, id: string): Entry | undefined {
     return this.#collections.get(type)?.places.get(id)?.entry
   }
@@ -267,6 +271,7 @@ const GONE: Entry = { id: '', document: { id: '' }, revision: 0, deleted: true, 
 /** The entries of one type; keeps the order of ids without sorting all of them on every write. */
 class Collection {
   readonly places = new Map<string, Place>()
+  readonly tombstones = new Map<string, Entry>()
   liveCount = 0
   #ids: string[] = []
   #added: string[] = []
@@ -278,6 +283,8 @@ class Collection {
       return { entry: GONE }
     })
     this.liveCount += Number(!entry.deleted) - Number(!place.entry.deleted)
+    if (entry.deleted) this.tombstones.set(entry.id, entry)
+    else this.tombstones.delete(entry.id)
     place.entry = entry
     return place
   }
@@ -286,6 +293,7 @@ class Collection {
     const place = this.places.get(id)
     if (!place) return
     this.places.delete(id)
+    this.tombstones.delete(id)
     this.#removed = true
     if (!place.entry.deleted) this.liveCount--
   }

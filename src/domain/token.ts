@@ -69,8 +69,10 @@ export function parseGrace(text: string): number | undefined {
   return seconds !== undefined && seconds <= MAX_GRACE_DAYS * 86_400 ? seconds : undefined
 }
 
+/** What the audit calls the file that a store was first filled with. */
+export const SEEDER = 'seed'
 /** Names that the audit uses for others. */
-const RESERVED_NAMES = ['reader', 'writer', 'seed', 'local', 'unknown', 'anonymous']
+const RESERVED_NAMES = ['reader', 'writer', SEEDER, 'local', 'unknown', 'anonymous']
 export const TOKEN_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$/
 const ID = /^(?:tok-[0-9a-f]{16}$|frs_)/i
 /** Of one token at a time, those within their grace included. */

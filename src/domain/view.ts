@@ -63,6 +63,8 @@ export interface View {
   get(type: string, id: string): Entry | undefined
   /** What deleting left of a document. */
   tombstone(type: string, id: string): Entry | undefined
+  /** What deleting left of all documents of a type, in any order; costs no more than there are. */
+  tombstones(type: string): Iterable<Entry>
   /** All live documents, ordered by id. */
   all(type: string): Iterable<Entry>
   /** How many documents are live. */

@@ -19,6 +19,7 @@ import {
   type Store,
   StoreError,
 } from '../store/store.ts'
+import { warnOfDefinitions } from './definition-warnings.ts'
 import { Interrupted, inTurns } from './in-turns.ts'
 import { openPast, type Past } from './past.ts'
 import { planOf, refusePlan } from './plan.ts'
@@ -312,7 +313,7 @@ export async function startEngine({
     if (onlyAt !== undefined && base !== onlyAt) {
       return fail({ code: 'conflict', message: `the store is at revision ${base}, not ${onlyAt}` })
     }
-    const decided = await decideOn(work, options, state, turn.signal)
+    const decided = await decideOn(work, author, options, state, turn.signal)
     // What was decided while another process's commit was taken in may be half of each.
     if (state.revision !== base) return undefined
     if (!decided.ok) return decided
@@ -343,11 +344,11 @@ export async function startEngine({
   }
 
   /** What a write would do to the fleet as it stands now, whatever is written meanwhile. */
-  async function preview(work: Work, options: WriteOptions): Promise<Result<Written>> {
+  async function preview(work: Work, author: Author, options: WriteOptions): Promise<Result<Written>> {
     await look()
     const view = state.freeze()
     try {
-      const decided = await decideOn(work, options, view, options.signal)
+      const decided = await decideOn(work, author, options, view, options.signal)
       if (!decided.ok) return decided
       const { decision, removals, comparison, beyond } = decided.value
       const warnings = [...(beyond ? [`you may not do this: ${beyond.message}`] : []), ...decision.warnings]
@@ -361,6 +362,7 @@ export async function startEngine({
   /** Decides, and refuses what is not as planned or removes too much. */
   async function decideOn(
     work: Work,
+    { actor }: Author,
     { dryRun, grant, plan, confirmRemovals, impactLimit = IMPACT_LIMIT }: WriteOptions,
     view: View,
     signal: AbortSignal | undefined,
@@ -377,8 +379,12 @@ export async function startEngine({
       return refusePlan(types, past, view.revision, { plan, commands: commands.value, decision })
     }
     const removals = await inTurns(findRemovals(comparison, decision.changes, brakePercent), signal)
-    if (removals.length === 0 || confirmRemovals || dryRun)
-      return succeed({ decision, removals, comparison, beyond })
+    if (removals.length === 0 || confirmRemovals || dryRun) {
+      const isWayBack = 'load' in work
+      const noticed = await warnOfDefinitions(types, past, view, { decision, actor, isWayBack })
+      const warnings = [...decision.warnings, ...noticed]
+      return succeed({ decision: { ...decision, warnings }, removals, comparison, beyond })
+    }
     return fail({
       code: 'destructive_change',
       message: `this removes a lot: ${removals.join('; ')}. If that is meant, confirm it: confirm=removals`,
@@ -565,7 +571,7 @@ export async function startEngine({
     catchUp: look,
     write(work, author, options = {}) {
       if (stopping) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
-      if (options.dryRun) return guarded('read', () => preview(work, options))
+      if (options.dryRun) return guarded('read', () => preview(work, author, options))
       const isUrgent = options.grant === undefined || options.grant.role === 'admin'
       if (writes.size >= (isUrgent ? 2 : 1) * MAX_WAITING)
         return Promise.resolve(

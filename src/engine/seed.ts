@@ -4,6 +4,7 @@ import { checkJson, isObject, type Json, own, pointer } from '../domain/json.ts'
 import { parseDocument } from '../domain/parse-document.ts'
 import { type Detail, invalid, type Result, succeed } from '../domain/problem.ts'
 import type { DeliveredType, ResourceType, Types } from '../domain/resource-type.ts'
+import { SEEDER } from '../domain/token.ts'
 import type { Engine } from './engine.ts'
 
 /** Whoever comes first seeds; everyone else finds the store filled. */
@@ -12,7 +13,7 @@ export async function seed(engine: Engine, types: Types, content: unknown): Prom
   if (engine.state.revision > 0) return succeed(undefined)
   const commands = parseSeed(types, content)
   if (!commands.ok) return commands
-  const author = { actor: 'seed', message: 'Seed file', request_id: 'seed', client_address: null }
+  const author = { actor: SEEDER, message: 'Seed file', request_id: 'seed', client_address: null }
   const work = { operation: 'load the seed file', load: async () => commands }
   const written = await engine.write(work, author, { onlyAt: 0 })
   const filledByOther = !written.ok && engine.state.revision > 0

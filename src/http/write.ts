@@ -115,7 +115,7 @@ function withHeaders(answer: Answer, { revision, changes, warnings }: Written): 
     ...answer.headers,
     'X-Revision': String(revision),
     'X-Change-Count': String(changes.length),
-    ...(warnings.length > 0 && { Warning: warnings.map(toWarning) }),
+    ...(warnings.length > 0 && { Warning: warningHeaders(warnings) }),
   }
   return { ...answer, headers }
 }
@@ -245,6 +245,19 @@ export function entryAnswer(entry: Entry, more: Pick<Answer, 'status' | 'headers
 
 export function etagOf({ revision }: Entry): string {
   return `"${revision}"`
+}
+
+/** Most clients take 16 KiB of headers and no more. */
+const MAX_WARNING_BYTES = 8 * 1024
+
+function warningHeaders(warnings: readonly string[]): string[] {
+  let bytes = 0
+  const fitting = warnings.map(toWarning).filter((text) => {
+    bytes += text.length
+    return bytes <= MAX_WARNING_BYTES
+  })
+  const more = warnings.length - fitting.length
+  return more === 0 ? fitting : [...fitting, toWarning(`and ${more} more: a dry run tells all of them`)]
 }
 
 /** RFC 7234's miscellaneous persistent warning, as Kubernetes sends them; a header holds no more than ASCII. */

@@ -1,12 +1,14 @@
 // Turns resource files into types: validators, references, deliveries, and the cluster's own schema.
-import type { Json, JsonObject } from '../domain/json.ts'
-import type {
-  ClusterType,
-  DeliveredType,
-  Delivery,
-  InputField,
-  ResourceType,
-  Types,
+import { isObject, type Json, type JsonObject } from '../domain/json.ts'
+import {
+  type ClusterType,
+  type DeliveredType,
+  type Delivery,
+  type DocumentName,
+  type InputField,
+  idsIn,
+  type ResourceType,
+  type Types,
 } from '../domain/resource-type.ts'
 import { buildNormaliser } from './normalise.ts'
 import type { FluxSection, QueryParam, ResourceFile, SchemaObject } from './resource-file.ts'
@@ -87,9 +89,16 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
     filters: (file.schema.query_params ?? []).filter(({ methods }) => methods?.includes('get') ?? true),
     normalise: buildNormaliser(schema) as (document: JsonObject) => JsonObject,
     check: buildDocumentChecker(schema),
+    ...(flux.bookkeeping && { holds: documentsHeld }),
   }
   if (!flux.endpoint || !flux.assigned_by) return type
   return { ...type, referenceSchema: referenceSchema(file), delivery: buildDelivery(file, flux) }
+}
+
+/** Books are ids by type, under `documents`. */
+function* documentsHeld({ documents = {} }: JsonObject): Generator<DocumentName> {
+  for (const [type, ids] of Object.entries(isObject(documents) ? documents : {}))
+    for (const id of idsIn(ids)) yield { type, id }
 }
 
 function singularOf(file: ResourceFile): string {

@@ -94,7 +94,11 @@ export const HEADERS = {
     { type: 'integer', minimum: 0 },
     false,
   ),
-  Warning: header('What is allowed and hardly meant.', { type: 'string' }, false),
+  Warning: header(
+    'What is allowed and hardly meant, or should be looked at first; 8 KiB of it at most.',
+    { type: 'string' },
+    false,
+  ),
   'Idempotent-Replayed': header(
     'That this is the first answer again.',
     { type: 'string', enum: ['true'] },

@@ -266,7 +266,8 @@ export function clusterPaths(types: RegisteredTypes): Node {
       post: operation({
         tag: name,
         id: `restore_${name}`,
-        summary: 'Bring a deleted cluster back as it was.',
+        summary:
+          'Bring a deleted cluster back as it was; warnings tell which of its definitions are not what they were.',
         parameters: [cluster, ...WRITE],
         answers: written(document),
         problems: WRITING,

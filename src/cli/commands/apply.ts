@@ -6,6 +6,7 @@ import { readSet } from '../apply-set.ts'
 import { booksOf, prepare, type SetFlags, type Step, setName, splitBySize } from '../apply-steps.ts'
 import { ask } from '../ask.ts'
 import { count, describePreview, doneTo, type Preview, receivers } from '../change-report.ts'
+import { tellOfLeft } from '../choose-prunable.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { EXIT, Failure, unmet, usage } from '../failure.ts'
 import { collect } from '../field-flags.ts'
@@ -32,7 +33,8 @@ Files hold YAML or JSON documents, each with its type, or are seed files (lists 
 What is missing is created. Of what is there, the fields that a file names become exactly what it says; fields that it
 does not name stay (null removes one). All of it is one revision.
 
---prune deletes what the same set held before and holds no longer. A set is known by its name: --name, or else the name
+--prune deletes what the same set held before and holds no longer, as far as the log shows that this set applied it;
+what somebody else only wrote into the set stays, and is named. A set is known by its name: --name, or else the name
 of the first file or folder. What is applied is remembered with it (${PROGRAM} applied-set list).`
 
 function addSetFlags(command: Command): Command {
@@ -64,10 +66,12 @@ export function defineDiff(command: Command, { run }: Tools): void {
     )
     .action(
       run(async (session, flags: Flags) => {
-        const work = await prepare(session, flags, await readSet(session.terminal, session.nouns, flags.file))
-        const { preview } = await send(session, { dryRun: true }, work)
+        const set = await readSet(session.terminal, session.nouns, flags.file)
+        const { steps, left } = await prepare(session, flags, set)
+        tellOfLeft(session, left)
+        const { preview } = await send(session, { dryRun: true }, steps)
         if (!preview) throw new Error('a dry run answers a preview')
-        const shown = withoutBooks(session, work, preview)
+        const shown = withoutBooks(session, steps, preview)
         await session.print({
           ...printablePreview(preview),
           human: ({ paint }) => (shown.change_count === 0 ? '' : describePreview(paint, shown)),
@@ -97,7 +101,8 @@ function withoutBooks(session: Session, steps: readonly Step[], preview: Preview
 async function apply(session: Session, flags: Flags): Promise<void> {
   const set = await readSet(session.terminal, session.nouns, flags.file)
   for (let attempt = 1; ; attempt++) {
-    const steps = await prepare(session, flags, set)
+    const { steps, left } = await prepare(session, flags, set)
+    if (attempt === 1) tellOfLeft(session, left)
     try {
       return await report(session, flags, steps, await sendAll(session, flags, steps))
     } catch (error) {

@@ -46,7 +46,10 @@ export function defineDelete(command: Command, { run }: Tools, noun: Noun): void
 export function defineRestore(command: Command, { run }: Tools, noun: Noun): void {
   command.argument('<id>', `id of the deleted ${noun.singular}`)
   addWriteFlags(command)
-    .addHelpText('after', `\nExamples:\n  ${PROGRAM} ${noun.noun} restore qa-eu-02`)
+    .addHelpText(
+      'after',
+      `\nIts definitions are those of now. Warnings tell which of them have changed since it was deleted, and by whom.\n\nExamples:\n  ${PROGRAM} ${noun.noun} restore qa-eu-02 --dry-run\n  ${PROGRAM} ${noun.noun} restore qa-eu-02`,
+    )
     .action(
       run(async (session, id: string, flags: WriteFlags) => {
         const sent = await sendChange(session, flags, { method: 'POST', path: pathOf(noun, id, 'restore') })
