@@ -31,8 +31,10 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
   const queue = new FairQueue()
   const app = createInstance(engine, (handle) =>
     createHttpServer(service.limits, transport, (request, response) => {
-      const isPoll = request.url?.startsWith(POLL_BASE) ?? false
-      const leastMs = isPoll ? 0 : REQUEST_MS
+      const { url = '' } = request
+      const isPoll = url.startsWith(POLL_BASE)
+      // Lists of clusters, and polls that wait for a revision, go on after this.
+      const leastMs = isPoll && url.length > POLL_BASE.length && !url.includes('?') ? 0 : REQUEST_MS
       queue.run(
         () => auth.callerOf(request),
         leastMs,

@@ -119,8 +119,17 @@ function createHttp2Server(
   })
   server.on('stream', (stream) => {
     const timer = setTimeout(() => !stream.readableEnded && stream.close(), requestMs).unref()
-    stream.once('close', () => clearTimeout(timer))
-    stream.setTimeout(stalledMs, () => stream.destroy())
+    // Node's own timeout of a stream is put off by anything that is sent in its session, such as answers to pings.
+    let before = 0
+    const progress = setInterval(() => {
+      const unsent = stream.writableLength
+      if (unsent > 0 && unsent === before) stream.destroy()
+      before = unsent
+    }, stalledMs).unref()
+    stream.once('close', () => {
+      clearTimeout(timer)
+      clearInterval(progress)
+    })
   })
   const close = server.close.bind(server)
   server.close = (done) => {
