@@ -710,3 +710,23 @@ describe('uses of tokens in a SQLite file', () => {
     assert.deepEqual(await usesOf(store, 'tok-a'), [use])
   })
 })
+
+test('a walk along many small revisions lets others have their turn', async (t) => {
+  const revisions = Array.from({ length: 1500 }, (_, i) => revisionOf(put(`thing-${i}`)))
+  const store = await committed(temporaryDatabase(t).open(), ...revisions)
+  let turns = 0
+  const count = (): void => {
+    turns++
+    next = setImmediate(count)
+  }
+  let next = setImmediate(count)
+  t.after(() => clearImmediate(next))
+  const follow = async (): Promise<void> => {
+    for await (const _revision of store.changesSince(0));
+  }
+  for (const walk of [() => verifyLog(store), follow]) {
+    turns = 0
+    await walk()
+    assert.ok(turns > 10, `${turns} turns`)
+  }
+})
