@@ -12,6 +12,8 @@ export interface ResourceType {
   readonly name: string
   /** For sentences: `platform component`. */
   readonly singular: string
+  /** Of the JSON of one document, in characters. */
+  readonly maxSize: number
   /** Fields in the schema's order, defaults filled in, nulls of optional fields left out. */
   normalise(document: JsonObject): JsonObject
   /** Everything wrong with a normalised document, on its own. */
