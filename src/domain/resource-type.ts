@@ -122,8 +122,8 @@ export function dnsOf(cluster: ClusterType, document: Document): string {
   return canonicalDns(String(document[cluster.dns]))
 }
 
-/** DNS names compare without case and without the root's dot. */
+/** DNS names compare without the root's dot and without case, which only A to Z have: U+212A is no k. */
 export function canonicalDns(name: string): string {
-  const lower = name.toLowerCase()
+  const lower = /[A-Z]/.test(name) ? name.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase()) : name
   return lower.endsWith('.') ? lower.slice(0, -1) : lower
 }
