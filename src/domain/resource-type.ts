@@ -87,6 +87,8 @@ export interface Types {
   readonly delivered: readonly DeliveredType[]
   get(name: string): ResourceType | undefined
   byEndpoint(endpoint: string): DeliveredType | undefined
+  /** Names of types that say of others what was done with them, and that clusters never see. */
+  readonly bookkeeping: ReadonlySet<string>
   /** The type whose inputs carry patches, if any. */
   readonly patchable: DeliveredType | undefined
 }

@@ -68,6 +68,7 @@ export function buildTypes(files: readonly ResourceFile[]): Built {
     all,
     delivered,
     cluster: buildClusterType(byName.get(clusterFile.kind) as RegisteredType),
+    bookkeeping: new Set(files.filter((file) => fluxOf(file).bookkeeping).map(({ kind }) => kind)),
     patchable: delivered.find((type) => type.delivery.patches),
     get: (name) => byName.get(name),
     byEndpoint: (endpoint) => byEndpoint.get(endpoint),
