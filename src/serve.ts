@@ -13,7 +13,7 @@ import { openSnapshots } from './engine/snapshot.ts'
 import { type AccessRules, NO_RULES, readAccessRules } from './http/access-rules.ts'
 import { buildAdminApp, buildApp } from './http/app.ts'
 import { createAuth } from './http/auth.ts'
-import { createAddressOf } from './http/client-address.ts'
+import { createAddressOf, createIsProxied } from './http/client-address.ts'
 import { createFailureLimit } from './http/failure-limit.ts'
 import { followFiles } from './http/follow-files.ts'
 import { listen } from './http/listen.ts'
@@ -100,6 +100,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
       now,
     }),
     addressOf,
+    isProxied: createIsProxied(config.trustedProxies),
     limits: { requests: config.maxRequests, connections: config.maxConnections },
     maxStalenessMs: config.maxStalenessMs,
     corsOrigins: config.corsOrigins,

@@ -14,7 +14,7 @@ import { type Engine, startEngine } from '../src/engine/engine.ts'
 import { seed } from '../src/engine/seed.ts'
 import { buildApp } from '../src/http/app.ts'
 import { type AuthParts, createAuth } from '../src/http/auth.ts'
-import { createAddressOf } from '../src/http/client-address.ts'
+import { createAddressOf, createIsProxied } from '../src/http/client-address.ts'
 import { createFailureLimit } from '../src/http/failure-limit.ts'
 import type { Transport } from '../src/http/http-server.ts'
 import { createMetrics } from '../src/http/metrics.ts'
@@ -168,6 +168,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       externalUrl,
       auth,
       addressOf,
+      isProxied: createIsProxied(trustedProxies),
       limits: { requests: 1000, connections: 10_000, ...options.limits },
       maxStalenessMs: options.maxStalenessMs ?? Number.POSITIVE_INFINITY,
       corsOrigins,
