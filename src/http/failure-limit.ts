@@ -6,7 +6,7 @@ const WINDOW_MS = 60_000
 const MAX_KEYS = 20_000
 
 /** Who failed: where from, and by its digest what with, where something was given that has one. */
-export interface Failure {
+interface Failure {
   readonly network: string
   readonly credential?: string | undefined
 }
