@@ -29,7 +29,7 @@ test('a token is all that must be set', () => {
     mode: 'read-only',
     store: { backend: 'sqlite', path: './data/flux-resourceset.db', mode: 'rwc' },
     readTokens: { tokens: [TOKEN] },
-    writeTokens: { tokens: [TOKEN] },
+    writeTokens: { tokens: [] },
     seedFile: undefined,
     resourceFolders: [],
     templateFolders: [],
@@ -319,7 +319,7 @@ test('no problem shows a token or a password', () => {
 })
 
 test('tokens come from the variable or from a file, not from both', () => {
-  const file = parsed({ AUTH_TOKEN: '', AUTH_TOKEN_FILE: '/secrets/read' })
+  const file = parsed({ API_MODE: 'crud', AUTH_TOKEN: '', AUTH_TOKEN_FILE: '/secrets/read' })
   const source = { file: '/secrets/read', variable: 'AUTH_TOKEN_FILE' }
   assert.deepEqual([file.readTokens, file.writeTokens], [source, source])
   assert.match(problems({ AUTH_TOKEN_FILE: '/secrets/read' }).join(), /both set/)

@@ -5,8 +5,10 @@ import { isSecure, isWellEncoded, parseBaseUrl } from './domain/base-url.ts'
 import { parseDuration } from './domain/duration.ts'
 import { parseTokenList, type TokenSource } from './domain/token.ts'
 
+export const MODES = ['read-only', 'crud'] as const
+
 export interface Config {
-  readonly mode: 'read-only' | 'crud'
+  readonly mode: (typeof MODES)[number]
   readonly store:
     | { readonly backend: 'memory' }
     | { readonly backend: 'sqlite'; readonly path: string; readonly mode: SqliteMode }
@@ -106,13 +108,17 @@ export function parseConfig(env: Environment): ParsedConfig {
   const readTokens = isShared ? parseTokens(env, 'AUTH_TOKEN', problems) : undefined
   if (isShared && !readTokens)
     problems.push('AUTH_TOKEN is required, or AUTH_TOKEN_FILE: the bearer token that clusters poll with')
+  const mode = oneOf(env, 'API_MODE', MODES, 'read-only', problems)
   const maxConnections = parseCount(env, 'MAX_CONNECTIONS', 10_000, problems)
   const config: Config = {
-    mode: oneOf(env, 'API_MODE', ['read-only', 'crud'], 'read-only', problems),
+    mode,
     store: parseStore(env, problems),
     readTokens: readTokens ?? NO_TOKENS,
+    // Where nobody can write, the token of all clusters must not open what is for admins.
     writeTokens:
-      (isShared ? parseTokens(env, 'CRUD_AUTH_TOKEN', problems) : undefined) ?? readTokens ?? NO_TOKENS,
+      (isShared ? parseTokens(env, 'CRUD_AUTH_TOKEN', problems) : undefined) ??
+      (mode === 'crud' ? readTokens : undefined) ??
+      NO_TOKENS,
     seedFile: env.SEED_FILE || undefined,
     resourceFolders: parseFolders(env.RESOURCES_DIR),
     templateFolders: parseFolders(env.TEMPLATES_DIR),

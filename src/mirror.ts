@@ -177,8 +177,6 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
   }
 
   async function fillDraft(): Promise<void> {
-    // Digests of tokens are in it; what SQLite makes beside it has the same mode.
-    closeSync(openSync(draft, 'a', 0o600))
     const copy = openSqliteStore({ path: draft, write: true })
     const failure = await pull(copy).catch((error: Error) => error)
     await copy.close()

@@ -14,7 +14,7 @@ import { type AccessRules, NO_RULES, readAccessRules } from './http/access-rules
 import { createAdmission } from './http/admission.ts'
 import { buildAdminApp, buildApp } from './http/app.ts'
 import { createAuth } from './http/auth.ts'
-import { createAddressOf, createTrust } from './http/client-address.ts'
+import { createAddressOf, createIsProxied, createTrust } from './http/client-address.ts'
 import { createFailureLimit } from './http/failure-limit.ts'
 import { followFiles } from './http/follow-files.ts'
 import { listen } from './http/listen.ts'
@@ -107,6 +107,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
       now,
     }),
     addressOf,
+    isProxied: createIsProxied(config.trustedProxies),
     limits,
     admission: createAdmission(limits),
     maxStalenessMs: config.maxStalenessMs,

@@ -285,7 +285,7 @@ function parseRevision(text: string | boolean | undefined): number {
 function parseSelection(types: Types, text: string): Selection {
   const parsed = parseSelector(types, text)
   if (!parsed.ok) throw new UsageProblem(`--selector ${parsed.message}`)
-  return { selector: parsed.selector, cluster: types.cluster }
+  return { selector: parsed.selector, types }
 }
 
 /** A store that is named on the command line instead. */

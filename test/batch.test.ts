@@ -542,6 +542,19 @@ describe('operations on several clusters', () => {
     )
   })
 
+  test('each gets lists of its own from a JSON patch that goes on building them', async () => {
+    const service = await start()
+    const patch = [
+      { op: 'add', path: '/namespaces', value: [] },
+      { op: 'add', path: '/namespaces/-', value: { id: 'team-a' } },
+      { op: 'add', path: '/namespaces/0/labels', value: {} },
+      { op: 'remove', path: '/namespaces/0/labels' },
+    ]
+    await done(service, 2, [{ op: 'patch', type: 'clusters', clusters: ['two', 'four'], patch }])
+    for (const id of ['two', 'four'])
+      assert.deepEqual((await service.call('GET', `/clusters/${id}`)).body.namespaces, [{ id: 'team-a' }])
+  })
+
   test('a JSON patch that one of them cannot take is refused for all', async () => {
     const service = await start()
     const patch = [{ op: 'remove', path: '/labels/tier' }]

@@ -134,7 +134,7 @@ function providerOf(name: string, url: string, spec: JsonObject = {}, interval =
 
 let service: TestService
 before(async () => {
-  service = await startService()
+  service = await startService({ trustedProxies: ['127.0.0.1'] })
 })
 after(() => service.stop())
 
@@ -477,6 +477,16 @@ describe('where clusters reach the service', () => {
       assert.equal(find(manifests, 'ConfigMap', 'cluster-identity').data?.INTERNAL_API_URL, base)
     })
   }
+
+  for (const trustedProxies of [[], ['10.0.0.0/8', '::1', 'unix']])
+    test(`is where a request came to, whatever it says itself: proxies are ${trustedProxies.join() || 'nobody'}`, async (t) => {
+      const direct = await start(t, { trustedProxies })
+      for (const [headers] of INFERRED) {
+        const { manifests } = await bundleOf(direct, {}, { headers })
+        const url = find(manifests, 'ConfigMap', 'cluster-identity').data?.INTERNAL_API_URL
+        assert.equal(url, `http://${headers.host?.toLowerCase()}`)
+      }
+    })
 
   test('is what the service was told, rather than what a request came to', async (t) => {
     const told = await start(t, { externalUrl: 'https://told.example.com/fleet' })

@@ -324,7 +324,7 @@ describe('login at an issuer', AT_ONCE, () => {
     assert.deepEqual([login?.token_endpoint, login?.client_id], [`${issuer.url}/token`, AUDIENCE])
     assert.ok(Date.parse(login?.expires_at ?? '') > Date.now())
     assert.equal(modeOf(home.file), '600')
-    assert.equal((await succeed(WHOAMI, { env })).stdout, 'oidc:ada@example.com admin')
+    assert.equal((await succeed(WHOAMI, { env })).stdout, 'oidc:ada@example.com (user-1) admin')
     const made = await succeed(['namespace', 'create', 'by-ada'], { env })
     assert.match(made.stdout, /created/)
     assert.equal(renewals(issuer), 0)
@@ -335,7 +335,7 @@ describe('login at an issuer', AT_ONCE, () => {
     const { stderr } = await succeed(['login', '--context', 'lab'], { env })
     assert.match(
       stderr,
-      /\nlogged in to \S+ as oidc:ada@example\.com: role admin\ncontext "lab" changed, and in use\n$/,
+      /\nlogged in to \S+ as oidc:ada@example\.com \(user-1\): role admin\ncontext "lab" changed, and in use\n$/,
     )
     for (const what of ['view', 'get-contexts'])
       for (const format of ['table', 'json', 'yaml', 'jsonpath={.contexts}'])
@@ -499,7 +499,7 @@ describe('a login', AT_ONCE, () => {
   test('is renewed when it ends within a minute, once, and what is new is kept', async (t) => {
     const { issuer, home, env } = await loggedIn(t, 30)
     const before = home.config.contexts.lab?.login
-    assert.equal((await succeed(WHOAMI, { env })).stdout, 'oidc:ada@example.com admin')
+    assert.equal((await succeed(WHOAMI, { env })).stdout, 'oidc:ada@example.com (user-1) admin')
     const after = home.config.contexts.lab?.login
     assert.notEqual(after?.token, before?.token)
     assert.notEqual(after?.refresh_token, before?.refresh_token)
@@ -521,7 +521,7 @@ describe('a login', AT_ONCE, () => {
     ])
     assert.deepEqual(
       ran.slice(0, 4).map(({ stdout }) => stdout),
-      Array(4).fill('oidc:ada@example.com admin'),
+      Array(4).fill('oidc:ada@example.com (user-1) admin'),
     )
     assert.equal(renewals(issuer), 1)
     assert.deepEqual(Object.keys(home.config.contexts), ['lab', 'other'])
@@ -540,7 +540,7 @@ describe('a login', AT_ONCE, () => {
     const { home, env } = await loggedIn(t, -5)
     // No process has a number as large as this.
     writeFileSync(`${home.file}.lock`, `${hostname()} 99999999`)
-    assert.equal((await succeed(WHOAMI, { env })).stdout, 'oidc:ada@example.com admin')
+    assert.equal((await succeed(WHOAMI, { env })).stdout, 'oidc:ada@example.com (user-1) admin')
     assert.deepEqual(readdirSync(join(home.file, '..')), ['config.json'])
   })
 
@@ -577,7 +577,7 @@ describe('a login', AT_ONCE, () => {
   test('that has some seconds left is used while the issuer is away', async (t) => {
     const { issuer, env } = await loggedIn(t, 50)
     issuer.behave('fail', 'token')
-    assert.equal((await succeed(WHOAMI, { env })).stdout, 'oidc:ada@example.com admin')
+    assert.equal((await succeed(WHOAMI, { env })).stdout, 'oidc:ada@example.com (user-1) admin')
     assert.equal(renewals(issuer), 1)
   })
 

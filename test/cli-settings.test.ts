@@ -32,6 +32,7 @@ const OPENAPI = buildOpenapi(builtInTypes(), { version: 'test', mode: 'crud' })
 const NETWORK_POLICIES = join(import.meta.dirname, '../examples/network-policies')
 const LIST = ['cluster', 'list']
 const CREATE = ['namespace', 'create', 'x']
+const config = (...words: string[]) => ['config', ...words]
 /** A URL where nothing listens. */
 const NOWHERE = 'http://127.0.0.1:1'
 
@@ -207,6 +208,121 @@ describe('tokens', { concurrency: 4 }, () => {
   })
 })
 
+describe('tokens in files', { concurrency: 4 }, () => {
+  function files(t: TestContext) {
+    const folder = temporaryFolder(t)
+    return (name: string, text = `${secret(name)}\n`): string => {
+      writeFileSync(join(folder, name), text)
+      return join(folder, name)
+    }
+  }
+
+  test('are sent as those of the flags are, before all others', async (t) => {
+    const { url, tokens } = await fake(t)
+    const file = files(t)
+    const HOME = homeWith(t, { other: { api_url: url, api_token: secret('held') } })
+    const env = {
+      HOME,
+      FLUX_API_URL: url,
+      FLUX_API_TOKEN: secret('env'),
+      FLUX_API_WRITE_TOKEN: secret('env'),
+    }
+    const both = ['--api-token-file', file('read'), `--write-token-file=${file('write')}`]
+    for (const command of [LIST, CREATE]) {
+      await succeed([...both, ...command], { env })
+      await succeed([...command, ...both, '--context', 'other'], { env })
+    }
+    await succeed([...CREATE, '--api-token-file', file('alone')], { env: { HOME, FLUX_API_URL: url } })
+    assert.deepEqual(tokens, ['read', 'read', 'write', 'write', 'alone'].map(secret))
+  })
+
+  test('come from stdin where that is -, one line each', async (t) => {
+    const { url, tokens } = await fake(t)
+    const env = { FLUX_API_URL: url }
+    const both = ['--api-token-file', '-', '--write-token-file', '-']
+    await succeed([...LIST, ...both], { env, input: `${secret('a')}\n\n${secret('b')}\n` })
+    await succeed([...CREATE, ...both], { env, input: `${secret('a')}\n${secret('b')}\n` })
+    await succeed([...LIST, '--api-token-file', '-'], { env, input: secret('c') })
+    assert.deepEqual(tokens, ['a', 'b', 'c'].map(secret))
+    await fail(2, /stdin holds 1 line/, [...LIST, ...both], { env, input: secret('only') })
+  })
+
+  test('are kept by a context', async (t) => {
+    const env = { HOME: temporaryFolder(t) }
+    const set = config('set-context', 'one', '--api-url', NOWHERE)
+    await succeed([...set, '--api-token-file', files(t)('r'), '--write-token-file', '-'], {
+      env,
+      input: secret('w'),
+    })
+    const held = JSON.parse(readFileSync(configFile(env.HOME), 'utf8')).contexts.one
+    assert.deepEqual(held, { api_url: NOWHERE, api_token: secret('r'), write_token: secret('w') })
+  })
+
+  test('that cannot be read, hold none or more than one, or stand beside a flag are refused before anything is sent', async (t) => {
+    const { url, asked } = await fake(t)
+    const file = files(t)
+    const refused = (says: RegExp, ...flags: string[]) => fail(2, says, [...LIST, ...flags], { url })
+    await refused(/nowhere cannot be read: there is no such file/, '--api-token-file', '/nowhere')
+    await refused(/--write-token-file: .*empty holds no token/, '--write-token-file', file('empty', ' \n'))
+    await refused(
+      /--api-token-file holds a line break/,
+      '--api-token-file',
+      file('two', `${SECRET}\n${SECRET}`),
+    )
+    for (const name of ['--api-token', '--write-token'])
+      await refused(
+        new RegExp(`${name} and ${name}-file are both given`),
+        name,
+        'x',
+        `${name}-file`,
+        file('x'),
+      )
+    assert.deepEqual(asked, [])
+  })
+})
+
+describe('a token over plain http', { concurrency: 4 }, () => {
+  const PLAIN = 'http://fleet.example.com'
+  const WARNING =
+    /^Warning: http:\/\/fleet\.example\.com is plain http: whoever is in between can read your token/
+  /** Whatever is asked for, the fake is asked. */
+  const through = (url: string) => ({ HTTP_PROXY: url, FLUX_API_URL: PLAIN, FLUX_API_TOKEN: secret('read') })
+
+  test('to another machine is warned of, once, also where notes are not wanted', async (t) => {
+    const { url, asked } = await fake(t)
+    for (const command of [LIST, CREATE, [...LIST, '-q'], ['status']]) {
+      const { stderr } = await run(command, { env: { HOME: temporaryFolder(t), ...through(url) } })
+      assert.match(stderr, WARNING, command.join(' '))
+      assert.equal(stderr.split('is plain http').length, 2, stderr)
+    }
+    assert.ok(asked.length >= 4)
+  })
+
+  test('is no news to those who say that they know', async (t) => {
+    const { url } = await fake(t)
+    const env = { ...through(url), HOME: temporaryFolder(t) }
+    assert.doesNotMatch((await run(LIST, { env: { ...env, FLUX_API_ALLOW_HTTP: 'true' } })).stderr, /Warning/)
+    assert.match((await run(LIST, { env: { ...env, FLUX_API_ALLOW_HTTP: 'false' } })).stderr, WARNING)
+    const set = config('set-context', 'lab', '--api-url', PLAIN, '--api-token', secret('r'))
+    const kept = async () => (await run([...LIST, '--context', 'lab'], { env })).stderr
+    await succeed([...set, '--allow-http'], { env })
+    assert.doesNotMatch(await kept(), /Warning/)
+    await succeed(set, { env })
+    assert.doesNotMatch(await kept(), /Warning/, 'it stays')
+    await succeed([...set, '--no-allow-http'], { env })
+    assert.match(await kept(), WARNING)
+  })
+
+  test('is not warned of where there is none, over TLS, or on this machine', async (t) => {
+    const { url } = await fake(t)
+    const env = { ...through(url), FLUX_API_TOKEN: '' }
+    assert.doesNotMatch((await run(LIST, { env })).stderr, /Warning/)
+    for (const own of [url, url.replace('127.0.0.1', 'localhost'), 'https://127.0.0.1:1'])
+      assert.doesNotMatch((await run([...LIST, '--api-url', own], { url })).stderr, /Warning/, own)
+    assert.doesNotMatch((await run(['--help'], { env: through(NOWHERE) })).stderr, /Warning/)
+  })
+})
+
 describe('where a setting is taken from', { concurrency: 4 }, () => {
   test('flags come before --context, that before the environment, that before the current context', async (t) => {
     const [flag, context, environment, current] = await Promise.all([fake(t), fake(t), fake(t), fake(t)])
@@ -349,8 +465,6 @@ describe('the URL', { concurrency: 4 }, () => {
 })
 
 describe('contexts', { concurrency: 4 }, () => {
-  const config = (...words: string[]) => ['config', ...words]
-
   test('they are set, used, listed and forgotten, and commands go where they say', async (t) => {
     const [one, two] = await Promise.all([fake(t), fake(t)])
     const env = { HOME: temporaryFolder(t) }

@@ -211,6 +211,13 @@ suite('where certificates are optional', () => {
     }
   })
 
+  test('a letter of another alphabet that looks like one of the name, or whose lower case it is, makes another name', async () => {
+    for (const name of [ONE.replace('k', '\u212a'), ONE.replace('e', '\u0435'), ONE.replace('s', '\u017f')]) {
+      const shows = await issue({ commonName: name })
+      assertProblem(await get(service, POLL_ONE, shows), 401, 'unauthorized')
+    }
+  })
+
   test('beside names of nobody the name of a cluster counts, and so does the same one twice', async () => {
     for (const dnsNames of [
       ['agent.example.com', ONE],

@@ -302,9 +302,10 @@ describe('a mirror', { concurrency: 2 }, () => {
   test('of some clusters never holds anything of the others', async (t) => {
     const upstream = await upstreamOf(t)
     const marker = 'nobody-in-dev-may-see-this'
-    const other = { id: 'k2', cluster_name: marker, cluster_dns: 'k2.example.com', environment: 'prod' }
+    const other = { id: marker, cluster_name: marker, cluster_dns: 'k2.example.com', environment: 'prod' }
     await run(upstream, ['PATCH', '/clusters/k1', { labels: { marker } }], ['POST', '/clusters', other])
-    await run(upstream, ['DELETE', '/clusters/k2?confirm=removals'])
+    await run(upstream, ['POST', '/applied_sets', { id: 'fleet', documents: { clusters: ['k0', marker] } }])
+    await run(upstream, ['DELETE', `/clusters/${marker}?confirm=removals`])
     const tokenOfOther = await createToken(upstream, { name: 'k1', role: 'cluster', cluster: 'k1' })
     const selector = 'environment=dev'
     const UPSTREAM_TOKEN = await createToken(upstream, { name: 'dev', role: 'mirror', selector })
@@ -323,6 +324,14 @@ describe('a mirror', { concurrency: 2 }, () => {
     await check(upstream.engine.state.revision, true)
     assert.equal((await mirror.call('GET', POLL, { token: tokenOfOther })).status, 401)
     await check(await change('k1', { labels: { marker, more: marker } }), true)
+    const documents = { clusters: [marker], namespaces: [marker] }
+    await check(await run(upstream, ['PATCH', '/applied_sets/fleet', { documents }]), true)
+    const operations = [
+      { op: 'patch', type: 'clusters', selector: `id notin (${marker})`, patch: { node_count: 7 } },
+      { op: 'restore', type: 'clusters', id: marker },
+    ]
+    await check(await run(upstream, ['POST', '/batch', { operations }]), true)
+    await check(await run(upstream, ['DELETE', '/applied_sets/fleet']), true)
     await check(await change('k0', { environment: 'prod' }), false)
     await check(await change('k0', { labels: { marker } }), false)
     await change('k0', { labels: { marker: 'none' } })

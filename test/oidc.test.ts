@@ -102,7 +102,11 @@ suite('a user', () => {
     ] as const) {
       const { body } = await service.call('GET', '/whoami', await as(...groups))
       const { expires_at, ...who } = body
-      assert.deepEqual(who, { name: 'oidc:ada@example.com', via: 'oidc', ...expected }, groups.join())
+      assert.deepEqual(
+        who,
+        { name: 'oidc:ada@example.com (user-1)', via: 'oidc', ...expected },
+        groups.join(),
+      )
       assert.ok(Date.parse(expires_at) > Date.now())
     }
   })
@@ -142,7 +146,9 @@ suite('a user', () => {
   })
 
   test('who writes is in the audit by name', async () => {
-    const grace = { token: await issuer.mint({ groups: ['team-a'], email: 'grace@example.com' }) }
+    const grace = {
+      token: await issuer.mint({ groups: ['team-a'], email: 'grace@example.com', sub: 'user-7' }),
+    }
     const inside = { ...grace, body: { replicas: '4' } }
     const written = await service.call('PATCH', '/clusters/one/patches/a', inside)
     assert.equal(written.status, 200, written.text)
@@ -154,14 +160,14 @@ suite('a user', () => {
       body: { name: 'by-ada', role: 'viewer' },
     })
     assert.equal(made.status, 201, made.text)
-    assert.equal(made.body.created_by, 'oidc:ada@example.com')
+    assert.equal(made.body.created_by, 'oidc:ada@example.com (user-1)')
     const { body } = await service.call('GET', '/revisions?limit=2')
     assert.deepEqual(
       body.map(({ actor }: { actor: string }) => actor),
-      ['oidc:ada@example.com', 'oidc:grace@example.com'],
+      ['oidc:ada@example.com (user-1)', 'oidc:grace@example.com (user-7)'],
     )
-    const found = await service.call('GET', '/revisions?actor=oidc:grace@example.com')
-    assert.equal(found.body.length, 1)
+    for (const query of ['actor=oidc:grace@example.com%20(user-7)', 'q=grace@example.com', 'q=user-7'])
+      assert.equal((await service.call('GET', `/revisions?${query}`)).body.length, 1, query)
   })
 
   test('whom no rule gives a role is known, and gets 403 everywhere', async () => {
@@ -254,7 +260,7 @@ test('roles and names may come from other claims', async (t) => {
   t.after(() => service.stop('SIGKILL'))
   const claims = { realm_access: { roles: ['everyone'] }, preferred_username: 'ada', groups: ['admins'] }
   const { body } = await service.call('GET', '/whoami', { token: await issuer.mint(claims) })
-  assert.deepEqual([body.name, body.role], ['oidc:ada', 'viewer'])
+  assert.deepEqual([body.name, body.role], ['oidc:ada (user-1)', 'viewer'])
   assert.equal(await service.stop(), 0)
 })
 

@@ -278,7 +278,15 @@ test('an answer worth it is compressed for a caller that takes gzip, and holds t
   const plain = await pollEncoded(service, 'identity')
   assert.equal(plain.headers['content-encoding'], undefined)
   assert.match(String(plain.headers.vary), /accept-encoding/i)
-  for (const encoding of ['gzip', 'deflate, gzip', 'GZIP', 'gzip;q=0.5', 'gzip ; q=1.0, br']) {
+  for (const encoding of [
+    'gzip',
+    'deflate, gzip',
+    'GZIP',
+    'gzip;q=0.5',
+    'gzip;q=0.001',
+    'gzip;q=1.',
+    'gzip ; q=1.0, br',
+  ]) {
     const zipped = await pollEncoded(service, encoding)
     assert.equal(zipped.headers['content-encoding'], 'gzip', encoding)
     assert.ok(zipped.bytes.length < plain.bytes.length / 2)
@@ -291,7 +299,9 @@ test('an answer worth it is compressed for a caller that takes gzip, and holds t
 test('an answer stays plain for a caller that does not take gzip', async () => {
   const service = await startService({ fleet: wordyFleet() })
   const plain = await pollEncoded(service, 'identity')
-  for (const encoding of ['gzip;q=0', 'gzip;q=0.0', 'gzip; q=0.000, identity', 'br', 'gzipped', '']) {
+  const never = ['gzip;q=0', 'gzip;q=0.0', 'gzip; q=0.000, identity', 'gzip;q=0.', 'br', 'gzipped', '']
+  const beyond = ['gzip;q=0.0001', 'gzip;q=1.0000', 'gzip;q=1.001', `gzip${', br'.repeat(250)}`]
+  for (const encoding of [...never, ...beyond]) {
     const answer = await pollEncoded(service, encoding)
     assert.equal(answer.headers['content-encoding'], undefined, encoding)
     assert.deepEqual(answer.bytes, plain.bytes)

@@ -15,7 +15,7 @@ import { seed } from '../src/engine/seed.ts'
 import { createAdmission } from '../src/http/admission.ts'
 import { buildApp } from '../src/http/app.ts'
 import { type AuthParts, createAuth } from '../src/http/auth.ts'
-import { createAddressOf } from '../src/http/client-address.ts'
+import { createAddressOf, createIsProxied } from '../src/http/client-address.ts'
 import { createFailureLimit } from '../src/http/failure-limit.ts'
 import type { Transport } from '../src/http/http-server.ts'
 import { createMetrics } from '../src/http/metrics.ts'
@@ -170,6 +170,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       externalUrl,
       auth,
       addressOf,
+      isProxied: createIsProxied(trustedProxies),
       limits,
       admission: createAdmission(limits),
       maxStalenessMs: options.maxStalenessMs ?? Number.POSITIVE_INFINITY,

@@ -153,6 +153,13 @@ function rowsOf(path: string): object {
   }
 }
 
+/** For its owner alone. */
+const PRIVATE = 0o600
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777
+}
+
 function headOf(path: string): number {
   if (!existsSync(path)) return 0
   const db = new DatabaseSync(path, { readOnly: true })
@@ -250,7 +257,7 @@ describe('backup and restore', AT_ONCE, () => {
         stdout: `backed up revision 5 with 3 documents: ${size} bytes\nhash of revision 5: ${hash}\n`,
         stderr: '',
       })
-      assert.equal(mode & 0o777, 0o600)
+      assert.equal(mode & 0o777, PRIVATE)
       const restored = await run(['restore', '--from', file(name)], at(file(`${name}.db`)))
       assert.deepEqual(restored, {
         code: 0,
@@ -258,6 +265,7 @@ describe('backup and restore', AT_ONCE, () => {
         stderr: '',
       })
       assert.deepEqual(rowsOf(file(`${name}.db`)), rowsOf(path))
+      assert.equal(modeOf(file(`${name}.db`)), PRIVATE)
     }
     assert.equal(
       gunzipSync(readFileSync(file('b.gz')))
@@ -524,6 +532,7 @@ describe('copy', AT_ONCE, () => {
     assert.deepEqual(told, { verified: true, revision: 5, source_revision: 5, ...figures, problems: [] })
     assert.match(hash, /^[0-9a-f]{64}$/)
     assert.deepEqual(rowsOf(file('back.db')), rowsOf(path))
+    assert.equal(modeOf(file('back.db')), PRIVATE)
   })
 
   test('lets a service go on from the copy: the same answers, tokens and ETags', async (t) => {
@@ -663,7 +672,7 @@ describe('bundles', AT_ONCE, () => {
       stdout: `${file('k.pem')}: signs bundles; keep it where they are made\n${file('k.pub.pem')}: checks bundles; give it to those who import them\n`,
       stderr: '',
     })
-    assert.equal(statSync(file('k.pem')).mode & 0o777, 0o600)
+    assert.equal(modeOf(file('k.pem')), PRIVATE)
     const { hash } = await using(path, (store) => store.head())
     for (const name of ['x.bundle', 'x.bundle.gz']) {
       const made = await run(['bundle', 'export', '--to', file(name), '--key', file('k.pem')], env)
@@ -676,6 +685,7 @@ describe('bundles', AT_ONCE, () => {
       assert.deepEqual(told, { from: 0, revision: 5, hash, revisions: 5, known: 0, source_hash: hash })
       assert.ok(made.stdout.includes(`signed with the key ${key}\n`))
       await assertVerified(file(`${name}.db`))
+      assert.equal(modeOf(file(`${name}.db`)), PRIVATE)
       const again = await run(args, at(file(`${name}.db`)))
       assert.match(again.stdout, /^nothing new: this store is at revision 5 already\n/)
       assert.equal(again.code, 0)

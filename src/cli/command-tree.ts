@@ -5,10 +5,12 @@ import { FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
 import { permissionWarning } from './contexts.ts'
 import type { Learned } from './learn-types.ts'
 import { type Noun, namesOf } from './nouns.ts'
+import { warnOfPlainHttp } from './plain-http.ts'
 import { parseFormat } from './print.ts'
 import { createSession, type Session } from './session.ts'
 import { type GlobalFlags, resolveSettings, type Settings } from './settings.ts'
 import type { Terminal } from './terminal.ts'
+import type { GivenTokens } from './token-files.ts'
 
 export const PROGRAM = 'flux-resourceset-cli'
 
@@ -17,6 +19,8 @@ export interface Surroundings {
   readonly version: string
   /** Folder of the resource files that come with the program. */
   readonly resources: string
+  /** What was read from the files of --api-token-file and --write-token-file. */
+  readonly tokens?: GivenTokens
 }
 
 /** What a command's definition is given to work with. */
@@ -40,9 +44,9 @@ export type DefineFor = (command: Command, tools: Tools, noun: Noun) => void
 const EXIT_CODES = `Exit codes: 0 done, 1 the server said no, 2 wrong use, 3 the server cannot be reached,
 4 a difference was found or a condition does not hold.`
 
-export function createRoot({ terminal, version }: Surroundings): Command {
+export function createRoot({ terminal, version, tokens = {} }: Surroundings): Command {
   const { stdout, stderr } = terminal
-  return new Command(PROGRAM)
+  const root = new Command(PROGRAM)
     .description(
       'The desired state of a fleet of Kubernetes clusters: look at it, change it, take changes back.',
     )
@@ -57,17 +61,21 @@ export function createRoot({ terminal, version }: Surroundings): Command {
     .helpOption('-h, --help', 'show help')
     .optionsGroup('Flags of every command:')
     .option('--api-url <url>', 'the API (env FLUX_API_URL, default http://127.0.0.1:8080)')
-    .option('--api-token <token>', 'token for reading (env FLUX_API_TOKEN)')
+    .option('--api-token <token>', 'token for reading (env FLUX_API_TOKEN); shows in lists of processes')
+    .option('--api-token-file <file>', 'a file with the token for reading, - for stdin')
     .option(
       '--write-token <token>',
-      'token for writing (env FLUX_API_WRITE_TOKEN, default the token for reading)',
+      'token for writing (env FLUX_API_WRITE_TOKEN, default the token for reading); shows in lists of processes',
     )
+    .option('--write-token-file <file>', 'a file with the token for writing, - for stdin')
     .option('--context <name>', 'a server of your own list: see config')
     .option('-o, --output <format>', 'table, wide, json, yaml, name or jsonpath=TEMPLATE')
     .option('--no-headers', 'tables without their first line')
     .option('-q, --quiet', 'no notes and no progress on stderr')
     .option('--timeout <seconds>', 'how long to wait for an answer (default 60)')
     .addHelpText('after', `\n${EXIT_CODES}\n\nEvery command has examples: ${PROGRAM} cluster list --help`)
+  for (const [name, token] of Object.entries(tokens)) root.setOptionValue(name, token)
+  return root
 }
 
 /** Commands as stubs that learn what they take once they are needed. */
@@ -217,6 +225,7 @@ async function openSession(
   }
   const warning = settings.context === undefined ? undefined : permissionWarning(terminal.env)
   if (warning) note(`Warning: ${warning}`)
+  if (settings.readToken) warnOfPlainHttp(terminal, settings.url, settings.allowsHttp)
   const api = openApi({ settings, env: terminal.env, version, fresh: keepFresh(surroundings), note })
   return createSession({
     terminal,

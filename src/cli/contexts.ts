@@ -23,6 +23,8 @@ export interface Context {
   readonly write_token?: string
   /** In the place of both tokens. */
   readonly login?: IssuerLogin
+  /** No warning before tokens are sent in plain http. */
+  readonly allow_http?: boolean
 }
 
 export interface ContextFile {
@@ -79,6 +81,8 @@ function parseContexts(path: string, text: string): ContextFile {
     if (typeof api_url !== 'string') throw usage(`${path}: context "${name}" has no api_url`)
     if (typeof api_token !== 'string' || typeof write_token !== 'string')
       throw usage(`${path}: the tokens of context "${name}" must be text`)
+    if (isObject(context) && typeof (context.allow_http ?? false) !== 'boolean')
+      throw usage(`${path}: allow_http of context "${name}" must be true or false`)
     if (login !== undefined && !isLogin(login))
       throw usage(`${path}: the login of context "${name}" is not whole: take it out, and log in again`)
   }

@@ -6,16 +6,28 @@ import { buildTree, createRoot, PROGRAM, type Surroundings } from './command-tre
 import { EXIT, Failure, UnknownName } from './failure.ts'
 import { builtInTypes, type Learned, learnTypes } from './learn-types.ts'
 import { namesOf } from './nouns.ts'
+import { warnOfPlainHttp } from './plain-http.ts'
 import { type GlobalFlags, resolveSettings, type Settings } from './settings.ts'
 import { painter, plain, type Terminal } from './terminal.ts'
+import type { GivenTokens } from './token-files.ts'
 
 /** Runs a command line to its end; answers the exit code. */
 export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
   try {
-    return await runOnce(argv, surroundings, false)
+    return await runOnce(argv, { ...surroundings, tokens: await readTokens(argv, surroundings) }, false)
   } catch (error) {
     return tell(error, surroundings.terminal)
   }
+}
+
+/** Once, whatever runs again: stdin has an end. */
+async function readTokens(argv: readonly string[], surroundings: Surroundings): Promise<GivenTokens> {
+  const isGiven = argv.some((arg) => /^--(?:api|write)-token-file/.test(arg))
+  if (!isGiven || argv[0] === COMPLETE) return {}
+  const program = createRoot(surroundings)
+  program.parseOptions([...argv])
+  const { readTokenFiles } = await import('./token-files.ts')
+  return readTokenFiles(surroundings.terminal, program.opts<GlobalFlags>())
 }
 
 async function runOnce(argv: readonly string[], surroundings: Surroundings, again: boolean): Promise<number> {
@@ -119,7 +131,11 @@ async function learn(
   }
   const longest = wantsHelp || argv[0] === COMPLETE ? SHORT_TIMEOUT_MS : LEARNING_TIMEOUT_MS
   const brief = { ...settings, timeoutMs: Math.min(settings.timeoutMs, longest) }
-  const open = (): Api => openApi({ settings: brief, env, version, tries: 1, note() {} })
+  const open = (): Api => {
+    if (settings.readToken && argv[0] !== COMPLETE)
+      warnOfPlainHttp(terminal, settings.url, settings.allowsHttp)
+    return openApi({ settings: brief, env, version, tries: 1, note() {} })
+  }
   return learnTypes({ url: settings.url, open, env, resources, fresh })
 }
 

@@ -54,7 +54,7 @@ function filesBelow(folder: string, above: ReadonlySet<string>): string[] {
   })
 }
 
-function readText(path: string): string {
+export function readText(path: string): string {
   return decode(
     reading(path, () => readFileSync(path)),
     path,

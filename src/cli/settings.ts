@@ -15,6 +15,8 @@ export interface GlobalFlags {
   readonly apiUrl?: string
   readonly apiToken?: string
   readonly writeToken?: string
+  readonly apiTokenFile?: string
+  readonly writeTokenFile?: string
   readonly context?: string
   readonly output?: string
   readonly headers?: boolean
@@ -29,6 +31,8 @@ export interface Settings {
   readonly context: string | undefined
   /** Of the context, where its token is used. */
   readonly login: IssuerLogin | undefined
+  /** Whether the context says that its server is spoken to in plain http knowingly. */
+  readonly allowsHttp: boolean
   readonly timeoutMs: number
 }
 
@@ -64,6 +68,7 @@ export function resolveSettings(flags: GlobalFlags, env: Env): Settings {
     writeToken: writeToken ?? readToken,
     context: own && name,
     login: isUsed ? login : undefined,
+    allowsHttp: own?.allow_http ?? false,
     timeoutMs: parseTimeout(flags.timeout),
   }
 }

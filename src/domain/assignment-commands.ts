@@ -4,7 +4,7 @@ import type { Draft } from './draft.ts'
 import { findLive } from './find-document.ts'
 import { equalJson, isObject, type JsonObject, pointer } from './json.ts'
 import { mergePatch } from './merge-patch.ts'
-import { below, withId } from './parse-document.ts'
+import { below, checkSize, withId } from './parse-document.ts'
 import { fail, invalid, type Result, succeed } from './problem.ts'
 import {
   type DeliveredType,
@@ -40,7 +40,10 @@ export function assign(types: Types, draft: Draft, type: DeliveredType, command:
     : [...references, reference]
   if (!current || !equalJson(current, reference)) {
     const at = pointer(pointer('', delivery.assignedBy), updated.indexOf(reference))
-    draft.put(clusters.name, { ...document, [delivery.assignedBy]: updated }, { path, at })
+    const assigned = { ...document, [delivery.assignedBy]: updated }
+    const fits = checkSize(clusters, assigned, path, document)
+    if (!fits.ok) return fits
+    draft.put(clusters.name, assigned, { path, at })
   }
   return succeed({ type: clusters.name, id: document.id, created: !current })
 }
@@ -96,7 +99,10 @@ export function patchValues(types: Types, draft: Draft, command: PatchValues): R
     return invalid(details.map((detail) => ({ ...detail, path: `${path}${detail.path}` })))
   if (!equalJson(current, values)) {
     const at = pointer(pointer('', types.cluster.patches), component)
-    draft.put(clusters.name, withPatches(types, document, component, values), { path, at })
+    const patched = withPatches(types, document, component, values)
+    const fits = checkSize(clusters, patched, path, document)
+    if (!fits.ok) return fits
+    draft.put(clusters.name, patched, { path, at })
   }
   return succeed({ type: clusters.name, id: document.id, created: false, removed: current })
 }

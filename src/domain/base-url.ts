@@ -28,5 +28,8 @@ export function parseBaseUrl(text: string): string | undefined {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) return undefined
   if (/[\s?#${}<>"'`\\]/.test(text)) return undefined
-  return url.href.replace(/\/+$/, '')
+  // A pattern for slashes at the end would be tried from every slash.
+  let end = url.href.length
+  while (url.href[end - 1] === '/') end--
+  return url.href.slice(0, end)
 }

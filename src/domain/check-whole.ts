@@ -2,7 +2,7 @@
 import { type Draft, type Origin, pointerTo } from './draft.ts'
 import { getOrSet } from './get-or-set.ts'
 import { isObject, pointer } from './json.ts'
-import { type Detail, fail, invalid, type Result, succeed } from './problem.ts'
+import { type Detail, fail, invalid, MAX_DETAILS, type Result, succeed } from './problem.ts'
 import { switchedOn } from './render-inputs.ts'
 import {
   type Delivery,
@@ -43,7 +43,10 @@ export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>>
     const found = isCluster
       ? checkAssignments(types, draft, document)
       : checkReferences(types, draft, type, document)
-    details.push(...found.map(({ path, message }) => ({ path: pointerTo(origins, path), message })))
+    for (const { path, message } of found) {
+      const isShown = details.length < MAX_DETAILS
+      details.push({ path: isShown ? pointerTo(origins, path) : path, message })
+    }
   }
   if (details.length > 0) return invalid(details)
   for (const [name, ids] of removed) {
@@ -96,41 +99,54 @@ function checkAssignments(types: Types, draft: Draft, cluster: Document): Detail
 function checkReferences(types: Types, draft: Draft, type: ResourceType, document: Document): Detail[] {
   return type.references.flatMap(({ field, type: target }) => {
     const value = document[field]
-    return idsIn(value).flatMap((id, i, ids) => {
+    const singular = types.get(target)?.singular
+    const named = new Set<string>()
+    const findCycle = cycleFinder(draft, type.name, field, document.id)
+    return idsIn(value).flatMap((id, i) => {
       const at = Array.isArray(value) ? `${pointer('', field)}/${i}` : pointer('', field)
-      const singular = types.get(target)?.singular
-      if (ids.indexOf(id) < i) return [{ path: at, message: `names ${singular} "${id}" twice` }]
+      if (named.has(id)) return [{ path: at, message: `names ${singular} "${id}" twice` }]
+      named.add(id)
       if (!draft.get(target, id))
         return [{ path: at, message: `names an unknown ${singular} "${id}": create it first` }]
-      const cycle = target === type.name && findCycle(draft, type.name, field, document.id, id)
+      const cycle = target === type.name && findCycle(id)
       return cycle ? [{ path: at, message: `makes a cycle: ${cycle.join(' → ')}` }] : []
     })
   })
 }
 
-/** The way from `from` back to `start` along a reference field, if there is one. */
-function findCycle(
+/** More of one document say nothing new. */
+const MAX_CYCLES = 20
+
+/** Finds the way from a document back to `start` along a reference field; dead ends are searched once. */
+function cycleFinder(
   draft: Draft,
   type: string,
   field: string,
   start: string,
-  from: string,
-): string[] | undefined {
-  const cameFrom = new Map<string, string>([[from, start]])
-  const queue = [from]
-  for (let id = queue.pop(); id !== undefined; id = queue.pop()) {
-    if (id === start) {
-      const way = [id]
-      for (let at = cameFrom.get(id); at !== undefined && at !== start; at = cameFrom.get(at)) way.unshift(at)
-      return [start, ...way]
+): (from: string) => string[] | undefined {
+  const deadEnds = new Set<string>()
+  let found = 0
+  return (from) => {
+    if (found >= MAX_CYCLES) return undefined
+    const cameFrom = new Map<string, string>([[from, start]])
+    const queue = [from]
+    for (let id = queue.pop(); id !== undefined; id = queue.pop()) {
+      if (id === start) {
+        found++
+        const way = [id]
+        for (let at = cameFrom.get(id); at !== undefined && at !== start; at = cameFrom.get(at)) way.push(at)
+        return [...way, start].reverse()
+      }
+      if (deadEnds.has(id)) continue
+      for (const next of idsIn(draft.get(type, id)?.document[field])) {
+        if (cameFrom.has(next)) continue
+        cameFrom.set(next, id)
+        queue.push(next)
+      }
     }
-    for (const next of idsIn(draft.get(type, id)?.document[field])) {
-      if (cameFrom.has(next)) continue
-      cameFrom.set(next, id)
-      queue.push(next)
-    }
+    for (const id of cameFrom.keys()) deadEnds.add(id)
+    return undefined
   }
-  return undefined
 }
 
 /** Refuses to leave anything pointing at what is gone, and names who points. */

@@ -107,7 +107,7 @@ function* run(
     case 'replace':
       return replace(draft, type, command)
     case 'patch':
-      return patch(draft, type, command)
+      return yield* patch(draft, type, command)
     case 'delete':
       return yield* remove(types, draft, type, command)
     case 'restore':

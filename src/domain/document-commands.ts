@@ -1,12 +1,12 @@
 // Commands on whole documents of any type.
-import jsonPatch, { type JsonPatchError, type Operation } from 'fast-json-patch'
 import { withoutReference } from './assignment-commands.ts'
 import type { Create, Delete, Outcome, Patch, Replace, Restore } from './command.ts'
 import type { Draft, Origin } from './draft.ts'
 import { checkExpectation, checkProtection, findLive } from './find-document.ts'
-import { checkJson, equalJson, isObject, type Json, pointer } from './json.ts'
+import { equalJson, isObject, type Json } from './json.ts'
+import { applyJsonPatch } from './json-patch.ts'
 import { mergePatch } from './merge-patch.ts'
-import { below, parseDocument } from './parse-document.ts'
+import { parseDocument } from './parse-document.ts'
 import { fail, invalid, notFound, type Result, succeed } from './problem.ts'
 import {
   type DeliveredType,
@@ -40,22 +40,26 @@ export function replace(draft: Draft, type: ResourceType, command: Replace): Res
   if (!met.ok) return met
   const creating = expect !== undefined && 'exists' in expect && !expect.exists
   if (!current && !creating) return notFound(type.singular, id)
-  const parsed = parseDocument(type, command.document, id, command.path)
+  const parsed = parseDocument(type, command.document, id, command.path, current?.document)
   if (!parsed.ok) return parsed
   putIfChanged(draft, type, current, parsed.value, command)
   return succeed({ type: type.name, id, created: !current })
 }
 
-export function patch(draft: Draft, type: ResourceType, command: Patch): Result<Outcome> {
+/** A patch may move this many times more about than a document may hold. */
+const PATCH_FACTOR = 3
+
+export function* patch(draft: Draft, type: ResourceType, command: Patch): Steps<Result<Outcome>> {
   const { id } = command
   const found = findLive(draft, type, id, command.expect)
   if (!found.ok) return found
+  const { document } = found.value
   const patched =
     command.format === 'merge'
-      ? applyMergePatch(found.value.document, command)
-      : applyJsonPatch(found.value.document, command)
+      ? applyMergePatch(document, command)
+      : yield* applyJsonPatch(document, command.patch, command.path, PATCH_FACTOR * type.maxSize)
   if (!patched.ok) return patched
-  const parsed = parseDocument(type, patched.value, id, command.path)
+  const parsed = parseDocument(type, patched.value, id, command.path, document)
   if (!parsed.ok) return parsed
   putIfChanged(draft, type, found.value, parsed.value, command)
   return succeed({ type: type.name, id, created: false })
@@ -64,42 +68,6 @@ export function patch(draft: Draft, type: ResourceType, command: Patch): Result<
 function applyMergePatch(document: Document, command: Patch): Result<Json> {
   if (isObject(command.patch)) return succeed(mergePatch(document, command.patch))
   return invalid([{ path: command.path, message: 'must be an object: the fields to change' }])
-}
-
-function applyJsonPatch(document: Document, { patch, path }: Patch): Result<Json> {
-  if (!Array.isArray(patch)) return invalid([{ path, message: 'must be a list of operations (RFC 6902)' }])
-  let patched: unknown = structuredClone(document)
-  for (const [i, operation] of patch.entries()) {
-    const at = pointer(path, i)
-    if (!isOperation(operation)) {
-      const message = `is not one of the operations of RFC 6902: "op" (${OPERATIONS.join(', ')}), a "path" such as /labels/team, "from" or "value"`
-      return invalid([{ path: at, message }])
-    }
-    try {
-      patched = jsonPatch.applyOperation(patched, operation as unknown as Operation, true).newDocument
-    } catch (error) {
-      const { name, message } = error as JsonPatchError
-      const detail = { path: at, message: `cannot be applied: ${message.split('\n')[0]}` }
-      if (name !== 'TEST_OPERATION_FAILED') return invalid([detail])
-      return fail({ code: 'conflict', message: `${at} is a test that does not hold`, details: [detail] })
-    }
-  }
-  const unfit = checkJson(patched)
-  return unfit.length > 0 ? invalid(below(path, unfit)) : succeed(patched as Json)
-}
-
-/** The library has more, for its own use. */
-const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test']
-
-function isOperation(operation: Json): boolean {
-  if (!isObject(operation)) return false
-  const isPointer = (value: Json | undefined): boolean => typeof value === 'string' && /^(?:\/|$)/.test(value)
-  const needsFrom = operation.op === 'move' || operation.op === 'copy'
-  return (
-    OPERATIONS.some((op) => op === operation.op) &&
-    isPointer(operation.path) &&
-    (!needsFrom || isPointer(operation.from))
-  )
 }
 
 export function* remove(

@@ -43,6 +43,29 @@ export function excerpt(value: Json | undefined): string {
 export const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
 export const MAX_DEPTH = 64
 
+/** The length of a value's JSON, escapes aside, and how deep it is nested. Beyond `limit` it stops counting. */
+export function measureJson(value: Json, limit: number): { readonly size: number; readonly depth: number } {
+  let size = 0
+  let depth = 0
+  const visit = (part: Json, level: number): void => {
+    if (level > depth) depth = level
+    if (typeof part === 'string') size += part.length + 2
+    else if (typeof part !== 'object' || part === null) size += String(part).length
+    else {
+      const keys = Array.isArray(part) ? undefined : Object.keys(part)
+      const count = keys?.length ?? (part as readonly Json[]).length
+      size += Math.max(count, 1) + 1
+      for (let i = 0; i < count && size <= limit; i++) {
+        const key = keys?.[i]
+        size += key === undefined ? 0 : key.length + 3
+        visit((part as JsonObject)[key ?? i] as Json, level + 1)
+      }
+    }
+  }
+  visit(value, 0)
+  return { size, depth }
+}
+
 /** What is wrong with the parts of a parsed value that no schema needs to talk about. */
 export function checkJson(value: unknown, path = '', details: Detail[] = [], depth = 0): Detail[] {
   if (depth > MAX_DEPTH) {

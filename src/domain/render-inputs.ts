@@ -119,7 +119,7 @@ export function absentFor(
   on: Lookup,
 ): readonly string[] {
   const { overrides, waitsFor, sortOf } = delivery
-  let absent = NOBODY
+  const absent: string[] = []
   const read = (document: Document, own: Reference, field: string): Json | undefined =>
     overrides.includes(field) ? resolve(delivery, document, own, field) : document[field]
   for (const field of waitsFor) {
@@ -129,7 +129,7 @@ export function absentFor(
       const isAlike =
         its &&
         sortOf((name) => read(its, other, name)) === sortOf((name) => read(definition, reference, name))
-      if (!isAlike) absent = [...absent, id]
+      if (!isAlike) absent.push(id)
     }
   }
   return absent
@@ -248,9 +248,9 @@ function fieldValue(
 }
 
 function without(value: Json | undefined, absent: readonly string[]): Json | undefined {
-  const isThere = (id: Json): boolean => !absent.includes(id as string)
-  if (Array.isArray(value)) return value.filter(isThere)
-  return value === undefined || isThere(value) ? value : undefined
+  const gone: ReadonlySet<Json> = new Set(absent)
+  if (Array.isArray(value)) return value.filter((id) => !gone.has(id))
+  return value === undefined || !gone.has(value) ? value : undefined
 }
 
 function resolve(

@@ -18,6 +18,8 @@ export interface ResourceType {
   readonly name: string
   /** For sentences: `platform component`. */
   readonly singular: string
+  /** Of the JSON of one document, in characters. */
+  readonly maxSize: number
   /** Fields in the schema's order, defaults filled in, nulls of optional fields left out. */
   normalise(document: JsonObject): JsonObject
   /** Everything wrong with a normalised document, on its own. */
@@ -93,6 +95,8 @@ export interface Types {
   readonly delivered: readonly DeliveredType[]
   get(name: string): ResourceType | undefined
   byEndpoint(endpoint: string): DeliveredType | undefined
+  /** Names of types that say of others what was done with them, and that clusters never see. */
+  readonly bookkeeping: ReadonlySet<string>
   /** The type whose inputs carry patches, if any. */
   readonly patchable: DeliveredType | undefined
 }
@@ -128,8 +132,8 @@ export function dnsOf(cluster: ClusterType, document: Document): string {
   return canonicalDns(String(document[cluster.dns]))
 }
 
-/** DNS names compare without case and without the root's dot. */
+/** DNS names compare without the root's dot and without case, which only A to Z have: U+212A is no k. */
 export function canonicalDns(name: string): string {
-  const lower = name.toLowerCase()
+  const lower = /[A-Z]/.test(name) ? name.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase()) : name
   return lower.endsWith('.') ? lower.slice(0, -1) : lower
 }

@@ -1,4 +1,5 @@
 // Taking back a change that others may have built on: fields that still hold its value go back, others are conflicts.
+import { getOrSet } from './get-or-set.ts'
 import { equalJson, isObject, type Json, type JsonObject, own, pointer } from './json.ts'
 
 export interface UndoConflict {
@@ -95,24 +96,33 @@ function undoItems(
     if (value !== undefined) undone.push(value as Item)
   })
   const ordered = undoOrder(before, after, undone, conflicts, path)
-  before.forEach((item, i) => {
-    if (now.has(item.id)) return
+  const missing = before.map((item) => {
+    if (now.has(item.id)) return undefined
     const changed = left.get(item.id)
-    if (!changed) insertBefore(ordered, item, before.slice(i + 1))
-    else if (!same(changed, item))
+    if (!changed) return item
+    if (!same(changed, item))
       conflicts.push({ path: pointer(path, item.id), left: changed, current: undefined })
+    return undefined
   })
-  return ordered
+  return withItems(ordered, before, missing)
+}
+
+/** What is missing comes back before the first item that followed it, or to the end. */
+function withItems(list: IdList, before: IdList, missing: readonly (Item | undefined)[]): IdList {
+  const places = new Map(list.map(({ id }, i) => [id, i]))
+  const insertions = new Map<number, Item[]>()
+  let place = list.length
+  for (let i = before.length - 1; i >= 0; i--) {
+    const item = missing[i]
+    if (item) getOrSet(insertions, place, () => []).push(item)
+    place = Math.min(place, places.get((before[i] as Item).id) ?? place)
+  }
+  const inserted = (at: number): Item[] => insertions.get(at)?.reverse() ?? []
+  return [...list.flatMap((item, i) => [...inserted(i), item]), ...inserted(list.length)]
 }
 
 function byId(list: IdList): Map<string, Item> {
   return new Map(list.map((item) => [item.id, item]))
-}
-
-function insertBefore(list: Item[], item: Item, followers: IdList): void {
-  const following = byId(followers)
-  const place = list.findIndex(({ id }) => following.has(id))
-  list.splice(place < 0 ? list.length : place, 0, item)
 }
 
 /** What the change moved goes back to its place, unless it was moved again. */

@@ -90,7 +90,9 @@ function putStanding(
   if (!to) {
     draft.remove(type.name, id, command)
   } else {
-    const parsed = to.deleted ? succeed(to.document) : parseDocument(type, to.document, id, command.path)
+    const parsed = to.deleted
+      ? succeed(to.document)
+      : parseDocument(type, to.document, id, command.path, to.document)
     if (!parsed.ok) return parsed
     draft.putExactly(type.name, parsed.value, command, to.deleted)
   }

@@ -12,7 +12,7 @@ interface ClaimRule extends Grant {
   readonly claim: string
 }
 
-interface CertificateRule extends Grant {
+export interface CertificateRule extends Grant {
   /** A name in the certificate; `*` stands for one part of it. */
   readonly name: string
 }

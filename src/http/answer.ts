@@ -43,11 +43,16 @@ export function closesConnection({ headers, httpVersionMajor }: IncomingMessage,
   return httpVersionMajor < 2 && (draining || (headers['user-agent']?.startsWith('flux-operator/') ?? false))
 }
 
-function acceptsGzip(accepted: string | string[] | undefined): boolean {
-  return (
-    accepted !== undefined &&
-    /(?:^|,)\s*gzip\s*(?:;\s*q=(?:0\.\d*[1-9]\d*|1(?:\.0*)?)\s*)?(?:,|$)/i.test(String(accepted))
-  )
+/** Real ones have some dozens of characters. */
+const MAX_ACCEPTED = 1000
+/** RFC 9110: a weight has at most three decimals, and one of zero means never. */
+const WEIGHT = '0\\.(?:[1-9]\\d{0,2}|0[1-9]\\d?|00[1-9])|1(?:\\.0{0,3})?'
+const GZIP = new RegExp(`^\\s*gzip\\s*(?:;\\s*q=(?:${WEIGHT})\\s*)?$`, 'i')
+
+export function acceptsGzip(accepted: string | string[] | undefined): boolean {
+  if (accepted === undefined) return false
+  const text = String(accepted)
+  return text.length <= MAX_ACCEPTED && text.split(',').some((coding) => GZIP.test(coding))
 }
 
 export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {

@@ -86,7 +86,7 @@ export function createAuth(parts: AuthParts): Auth {
     // Saying nothing is no attempt.
     if (kind === 'missing') return fail(UNAUTHORIZED)
     const address = addressOf(request)
-    const over = failures.count(...failureKeys(address, hash))
+    const over = failures.count({ network: networkOf(address), credential: hash })
     if (!over || over.isFirst)
       log.warn({ reason, address, ...(over && { limited_for_s: over.wait }) }, 'authentication failed')
     if (!over) return fail(UNAUTHORIZED)
@@ -104,7 +104,8 @@ export function createAuth(parts: AuthParts): Auth {
     const entry = state.tokenByHash(hash)
     if (entry) return byNamedToken(request, asToken(entry.document), hash)
     if (oidc && looksLikeJwt(credential)) return byOidc(oidc, request, credential, hash)
-    if (isSecret(credential) && !failures.isReached(...failureKeys(addressOf(request), hash)))
+    const network = networkOf(addressOf(request))
+    if (isSecret(credential) && !failures.isReached({ network, credential: hash }))
       return byNewToken(request, hash)
     const reason =
       credential.startsWith('frs_') && !isSecret(credential)
@@ -211,10 +212,6 @@ export function createAuth(parts: AuthParts): Auth {
 }
 
 const NO_SUCH_TOKEN = 'there is no such token, or it was revoked'
-
-function failureKeys(address: string, hash: string | undefined): readonly string[] {
-  return [`from ${networkOf(address)}`, ...(hash ? [`with ${hash}`] : [])]
-}
 
 function earlier(a: string | undefined, b: string | undefined): string | undefined {
   return a === undefined || (b !== undefined && b < a) ? b : a

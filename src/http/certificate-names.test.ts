@@ -25,3 +25,16 @@ test('nothing inside a name that needs quoting becomes a name of its own', () =>
     assert.deepEqual(namesIn(text, 'O=none'), [], text)
   assert.deepEqual(namesIn('DNS:"odd, DNS:evil", DNS:good.example.com', ''), ['good.example.com'])
 })
+
+test('what is not ASCII is no name, and leaves its place to none', () => {
+  for (const name of [
+    'one.\u212a8s.example.com',
+    'one.k8s.exam\u00adple.com',
+    'münchen.example.com',
+    'one\u0000.com',
+  ]) {
+    assert.deepEqual(namesIn(undefined, `CN=${name}`), [], name)
+    assert.deepEqual(namesIn(`DNS:${name}`, 'CN=two.example.com'), [], name)
+    assert.deepEqual(namesIn(`DNS:${name}, DNS:good.example.com`, ''), ['good.example.com'], name)
+  }
+})

@@ -39,7 +39,9 @@ export function certificateNames(socket: Socket): CertificateNames | undefined {
 
 const ENTRY = /([A-Za-z][\w ]*):("(?:[^"\\]|\\.)*"|[^",]*)(?:, |$)/y
 
-/** DNS names and URIs; the common name only where there is neither. What needs quoting is no name of ours. */
+const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
+
+/** DNS names and URIs; the common name only where there is neither. What needs quoting, or is not ASCII, is no name of ours. */
 export function namesIn(subjectAltName: string | undefined, subject = ''): string[] {
   const names: string[] = []
   const text = subjectAltName ?? ''
@@ -47,9 +49,10 @@ export function namesIn(subjectAltName: string | undefined, subject = ''): strin
   while (ENTRY.lastIndex < text.length) {
     const [, kind, value = ''] = ENTRY.exec(text) ?? []
     if (kind === undefined) return []
-    if ((kind === 'DNS' || kind === 'URI') && value !== '' && !value.startsWith('"')) names.push(value)
+    if ((kind === 'DNS' || kind === 'URI') && !value.startsWith('"')) names.push(value)
   }
-  if (names.length > 0) return names
+  const isFit = (name: string): boolean => PRINTABLE_ASCII.test(name)
+  if (names.some((name) => name !== '')) return names.filter(isFit)
   const commonNames = subject.split('\n').filter((line) => line.startsWith('CN='))
-  return commonNames.length === 1 ? [(commonNames[0] as string).slice(3)] : []
+  return commonNames.length === 1 ? commonNames.map((line) => line.slice(3)).filter(isFit) : []
 }

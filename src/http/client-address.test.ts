@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { describe, test } from 'node:test'
-import { createAddressOf } from './client-address.ts'
+import { createAddressOf, createIsProxied } from './client-address.ts'
 import { networkOf } from './failure-limit.ts'
 
 /** Where a request comes from that arrives from `remote`, with this in X-Forwarded-For. */
@@ -102,4 +102,14 @@ describe('the address of a client', () => {
     const forwarded = `${'10.0.0.2, '.repeat(1600)}10.0.0.3`
     assert.equal(addressOf(PROXIES, '10.0.0.1', forwarded), '10.0.0.2')
   })
+})
+
+test('a request is proxied when its other end is a proxy that is trusted, whatever its headers say', () => {
+  const isProxied = (trusted: readonly string[], remote: string | undefined, headers = {}): boolean =>
+    createIsProxied(trusted)({ socket: { remoteAddress: remote }, headers } as unknown as IncomingMessage)
+  for (const remote of ['10.0.0.1', '::ffff:10.0.0.1', '::1']) assert.ok(isProxied(PROXIES, remote), remote)
+  for (const remote of ['203.0.113.9', '2001:db8::1', undefined, ''])
+    assert.ok(!isProxied(PROXIES, remote, { 'x-forwarded-for': '10.0.0.1' }), String(remote))
+  assert.ok(isProxied(['unix'], undefined))
+  for (const remote of ['10.0.0.1', undefined]) assert.ok(!isProxied([], remote))
 })

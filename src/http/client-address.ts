@@ -7,26 +7,13 @@ const UNIX = 'unix'
 
 export type AddressOf = (request: IncomingMessage) => string
 
-/** Whether an address is one of the proxies that are trusted. */
-export function createTrust(trustedProxies: readonly string[]): (address: string) => boolean {
-  const trusted = new BlockList()
-  for (const network of trustedProxies.filter((each) => each !== UNIX)) addNetwork(trusted, network)
-  const trustsUnix = trustedProxies.includes(UNIX)
-  return (address) => {
-    if (address === UNIX) return trustsUnix
-    const version = isIP(address)
-    return version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4')
-  }
-}
-
 /** Reads what proxies add to X-Forwarded-For, from the nearest one on; the first that is not trusted is the client. */
 export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
   const isTrusted = createTrust(trustedProxies)
-  return ({ socket, headers }) => {
-    // A connection that is gone has no address any more.
-    let address = plainAddress(socket.remoteAddress ?? (socket.destroyed ? 'unknown' : UNIX))
-    if (trustedProxies.length === 0 || !isTrusted(address)) return address
-    const hops = String(headers['x-forwarded-for'] ?? '').split(',')
+  return (request) => {
+    let address = peerOf(request)
+    if (!isTrusted(address)) return address
+    const hops = String(request.headers['x-forwarded-for'] ?? '').split(',')
     for (const hop of hops.reverse()) {
       const next = plainAddress(hop.trim())
       // What is no address was written by somebody else, or by a proxy that hides it.
@@ -35,6 +22,29 @@ export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
       if (!isTrusted(address)) return address
     }
     return address
+  }
+}
+
+/** Whether a request comes from a proxy that is trusted, so that its other headers count as well. */
+export function createIsProxied(trustedProxies: readonly string[]): (request: IncomingMessage) => boolean {
+  const isTrusted = createTrust(trustedProxies)
+  return (request) => isTrusted(peerOf(request))
+}
+
+/** A connection that is gone has no address any more. */
+function peerOf({ socket }: IncomingMessage): string {
+  return plainAddress(socket.remoteAddress ?? (socket.destroyed ? 'unknown' : UNIX))
+}
+
+/** Whether an address is one of the proxies that are trusted. */
+export function createTrust(trustedProxies: readonly string[]): (address: string) => boolean {
+  const trusted = new BlockList()
+  for (const network of trustedProxies.filter((each) => each !== UNIX)) addNetwork(trusted, network)
+  const trustsUnix = trustedProxies.includes(UNIX)
+  return (address) => {
+    if (address === UNIX) return trustsUnix
+    const version = trustedProxies.length === 0 ? 0 : isIP(address)
+    return version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4')
   }
 }
 

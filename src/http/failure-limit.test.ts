@@ -5,12 +5,17 @@ import { createFailureLimit, networkOf } from './failure-limit.ts'
 function limit(perMinute: number) {
   const clock = { time: Date.parse('2026-01-31T12:00:00.000Z') }
   const failures = createFailureLimit(perMinute, () => new Date(clock.time))
-  return { clock, count: failures.count }
+  return { clock, count: (network: string, credential?: string) => failures.count({ network, credential }) }
 }
 
 /** So many failures of the same. */
-function fails(count: (...keys: string[]) => unknown, times: number, ...keys: string[]): unknown[] {
-  return Array.from({ length: times }, () => count(...keys))
+function fails(
+  count: (network: string, credential?: string) => unknown,
+  times: number,
+  network: string,
+  credential?: string,
+): unknown[] {
+  return Array.from({ length: times }, () => count(network, credential))
 }
 
 describe('failures', () => {
@@ -71,6 +76,25 @@ describe('failures', () => {
     assert.equal(count('first'), undefined, 'the oldest was forgotten')
     assert.ok(count('n19999'), 'the newest was not')
     assert.ok(count('n10000'))
+  })
+
+  test('of one address are not forgotten however many credentials it makes up', () => {
+    const { count } = limit(30)
+    const answers = Array.from({ length: 50_000 }, (_, i) => count('attacker', `made up ${i}`))
+    assert.equal(answers.filter((over) => over === undefined).length, 30)
+    assert.equal(answers.filter((over) => over?.isFirst).length, 1)
+  })
+
+  test('with one credential are not forgotten however many addresses it comes from', () => {
+    const { count } = limit(30)
+    const answers = Array.from({ length: 50_000 }, (_, i) => count(`10.${i}`, 'stolen'))
+    assert.equal(answers.filter((over) => over === undefined).length, 30)
+  })
+
+  test('of an address and of a credential that are called the same count apart', () => {
+    const { count } = limit(1)
+    count('same', 'other')
+    assert.equal(count('elsewhere', 'same'), undefined)
   })
 
   test('of an address whose minute is over make it the newest again', () => {

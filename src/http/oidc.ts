@@ -24,6 +24,7 @@ export interface OidcOptions {
 export type OidcResult =
   | {
       readonly ok: true
+      /** For the audit: the name, and what the issuer knows the user by where that is something else. */
       readonly username: string
       /** What stands in the role claim; nothing when it is not there. */
       readonly values: readonly string[]
@@ -96,24 +97,33 @@ function isPoisoned(jwt: string): boolean {
   return jwt.split('.', 2).some((part) => findPoison(Buffer.from(part, 'base64url').toString('utf8')))
 }
 
-function readClaims(claims: JsonObject, { usernameClaim, roleClaim }: OidcOptions): OidcResult {
-  const username = own(claims, usernameClaim)
-  const problem = typeof username === 'string' ? usernameProblem(username) : 'is missing or no text'
-  if (problem) return refuse(`the claim "${usernameClaim}", for the name of the user, ${problem}`)
-  const verified = own(claims, 'email_verified') ?? true
-  if (usernameClaim === 'email' && verified !== true && verified !== 'true') {
-    return refuse('the email of the user is not verified')
+function readClaims(claims: JsonObject, options: OidcOptions): OidcResult {
+  const { usernameClaim, roleClaim } = options
+  for (const claim of [usernameClaim, 'sub']) {
+    const problem = nameProblem(own(claims, claim))
+    if (problem) return refuse(`the claim "${claim}", for the name of the user, ${problem}`)
   }
-  if (typeof claims.sub !== 'string' || claims.sub === '')
-    return refuse('the claim "sub" is empty or no text')
+  if (usernameClaim === 'email' && !MAY_BE_VERIFIED.includes(own(claims, 'email_verified')))
+    return refuse('the email of the user is not verified')
   const roles = claimAt(claims, roleClaim)
   const values = (Array.isArray(roles) ? roles : [roles]).filter((role) => typeof role === 'string')
   const expiresAt = new Date(Math.min((claims.exp as number) * 1000, LAST_TIME))
-  return { ok: true, username: username as string, values, expiresAt }
+  return { ok: true, username: usernameOf(claims, options), values, expiresAt }
+}
+
+/** Whoever says anything else says that it is not; only `true` itself says that it is. */
+const MAY_BE_VERIFIED: readonly (Json | undefined)[] = [true, 'true', undefined]
+
+/** Names can be chosen or change hands, and an email that nobody verified is no name: `sub` is beside it, or alone. */
+function usernameOf(claims: JsonObject, { usernameClaim }: OidcOptions): string {
+  const { sub, email_verified, [usernameClaim]: name } = claims
+  const isUnsure = usernameClaim === 'email' && email_verified !== true
+  return isUnsure || name === sub ? String(sub) : `${name} (${sub})`
 }
 
 /** The name goes into the audit and into logs, and has to look there like what it is. */
-function usernameProblem(name: string): string | undefined {
+function nameProblem(name: Json | undefined): string | undefined {
+  if (typeof name !== 'string') return 'is missing or no text'
   if (name.trim() === '') return 'is empty'
   if (name.length > MAX_USERNAME_LENGTH) return `is longer than ${MAX_USERNAME_LENGTH} characters`
   const isPlain = !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(name)

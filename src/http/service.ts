@@ -1,4 +1,5 @@
 // What the routes work with, handed to each of them in the open.
+import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import type { Engine } from '../engine/engine.ts'
 import type { RegisteredTypes } from '../registry/build-types.ts'
@@ -43,6 +44,8 @@ export interface Service {
   readonly externalUrl: string | undefined
   readonly auth: Auth
   readonly addressOf: AddressOf
+  /** Whether what a request says of the way it came counts: it comes from a proxy that is trusted. */
+  readonly isProxied: (request: IncomingMessage) => boolean
   readonly limits: Limits
   /** What callers have of it now. */
   readonly admission: Admission

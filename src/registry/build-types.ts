@@ -35,6 +35,11 @@ export interface RegisteredTypes extends Types {
   get(name: string): RegisteredType | undefined
 }
 
+/** Clusters could not be given more anyway: an answer to a poll has 900 KiB at most. */
+export const MAX_DOCUMENT_SIZE = 1024 * 1024
+/** Lists of what was applied grow with the fleet: about 200,000 ids. */
+const MAX_INVENTORY_SIZE = 4 * 1024 * 1024
+
 type Built =
   | { readonly ok: true; readonly types: RegisteredTypes }
   | { readonly ok: false; readonly problems: readonly string[] }
@@ -65,6 +70,7 @@ export function buildTypes(files: readonly ResourceFile[]): Built {
     all,
     delivered,
     cluster: buildClusterType(byName.get(clusterFile.kind) as RegisteredType),
+    bookkeeping: new Set(files.filter((file) => fluxOf(file).bookkeeping).map(({ kind }) => kind)),
     patchable: delivered.find((type) => type.delivery.patches),
     get: (name) => byName.get(name),
     byEndpoint: (endpoint) => byEndpoint.get(endpoint),
@@ -84,6 +90,7 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
     schema,
     name: file.kind,
     singular: singularOf(file),
+    maxSize: flux.bookkeeping ? MAX_INVENTORY_SIZE : MAX_DOCUMENT_SIZE,
     noun: nounOf(file),
     references: Object.entries(flux.references ?? {}).map(([field, type]) => ({ field, type })),
     filters: (file.schema.query_params ?? []).filter(({ methods }) => methods?.includes('get') ?? true),

@@ -1,5 +1,6 @@
 // Schemas as clients read them: what our formats mean, and what may be sent where a document is answered.
 import { FORBIDDEN_KEYS } from '../domain/json.ts'
+import { MAX_OPERATIONS } from '../domain/json-patch.ts'
 import { PLAN } from './openapi-operation.ts'
 import type { SchemaObject } from './resource-file.ts'
 import { schemaOf, WRITABLE, WRITABLE_KEY } from './validator.ts'
@@ -92,7 +93,10 @@ export function jsonPatchSchema(): SchemaObject {
     properties: { op: { type: 'string', enum: ops }, path: pointer, ...more },
   })
   return {
+    description:
+      'RFC 6902. What the operations add, copy and move may come to three times what a document may have.',
     type: 'array',
+    maxItems: MAX_OPERATIONS,
     items: {
       oneOf: [
         operation(['add', 'replace', 'test'], { value: {} }),

@@ -24,7 +24,7 @@ const CONFIRMED = { confirmRemovals: true }
 
 function selectionOf(text: string): Selection {
   const parsed = parseSelector(types, text)
-  return parsed.ok ? { selector: parsed.selector, cluster: types.cluster } : assert.fail(parsed.message)
+  return parsed.ok ? { selector: parsed.selector, types } : assert.fail(parsed.message)
 }
 
 function follow(source: Store, target: Store, options: Partial<ExportOptions> = {}): Promise<Imported> {
@@ -66,7 +66,7 @@ async function partOf(source: Store, { selector }: Selection): Promise<Map<strin
     )
   return new Map(
     [...all].filter(([, { type, id, deleted, json }]) => {
-      if (type === SOURCES) return false
+      if (type === SOURCES || types.bookkeeping.has(type)) return false
       const document = JSON.parse(json) as Document
       if (type === CLUSTERS) return matches(id) && !(deleted && isTaken(dnsOf(types.cluster, document)))
       const { role, cluster } = asToken(document)
@@ -178,10 +178,19 @@ const more: fc.Arbitrary<Command> = fc.oneof(
     .tuple(cluster, fc.boolean())
     .map(([id, purge]): Command => ({ op: 'delete', type: CLUSTERS, id, cascade: false, purge, path: '' })),
 )
+/** What was applied together, of clusters inside a selection and outside. */
+const books: fc.Arbitrary<Command> = fc
+  .tuple(fc.constantFrom('s0', 's1'), fc.uniqueArray(cluster), fc.boolean())
+  .map(([id, clusters, isNew]): Command => {
+    const document = { id, documents: { clusters } }
+    return isNew
+      ? { op: 'create', type: 'applied_sets', document, path: '' }
+      : { op: 'delete', type: 'applied_sets', id, cascade: false, purge: false, path: '' }
+  })
 const writes = fc.array(
   fc.oneof(
-    { weight: 3, arbitrary: fc.tuple(fc.oneof(more, command)) },
-    fc.array(fc.oneof(more, command), { minLength: 2, maxLength: 4 }),
+    { weight: 3, arbitrary: fc.tuple(fc.oneof(more, command, books)) },
+    fc.array(fc.oneof(more, command, books), { minLength: 2, maxLength: 4 }),
   ),
   { minLength: 20, maxLength: 60 },
 )
@@ -251,6 +260,28 @@ describe('a part of a log', () => {
       ),
       RUNS,
     )
+  })
+
+  test('holds no books, and says of no revision what was asked for: both name clusters of the whole fleet', async () => {
+    const [store, target] = [openMemoryStore(), openMemoryStore()]
+    const source = await start(store)
+    const document = { id: 's', documents: { clusters: ['k0', 'outside'] } }
+    for (const type of types.bookkeeping)
+      assert.ok((await source.write([{ op: 'create', type, document, path: '' }], AUTHOR)).ok)
+    await source.stop()
+    const lines: string[] = []
+    for await (const line of exportLog(store, {
+      since: 0,
+      now: NOW,
+      selection: selectionOf('environment=dev'),
+    }))
+      lines.push(line)
+    assert.ok(
+      types.bookkeeping.size > 0 && !lines.join().includes('outside') && !lines.join().includes('create '),
+    )
+    await pruneTo(store, (await store.head()).revision)
+    await follow(store, target, { selection: selectionOf('environment=dev') })
+    for (const { type } of (await documentsOf(target)).values()) assert.ok(!types.bookkeeping.has(type), type)
   })
 
   test('has a token for a cluster when it has the cluster, whichever came first', async () => {
@@ -490,7 +521,9 @@ describe('a part and a whole', () => {
     const part = openMemoryStore()
     await follow(store, part, { selection: selectionOf('id=nobody') })
     const told = async (of: Store) =>
-      (await of.history({ limit: 100, changeLimit: 0 })).map(({ hash: _, change_count: __, ...meta }) => meta)
+      (await of.history({ limit: 100, changeLimit: 0 })).map(
+        ({ hash: _, change_count: __, operation: ___, ...meta }) => meta,
+      )
     assert.deepEqual(await told(part), await told(store))
   })
 })

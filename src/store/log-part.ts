@@ -1,6 +1,6 @@
 // The part of a log that a selector chooses: what of each revision concerns those who follow only some clusters.
 import { getOrSet } from '../domain/get-or-set.ts'
-import { type ClusterType, type Document, dnsOf } from '../domain/resource-type.ts'
+import { type ClusterType, type Document, dnsOf, type Types } from '../domain/resource-type.ts'
 import type { Selector } from '../domain/selector.ts'
 import { asToken, TOKENS } from '../domain/token.ts'
 import type { LoggedChange, Store, StoredDocument } from './store.ts'
@@ -10,15 +10,15 @@ import { documentsAt } from './verify-log.ts'
 /** Where a part says what it is a part of: beside the documents, and of no type that a request could name. */
 export const SOURCES = 'sources'
 
-/** Only the clusters that match, with everything that is not a cluster's own. */
+/** Only the clusters that match, with everything that is not a cluster's own and names none of the others. */
 export interface Selection {
   readonly selector: Selector
-  readonly cluster: ClusterType
+  readonly types: Pick<Types, 'cluster' | 'bookkeeping'>
 }
 
 /**
- * Follows a log along its revisions. At each of them the part holds every document that is not a cluster, the
- * clusters that match, and of tokens for one cluster those whose cluster matches. A tombstone that matches is left out
+ * Follows a log along its revisions. At each of them the part holds the definitions, the clusters that match, and of tokens
+ * for one cluster those whose cluster matches; no bookkeeping, which names clusters of the whole fleet. A tombstone that matches is left out
  * while a live cluster outside the part has its DNS name: it would tell that one to delete everything.
  */
 export class LogPart {
@@ -39,16 +39,16 @@ export class LogPart {
   async heldAt(revision: number): Promise<(document: StoredDocument) => boolean> {
     const members = await this.#loaded(revision)
     return ({ type, id, json }) => {
-      if (type === SOURCES) return false
-      if (type === this.#selection.cluster.type.name) return members.holdsCluster(id)
+      if (this.#isLeftOut(type)) return false
+      if (type === this.#clusters.type.name) return members.holdsCluster(id)
       return type !== TOKENS || clusterOf(json) === undefined || members.holdsToken(id)
     }
   }
 
   /** What travels of a change; what depends on the rest of its revision is left for its end. */
   async take(revision: number, change: LoggedChange): Promise<SentChange[]> {
-    if (change.type === SOURCES) return []
-    if (change.type === this.#selection.cluster.type.name) return this.#takeCluster(revision, change)
+    if (this.#isLeftOut(change.type)) return []
+    if (change.type === this.#clusters.type.name) return this.#takeCluster(revision, change)
     if (change.type === TOKENS) return this.#takeToken(revision, change)
     return [sent(change)]
   }
@@ -94,7 +94,7 @@ export class LogPart {
     for (const id of inOrder(this.#tombstones.keys(), members.tombstonesTouched())) {
       const json = members.tombstoneJson(id)
       if (json === undefined) continue
-      const change = { type: this.#selection.cluster.type.name, id, after: json, after_deleted: true }
+      const change = { type: this.#clusters.type.name, id, after: json, after_deleted: true }
       const isNew = this.#tombstones.has(id)
       const held = this.#tombstones.get(id) ?? members.sent(id)
       const holds = members.holdsCluster(id)
@@ -114,12 +114,20 @@ export class LogPart {
     }
   }
 
+  get #clusters(): ClusterType {
+    return this.#selection.types.cluster
+  }
+
+  #isLeftOut(type: string): boolean {
+    return type === SOURCES || this.#selection.types.bookkeeping.has(type)
+  }
+
   async #loaded(revision: number): Promise<Members> {
     if (this.#members) return this.#members
     const members = new Members()
     if (revision > 0) {
       for await (const { type, id, json, deleted } of documentsAt(this.#store, revision)) {
-        if (type === this.#selection.cluster.type.name) members.setCluster(id, this.#look(json, deleted))
+        if (type === this.#clusters.type.name) members.setCluster(id, this.#look(json, deleted))
         else if (type === TOKENS && clusterOf(json) !== undefined) {
           const change = { type, id, after: json, after_deleted: deleted }
           members.setToken(id, { cluster: clusterOf(json), change })
@@ -135,7 +143,7 @@ export class LogPart {
     if (json === null) return undefined
     const document = JSON.parse(json) as Document
     const matches = this.#selection.selector.matches(document)
-    const dns = dnsOf(this.#selection.cluster, document)
+    const dns = dnsOf(this.#clusters, document)
     return { matches, deleted, dns, json: matches && deleted ? json : undefined }
   }
 }

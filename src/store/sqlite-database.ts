@@ -1,5 +1,5 @@
 // Opening a SQLite file and bringing it to the current schema.
-import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { getOrSet } from '../domain/get-or-set.ts'
@@ -48,6 +48,7 @@ export function isCurrent(path: string): boolean {
 export function migrate(path: string): Migrated {
   return explained(path, () => {
     mkdirSync(dirname(path), { recursive: true })
+    makeFile(path)
     const db = openDatabase(path, { readOnly: false, timeout: LOCK_TIMEOUT_MS })
     try {
       db.exec('PRAGMA page_size = 8192')
@@ -62,6 +63,16 @@ export function migrate(path: string): Migrated {
       db.close()
     }
   })
+}
+
+/** For its owner alone, as it holds digests of tokens; what SQLite makes beside it gets the same mode. */
+function makeFile(path: string): void {
+  if (existsSync(path)) return
+  try {
+    closeSync(openSync(path, 'a', 0o600))
+  } catch {
+    // SQLite cannot open it either, and says so in words of ours.
+  }
 }
 
 /** Gives revisions of before the hash chain their place in it. */

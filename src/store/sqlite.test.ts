@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   readFileSync,
@@ -43,6 +44,35 @@ const START = `
     await store.head()
     await store.close()
   })`
+
+describe('the mode of the file', () => {
+  const FILES = ['', '-wal', '-shm']
+  const modesOf = (path: string): string[] =>
+    FILES.map((end) => (statSync(path + end).mode & 0o777).toString(8))
+
+  test('lets nobody but its owner read what is in it and beside it, whatever new files are like otherwise', async (t) => {
+    for (const umask of [0o000, 0o022, 0o077]) {
+      const { path, open } = temporaryDatabase(t)
+      const usual = process.umask(umask)
+      try {
+        const store = open()
+        await store.commit(0, revisionOf(put('a', {})))
+        assert.deepEqual(modesOf(path), ['600', '600', '600'])
+      } finally {
+        process.umask(usual)
+      }
+    }
+  })
+
+  test('stays what somebody made it, and files beside it follow', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    writeFileSync(path, '')
+    chmodSync(path, 0o640)
+    const store = open()
+    await store.commit(0, revisionOf(put('a', {})))
+    assert.deepEqual(modesOf(path), ['640', '640', '640'])
+  })
+})
 
 test('one that starts while another is making the file waits for it', async (t) => {
   const { path } = temporaryDatabase(t)

@@ -57,6 +57,8 @@ export interface Imported {
 /** What a line of changes comes to at most, but for a single change that is larger. */
 const LINE_SIZE = 1024 * 1024
 const USES_AT_ONCE = 500
+/** What was asked for may name clusters that are not in the part. */
+const OF_A_PART = 'copied in part'
 
 /**
  * The log after a revision as lines, without their line breaks. Where that part of the log was given up, the documents
@@ -168,7 +170,7 @@ async function* exportRevisions(
     if (!made) {
       if (revision !== last.revision + 1) break
       made = new RevisionHash(last.hash, revision, meta)
-      yield { revision, hash: sealed, change_count, ...meta }
+      yield { revision, hash: sealed, change_count, ...meta, ...(part && { operation: OF_A_PART }) }
     }
     const changes: SentChange[] = []
     for (const change of slice.changes) {

@@ -14,9 +14,9 @@ import {
 } from '../contexts.ts'
 import { usage } from '../failure.ts'
 import { type Printable, parseFormat, render } from '../print.ts'
-import { readStdin } from '../read-files.ts'
 import { type GlobalFlags, parseToken, parseUrl } from '../settings.ts'
 import type { Terminal } from '../terminal.ts'
+import { linesFor } from '../token-files.ts'
 
 /** What the subcommands share: the file, and where to say what was done with it. */
 interface Config {
@@ -59,11 +59,13 @@ export function defineConfig(command: Command, { program, surroundings }: Tools)
 function defineSetContext(command: Command, config: Config): void {
   addSubcommand(command, 'set-context', 'Add a server under a name, or change what is known of it.')
     .argument('<name>', 'how you call it')
+    .option('--allow-http', 'no warning that its URL is plain http')
+    .option('--no-allow-http', 'warn of that again')
     .addHelpText(
       'after',
-      `\nGive --api-url, and --api-token and --write-token. A token given as - is read from stdin, one line for each, so that\nit shows in no process list and no shell history. An empty one is forgotten.\n\nExamples:\n  ${PROGRAM} config set-context demo --api-url http://127.0.0.1:8080 --api-token demo-read-token --write-token demo-write-token\n  pass flux/prod | ${PROGRAM} config set-context prod --api-url https://flux-api.example.com --api-token -`,
+      `\nGive --api-url, and the tokens by --api-token-file and --write-token-file. - is stdin, one line for each: so they show\nin no process list and no shell history, where --api-token and --write-token do unless they are -. An empty one is\nforgotten.\n\nExamples:\n  ${PROGRAM} config set-context demo --api-url http://127.0.0.1:8080 --api-token demo-read-token --write-token demo-write-token\n  ${PROGRAM} config set-context prod --api-url https://flux-api.example.com --api-token-file ~/flux-token\n  pass flux/prod | ${PROGRAM} config set-context prod --api-url https://flux-api.example.com --api-token-file -`,
     )
-    .action(async (name: string) => {
+    .action(async (name: string, { allowHttp }: { readonly allowHttp?: boolean }) => {
       if (name.trim() === '') throw usage('a context needs a name')
       const { apiUrl, apiToken, writeToken } = config.flags()
       const known = contextIn(config.load(), name)
@@ -76,7 +78,8 @@ function defineSetContext(command: Command, config: Config): void {
       const tokens = [given(apiToken, '--api-token'), given(writeToken, '--write-token')] as const
       let isCurrent = false
       await config.update((file) => {
-        const { api_token, write_token, login } = contextIn(file, name) ?? {}
+        const old = contextIn(file, name)
+        const { api_token, write_token, login } = old ?? {}
         const [read = api_token, write = write_token] = tokens
         const context = {
           api_url: url,
@@ -84,6 +87,7 @@ function defineSetContext(command: Command, config: Config): void {
           ...(write && { write_token: write }),
           // A token takes the place of a login.
           ...(login && !tokens.some(Boolean) && { login }),
+          ...((allowHttp ?? (old?.api_url === url && old.allow_http)) && { allow_http: true }),
         }
         const current_context = file.current_context ?? name
         isCurrent = current_context === name
@@ -169,29 +173,17 @@ function needContext(file: ContextFile, name: string): void {
   if (!hasContext(file, name)) throw unknownContext(file, name)
 }
 
-/** A line of stdin for every token that is to come from there. */
-async function linesFor(terminal: Terminal, tokens: readonly (string | undefined)[]): Promise<string[]> {
-  const wanted = tokens.filter((token) => token === '-').length
-  if (wanted === 0) return []
-  const lines = (await readStdin(terminal))
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-  if (lines.length < wanted)
-    throw usage(`stdin holds ${lines.length} lines, and ${wanted} tokens are to be read from it`)
-  return lines
-}
-
 const HIDDEN = '(set)'
 
 function redact(file: ContextFile): ContextFile {
   const contexts = Object.entries(file.contexts).map(([name, context]) => {
-    const { api_url, api_token, write_token, login } = context
+    const { api_url, api_token, write_token, login, allow_http } = context
     const shown: Context = {
       api_url,
       ...(api_token && { api_token: HIDDEN }),
       ...(write_token && { write_token: HIDDEN }),
       ...(login && { login: redactLogin(login) }),
+      ...(allow_http && { allow_http }),
     }
     return [name, shown]
   })

@@ -1,6 +1,5 @@
 // `login` and `logout`: a token for a context, typed, piped or from an OIDC issuer, and none any more.
 import type { Command } from 'commander'
-import { isSecure } from '../../domain/base-url.ts'
 import { describeGrant, type Grant } from '../../domain/grant.ts'
 import { isObject, type JsonObject } from '../../domain/json.ts'
 import { type Api, openApi, Refusal } from '../api-client.ts'
@@ -18,6 +17,7 @@ import {
 import { type Client, loginByDevice, type Prompt } from '../device-login.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { fromNow } from '../moments.ts'
+import { warnOfPlainHttp } from '../plain-http.ts'
 import { parseFormat, render } from '../print.ts'
 import { readStdin } from '../read-files.ts'
 import { type GlobalFlags, parseTimeout, parseToken, parseUrl, type Settings } from '../settings.ts'
@@ -67,7 +67,7 @@ export function defineLogout(command: Command, { program, surroundings }: Tools)
       if (!hasContext(file, name)) throw unknownContext(file, name)
       await updateContexts(env, ({ contexts, ...rest }) => ({
         ...rest,
-        contexts: { ...contexts, [name]: { api_url: (contexts[name] as Context).api_url } },
+        contexts: { ...contexts, [name]: withoutTokens(contexts[name] as Context) },
       }))
       if (!quiet) stderr.write(`context "${name}" holds no tokens any more\n`)
     })
@@ -83,7 +83,8 @@ async function login(
   if (flags.apiToken !== undefined || flags.writeToken !== undefined)
     throw usage('login asks for the token: pipe it in, and leave --api-token and --write-token out')
   const format = await parseFormat(flags.output)
-  const { name, api_url, isKnown } = chooseContext(flags, env, loadContexts(env))
+  const known = loadContexts(env)
+  const { name, api_url, isKnown } = chooseContext(flags, env, known)
   const note = (text: string): void => {
     if (!flags.quiet) stderr.write(`${plain(text)}\n`)
   }
@@ -96,15 +97,13 @@ async function login(
       writeToken: token,
       context: undefined,
       login: undefined,
+      allowsHttp: false,
       timeoutMs,
     }
     const api = openApi({ settings, env, version, note })
     return use(api).finally(() => api.close())
   }
-  if (!isSecure(url)) {
-    const warning = painter(terminal, stderr)('yellow', 'Warning:')
-    stderr.write(`${warning} ${url.origin} is plain http: whoever is in between can read your token\n`)
-  }
+  warnOfPlainHttp(terminal, url, isKnown && known.contexts[name]?.allow_http)
   const token = await givenToken(terminal, withToken)
   const client = token === undefined && !withToken ? await as(undefined, issuerOf) : undefined
   const gained = client
@@ -115,7 +114,8 @@ async function login(
   await updateContexts(env, (file) => {
     const current_context = file.current_context ?? name
     isCurrent = current_context === name
-    const context = { api_url, ...held(gained, identity) }
+    const old = file.contexts[name]
+    const context = { ...(old && withoutTokens(old)), api_url, ...held(gained, identity) }
     return { ...file, current_context, contexts: { ...file.contexts, [name]: context } }
   })
   const isRenewed = typeof gained !== 'string' && gained.refresh_token !== undefined
@@ -210,6 +210,10 @@ async function whoami(api: Api): Promise<Identity> {
     const { details } = error
     throw new Failure(EXIT.refused, `${api.url.href} does not take this token: nothing was kept`, { details })
   }
+}
+
+function withoutTokens({ api_url, allow_http }: Context): Context {
+  return { api_url, ...(allow_http && { allow_http }) }
 }
 
 /** One token for everything, where it may write; a login is for everything anyway. */

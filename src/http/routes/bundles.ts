@@ -38,7 +38,7 @@ export function bundleRoutes(app: FastifyInstance, service: Service): void {
   )
 }
 
-function parseOptions(request: FastifyRequest, { externalUrl }: Service): Result<BundleOptions> {
+function parseOptions(request: FastifyRequest, { externalUrl, isProxied }: Service): Result<BundleOptions> {
   const query = request.query as Readonly<Record<string, string | undefined>>
   const { flavor = 'concrete', interval = DEFAULT_INTERVAL, token_secret, cert_secret } = query
   const details: Detail[] = []
@@ -51,7 +51,10 @@ function parseOptions(request: FastifyRequest, { externalUrl }: Service): Result
     if (query[name] !== undefined && !matchesFormat('dns-subdomain', query[name]))
       refuse(name, 'the name of a Secret')
   }
-  const apiUrl = query.api_url === undefined ? (externalUrl ?? ownUrl(request)) : parseBaseUrl(query.api_url)
+  const apiUrl =
+    query.api_url === undefined
+      ? (externalUrl ?? ownUrl(request, isProxied(request.raw)))
+      : parseBaseUrl(query.api_url)
   if (apiUrl === undefined)
     details.push({
       path: '?api_url',
@@ -69,12 +72,14 @@ function parseOptions(request: FastifyRequest, { externalUrl }: Service): Result
   })
 }
 
-/** As the request came here. A proxy may say so: at worst, who asks gets the URL that they asked for. */
-function ownUrl({ headers, protocol, host }: FastifyRequest): string | undefined {
+/** As the request came here: to the proxy in front, where that is trusted to say so. */
+function ownUrl({ headers, protocol, host }: FastifyRequest, isProxied: boolean): string | undefined {
   const first = (name: string): string | undefined =>
-    String(headers[name] ?? '')
-      .split(',')[0]
-      ?.trim() || undefined
+    isProxied
+      ? String(headers[name] ?? '')
+          .split(',')[0]
+          ?.trim() || undefined
+      : undefined
   return parseBaseUrl(`${first('x-forwarded-proto') ?? protocol}://${first('x-forwarded-host') ?? host}`)
 }
 

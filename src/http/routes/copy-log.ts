@@ -27,7 +27,7 @@ export function copyLogRoute(app: FastifyInstance, service: Service): void {
     if (both === '') return succeed(undefined)
     const parsed = parseSelector(types, both)
     if (!parsed.ok) return invalid([{ path: '?selector', message: parsed.message }])
-    return succeed({ selector: parsed.selector, cluster: types.cluster })
+    return succeed({ selector: parsed.selector, types })
   }
 
   app.get<{ Querystring: RawQuery }>('/log', COPY, async (request, reply) => {

@@ -1,0 +1,199 @@
+// RFC 6902: how a JSON patch changes a value, and how much its operations may build.
+import {
+  equalJson,
+  excerpt,
+  FORBIDDEN_KEYS,
+  isObject,
+  type Json,
+  type JsonObject,
+  MAX_DEPTH,
+  measureJson,
+  own,
+  pointer,
+} from './json.ts'
+import { fail, invalid, type Result, succeed } from './problem.ts'
+import type { Steps } from './steps.ts'
+
+export const MAX_OPERATIONS = 10_000
+const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test']
+
+/**
+ * What `document` is after all operations; `path` is where the patch stands in what was sent. What the operations add,
+ * copy and move may come to `maxSize` in all: copies of copies double, so a small patch could fill the memory.
+ */
+export function* applyJsonPatch(
+  document: Json,
+  patch: Json,
+  path: string,
+  maxSize: number,
+): Steps<Result<Json>> {
+  if (!Array.isArray(patch)) return invalid([{ path, message: 'must be a list of operations (RFC 6902)' }])
+  if (patch.length > MAX_OPERATIONS) {
+    const message = `has ${patch.length} operations, and a patch takes ${MAX_OPERATIONS}: send several patches, or replace the document`
+    return invalid([{ path, message }])
+  }
+  const patching = new Patching(document, maxSize)
+  for (const [i, operation] of patch.entries()) {
+    yield
+    const at = pointer(path, i)
+    if (!isOperation(operation)) {
+      const message = `is not one of the operations of RFC 6902: "op" (${OPERATIONS.join(', ')}), a "path" such as /labels/team, "from" or "value"`
+      return invalid([{ path: at, message }])
+    }
+    const problem = patching.apply(operation)
+    if (problem === undefined) continue
+    const detail = { path: at, message: `cannot be applied: ${problem}` }
+    if (operation.op !== 'test') return invalid([detail])
+    return fail({ code: 'conflict', message: `${at} is a test that does not hold`, details: [detail] })
+  }
+  return succeed(patching.result)
+}
+
+interface Operation extends JsonObject {
+  readonly op: string
+  readonly path: string
+}
+
+function isOperation(operation: Json): operation is Operation {
+  if (!isObject(operation)) return false
+  const { op } = operation
+  const needsFrom = op === 'move' || op === 'copy'
+  const needsValue = op === 'add' || op === 'replace' || op === 'test'
+  return (
+    OPERATIONS.some((known) => known === op) &&
+    isPointer(own(operation, 'path')) &&
+    (!needsFrom || isPointer(own(operation, 'from'))) &&
+    (!needsValue || Object.hasOwn(operation, 'value'))
+  )
+}
+
+function isPointer(value: Json | undefined): boolean {
+  return typeof value === 'string' && (value === '' || value.startsWith('/')) && !/~(?![01])/.test(value)
+}
+
+type Container = Record<string, Json> | Json[]
+
+/** A copy of the document that operations change in place; each of them says what is wrong with it. */
+class Patching {
+  /** The whole document is a member of this, so that the root is a place like any other. */
+  readonly #root: Record<string, Json>
+  readonly #maxSize: number
+  #size = 0
+
+  constructor(document: Json, maxSize: number) {
+    this.#root = { '': copyOf(document) }
+    this.#maxSize = maxSize
+  }
+
+  get result(): Json {
+    return this.#root[''] ?? null
+  }
+
+  apply(operation: Operation): string | undefined {
+    const { op, path, value = null } = operation
+    const keys = keysOf(path)
+    const from = typeof operation.from === 'string' ? operation.from : ''
+    const reserved = [...keys, ...keysOf(from)].find((key) => FORBIDDEN_KEYS.has(key))
+    if (reserved !== undefined) return `"${reserved}" is a reserved key: use another name`
+    if (op === 'add') return this.#charge(keys, value) ?? this.#add(keys, copyOf(value), path)
+    if (op === 'move' || op === 'copy') return this.#bring(op, keysOf(from), keys, operation)
+    const current = this.#read(keys)
+    if (op === 'test')
+      return current !== undefined && equalJson(current, value) ? undefined : 'the value there is another'
+    if (current === undefined) return nothingAt(path)
+    if (op === 'remove') return this.#remove(keys)
+    return this.#charge(keys, value) ?? this.#replace(keys, copyOf(value))
+  }
+
+  #bring(
+    op: 'move' | 'copy',
+    from: readonly string[],
+    to: readonly string[],
+    operation: Operation,
+  ): string | undefined {
+    const value = this.#read(from)
+    if (value === undefined) return nothingAt(operation.from)
+    const excess = this.#charge(to, value)
+    if (excess !== undefined) return excess
+    if (op === 'copy') return this.#add(to, copyOf(value), operation.path)
+    if (isWithin(to, from)) return 'a value cannot move into itself'
+    this.#remove(from)
+    return this.#add(to, value, operation.path)
+  }
+
+  /** Counts what is about to be put somewhere, before anything is made of it. */
+  #charge(keys: readonly string[], value: Json): string | undefined {
+    const { size, depth } = measureJson(value, this.#maxSize - this.#size)
+    this.#size += size
+    if (this.#size > this.#maxSize)
+      return `what the operations add, copy and move comes to more than ${this.#maxSize} characters of JSON: send several patches, or replace the document`
+    if (keys.length - 1 + depth > MAX_DEPTH)
+      return `the document would be nested deeper than ${MAX_DEPTH} levels: put the value somewhere higher`
+    return undefined
+  }
+
+  #read(keys: readonly string[]): Json | undefined {
+    let value: Json | undefined = this.#root
+    for (const key of keys) {
+      if (Array.isArray(value)) value = isIndex(key) ? value[Number(key)] : undefined
+      else value = isObject(value) ? own(value, key) : undefined
+    }
+    return value
+  }
+
+  #containerOf(keys: readonly string[]): Container | undefined {
+    return this.#read(keys.slice(0, -1)) as Container | undefined
+  }
+
+  #add(keys: readonly string[], value: Json, path: Json): string | undefined {
+    const container = this.#containerOf(keys)
+    const key = keys.at(-1) as string
+    if (typeof container !== 'object' || container === null) return `nothing can be added at ${excerpt(path)}`
+    if (!Array.isArray(container)) container[key] = value
+    else if (key === '-') container.push(value)
+    else if (isIndex(key) && Number(key) <= container.length) container.splice(Number(key), 0, value)
+    else return `a list takes an index from 0 to ${container.length}, or "-" for its end, not ${excerpt(key)}`
+    return undefined
+  }
+
+  #replace(keys: readonly string[], value: Json): undefined {
+    const container = this.#containerOf(keys) as Record<string, Json>
+    container[keys.at(-1) as string] = value
+  }
+
+  #remove(keys: readonly string[]): undefined {
+    const container = this.#containerOf(keys) as Container
+    const key = keys.at(-1) as string
+    if (Array.isArray(container)) container.splice(Number(key), 1)
+    else delete container[key]
+  }
+}
+
+/** The steps of a JSON pointer from above the root; of one that is too long, enough to lead nowhere. */
+function keysOf(path: string): string[] {
+  return path
+    .split('/', MAX_DEPTH + 2)
+    .map((key) => (key.includes('~') ? key.replaceAll('~1', '/').replaceAll('~0', '~') : key))
+}
+
+function isIndex(key: string): boolean {
+  return /^(?:0|[1-9]\d{0,8})$/.test(key)
+}
+
+/** Many times as fast as structuredClone, which makes a text of it in between. */
+function copyOf(value: Json): Json {
+  if (Array.isArray(value)) return value.map(copyOf)
+  if (!isObject(value)) return value
+  const copy: Record<string, Json> = {}
+  for (const key of Object.keys(value)) copy[key] = copyOf(value[key] as Json)
+  return copy
+}
+
+/** Whether a place is inside a value, which cannot hold itself. */
+function isWithin(keys: readonly string[], from: readonly string[]): boolean {
+  return keys.length > from.length && from.every((key, i) => keys[i] === key)
+}
+
+function nothingAt(path: Json | undefined): string {
+  return `nothing is at ${excerpt(path)}`
+}
