@@ -1188,12 +1188,13 @@ describe('large sets', CONCURRENTLY, () => {
 
 /** Definitions that nearly fill a revision, and clusters that no longer fit in. */
 function tooLarge(letter: string, ...more: readonly string[]) {
-  const text = letter.repeat(1024 * 1024)
+  // Each of them is nearly as large as one may be.
+  const text = letter.repeat(1020 * 1024)
   return {
     clusters: ['k0', 'k1'].map((id) => cluster(id, { vm_image: text, namespaces: [{ id: 'n0' }] })),
     namespaces: [
       { id: 'n0', labels: { letter } },
-      ...Array.from({ length: 29 }, (_, i) => ({ id: `n${i + 1}`, annotations: { text } })),
+      ...Array.from({ length: 30 }, (_, i) => ({ id: `n${i + 1}`, annotations: { text } })),
       ...more.map((id) => ({ id })),
     ],
   }
