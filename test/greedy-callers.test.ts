@@ -118,8 +118,7 @@ suite('bodies that ask for more than they hold', () => {
   }
 
   test('are refused by their length from an editor, and by their size from a viewer', async (t) => {
-    const service = await startService()
-    t.after(() => service.stop())
+    const service = await start(t)
     for (const [name, [make, says]] of Object.entries(BODIES)) {
       const raw = make()
       // Whoever asks for the end of the connection is still sending when it comes.

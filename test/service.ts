@@ -213,6 +213,8 @@ async function httpCall(port: number, method: string, path: string, options: Cal
   }
   const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }).end(payload)
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  // Of what was refused before all of it was sent, the rest is not read.
+  sent.on('error', () => {})
   const bytes = Buffer.concat(await response.toArray())
   const text = bytes.toString('utf8')
   return { status: response.statusCode ?? 0, headers: response.headers, bytes, text, body: parse(text) }

@@ -24,6 +24,8 @@ const DRIP_MS = 1000
 /** Who reads nothing learns that it was cut off only by writing. */
 const NUDGE_MS = 2000
 
+const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n')
+
 const tally: Record<string, number> = {}
 const sockets = new Set<Socket>()
 let isOver = false
@@ -57,6 +59,7 @@ function leave(socket: Socket, request: Buffer): Promise<void> {
 function ask(socket: Socket, next: () => Buffer, pauseMs: number): Promise<void> {
   let head = ''
   let left = 0
+  let isChunked = false
   const send = (): unknown => socket.writable && !isOver && socket.write(next())
   socket.once('connect', send)
   socket.on('data', (chunk) => {
@@ -67,11 +70,13 @@ function ask(socket: Socket, next: () => Buffer, pauseMs: number): Promise<void>
       if (end < 0) return
       const status = head.slice(9, 12)
       tally[status] = (tally[status] ?? 0) + 1
-      // Without a length it ends with the connection.
+      isChunked = /transfer-encoding: chunked/i.test(head)
+      // Without a length it ends with the connection, or with its last chunk.
       const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? Number.POSITIVE_INFINITY)
       left = length - (head.length - end - 4)
       head = ''
     }
+    if (isChunked && (chunk as Buffer).subarray(-LAST_CHUNK.length).equals(LAST_CHUNK)) left = 0
     if (left > 0) return
     left = 0
     if (pauseMs > 0) setTimeout(send, pauseMs)

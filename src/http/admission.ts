@@ -8,6 +8,7 @@ import type { Past } from '../engine/past.ts'
 import type { Sender } from '../engine/write-queue.ts'
 import type { Identity } from './auth.ts'
 import { networkOf } from './failure-limit.ts'
+import { FairQueue } from './fair-queue.ts'
 import { sendProblem } from './problem-response.ts'
 import { isWrite } from './query.ts'
 import type { Limits, Service } from './service.ts'
@@ -63,6 +64,8 @@ export interface Admission {
   readonly costly: Lane
   /** Lists of what is there now: they wait for no store, and so for nobody who does. */
   readonly lists: Lane
+  /** Whose request, and whose part of a long body, is next. */
+  readonly turns: FairQueue
   /** Of requests whose bodies are being read or worked on. */
   readonly bodyBytes: Shares
   /** The same of those who may not write. */
@@ -82,6 +85,7 @@ export function createAdmission({ watchers = WATCHERS, watchersPerCaller }: Limi
   return {
     costly: new Lane(COSTLY),
     lists: new Lane(COSTLY),
+    turns: new FairQueue(),
     bodyBytes: new Shares(BODY_BYTES),
     previewBytes: new Shares(PREVIEW_BYTES),
     waits: new Shares({ perCaller: WAITS_PER_CALLER }),

@@ -7,7 +7,6 @@ import type { Problem } from '../domain/problem.ts'
 import { followCaller, limitPages, shedLoad } from './admission.ts'
 import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
-import { FairQueue } from './fair-queue.ts'
 import { createHttpServer, refuseBrokenRequest, type Transport } from './http-server.ts'
 import { createPollHandler } from './poll-handler.ts'
 import { sendProblem, toProblem, writeProblem } from './problem-response.ts'
@@ -28,14 +27,14 @@ import type { Service } from './service.ts'
 export async function buildApp(service: Service, transport: Transport = {}): Promise<FastifyInstance> {
   const { engine, auth, mode, log, corsOrigins } = service
   const polls = createPollHandler(service)
-  const queue = new FairQueue()
+  const { turns } = service.admission
   const app = createInstance(engine, (handle) =>
     createHttpServer(service.limits, transport, (request, response) => {
       const { url = '' } = request
       const isPoll = url.startsWith(POLL_BASE)
       // Lists of clusters, and polls that wait for a revision, go on after this.
       const leastMs = isPoll && url.length > POLL_BASE.length && !url.includes('?') ? 0 : REQUEST_MS
-      queue.run(
+      turns.run(
         () => auth.callerOf(request),
         leastMs,
         () => {

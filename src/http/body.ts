@@ -10,6 +10,12 @@ import { sendProblem } from './problem-response.ts'
 import type { Service } from './service.ts'
 
 export const BODY_LIMIT = 4 * 1024 * 1024
+/** From here on a body is a long one. */
+const LONG = 64 * 1024
+/** What a part of a long body costs at the least. */
+const CHUNK_MS = 0.1
+const MAX_DROPPED = 1024 * 1024
+const LINGER_MS = 1000
 /** Of those who may not write. */
 const PREVIEW_BODY_LIMIT = 1024 * 1024
 export const JSON_TYPE = 'application/json'
@@ -41,29 +47,52 @@ async function parseBody(service: Service, request: FastifyRequest): Promise<Res
   return read.value.length === 0 ? succeed(undefined) : inTurns(parseJson(read.value))
 }
 
-/** All of it, or why it is not taken: what still comes then is read and dropped, and the connection can go on. */
+/** All of it, or why it is not taken. Long ones take turns: a connection would send as much in one as it can. */
 function readBody(service: Service, request: FastifyRequest): Promise<Result<Buffer>> {
   const { raw, headers } = request
+  const { turns } = service.admission
+  const caller = callerOf(service, request)
   const limit = limitFor(request)
   const hold = holdBytes(service, request)
+  const announced = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY)
   const chunks: Buffer[] = []
   let length = 0
   return new Promise((resolve) => {
     const refuse = (problem: Problem): void => {
-      raw.off('data', take).resume()
+      raw.off('data', take)
+      leaveRest(request, announced - length)
       resolve(fail(problem))
     }
     const take = (chunk: Buffer): void => {
       length += chunk.length
       const problem = length > limit ? tooLarge(limit) : hold(chunk.length)
-      if (problem) refuse(problem)
-      else chunks.push(chunk)
+      if (problem) return void refuse(problem)
+      chunks.push(chunk)
+      if (length < LONG) return
+      raw.pause()
+      turns.run(
+        () => caller,
+        CHUNK_MS,
+        () => raw.resume(),
+      )
     }
-    if (Number(headers['content-length'] ?? 0) > limit) return refuse(tooLarge(limit))
+    if (Number.isFinite(announced) && announced > limit) return refuse(tooLarge(limit))
     raw.on('data', take)
     raw.once('end', () => resolve(succeed(Buffer.concat(chunks, length))))
     for (const end of ['error', 'close']) raw.once(end, () => resolve(fail(CUT_OFF)))
   })
+}
+
+/**
+ * What is left of a body that was refused is read and dropped while it is short, so that the connection can go on. More
+ * of it is not read; the connection is left a moment later, as closed at once it would be reset, and the answer lost.
+ */
+function leaveRest({ raw }: FastifyRequest, rest: number): void {
+  raw.on('data', () => {})
+  if (rest <= MAX_DROPPED) return
+  raw.pause()
+  const { socket } = raw
+  setTimeout(() => !raw.complete && socket.destroy(), LINGER_MS).unref()
 }
 
 const CUT_OFF: Problem = { code: 'validation_error', message: 'the body ended before it was whole' }
