@@ -91,6 +91,8 @@ function leaveRest({ raw }: FastifyRequest, rest: number): void {
   raw.on('data', () => {})
   if (rest <= MAX_DROPPED) return
   raw.pause()
+  // Node reads and drops by itself all of a body that nobody has begun to read.
+  while (raw.read() !== null);
   const { socket } = raw
   setTimeout(() => !raw.complete && socket.destroy(), LINGER_MS).unref()
 }

@@ -2,7 +2,7 @@
 import { RoundRobin } from '../engine/round-robin.ts'
 
 /** How much of each turn of the event loop goes to requests that came in it, and to those that wait. */
-const TURN_MS = 2
+const TURN_MS = 0.5
 
 export class FairQueue {
   readonly #waiting = new RoundRobin<() => void>()
