@@ -23,3 +23,8 @@ export async function inTurns<T>(steps: Steps<T>, signal?: AbortSignal): Promise
     signal?.throwIfAborted()
   }
 }
+
+/** Waits for a time slice: for work that comes back often, and would begin at once each time. */
+export function nextSlice(): Promise<void> {
+  return new Pace().rest()
+}

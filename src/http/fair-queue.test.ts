@@ -43,6 +43,6 @@ test('everything is done in the end, however much there is', async () => {
       1,
       () => done++,
     )
-  for (let i = 0; i < 200 && done < 100; i++) await turn()
+  for (let i = 0; i < 1000 && done < 100; i++) await turn()
   assert.equal(done, 100)
 })

@@ -1,13 +1,19 @@
 // Requests in turn by who sends them: while the process is busy, one caller's thousand do not go before another's one.
 import { RoundRobin } from '../engine/round-robin.ts'
 
-/** How much of each turn of the event loop goes to requests that came in it, and to those that wait. */
+/** How much of a turn of the event loop goes to requests that came in it, and to those that wait. */
 const TURN_MS = 0.5
+/**
+ * Turns between two in which waiting requests are served. Node accepts one connection in each turn: in short ones it
+ * accepts those of polls as fast as an attacker can open others.
+ */
+const SHORT_TURNS = 7
 
 export class FairQueue {
   readonly #waiting = new RoundRobin<() => void>()
   #spent = 0
   #isScheduled = false
+  #shortTurns = 0
 
   /**
    * Runs the task at once, or when its caller's turn comes; who that is has to be known only then. What a task does later
@@ -33,8 +39,10 @@ export class FairQueue {
 
   #nextTurn(): void {
     this.#isScheduled = false
+    if (this.#shortTurns-- > 0) return this.#schedule()
     this.#spent = 0
     while (this.#spent < TURN_MS && !this.#waiting.isEmpty) this.#waiting.take()?.()
+    this.#shortTurns = this.#waiting.isEmpty ? 0 : SHORT_TURNS
     if (!this.#waiting.isEmpty) this.#schedule()
   }
 }

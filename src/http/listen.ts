@@ -5,10 +5,13 @@ import type { FastifyInstance } from 'fastify'
 
 type Address = { readonly host: string; readonly port: number } | { readonly path: string }
 
+/** Connections that wait to be accepted; with Node's 511, many that come at once keep a poll out for a second. */
+const BACKLOG = 4096
+
 /** A socket that a process left behind when it was killed is in the way of the next one. */
 export async function listen(app: FastifyInstance, address: Address): Promise<void> {
   if ('path' in address) await removeStaleSocket(address.path)
-  await app.listen(address)
+  await app.listen({ ...address, backlog: BACKLOG })
   // Whoever is in the group, such as a proxy, may connect.
   if ('path' in address) chmodSync(address.path, 0o660)
 }

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { jsonPieces } from '../domain/json-pieces.ts'
 import type { Steps } from '../domain/steps.ts'
-import { inTurns } from '../engine/in-turns.ts'
+import { inTurns, nextSlice } from '../engine/in-turns.ts'
 
 /** Characters up to which an answer is sent whole, with its length. */
 const SHORT = 256 * 1024
@@ -36,6 +36,7 @@ async function* chunksOf(value: unknown): AsyncGenerator<string, undefined> {
     const chunk = await inTurns(nextChunk(pieces))
     if (chunk === '') return
     yield chunk
+    await nextSlice()
   }
 }
 

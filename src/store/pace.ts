@@ -3,9 +3,16 @@
 /** Short, since a poll on a new connection needs several turns of its own. */
 const SLICE_MS = 0.25
 
+/**
+ * Turns of the event loop between two slices. Node accepts one connection in each turn, so that one with work in every
+ * turn could not keep up with those who connect.
+ */
+const SHORT_TURNS = 3
+
 /** Work that waits for its next slice, first come, first served. */
 const waiting: (() => void)[] = []
 let isScheduled = false
+let shortTurns = 0
 
 function schedule(): void {
   if (isScheduled || waiting.length === 0) return
@@ -16,7 +23,11 @@ function schedule(): void {
 /** One at a time: however much work there is, a turn of the event loop takes no longer. */
 function resumeNext(): void {
   isScheduled = false
-  waiting.shift()?.()
+  if (shortTurns > 0) shortTurns--
+  else {
+    shortTurns = SHORT_TURNS
+    waiting.shift()?.()
+  }
   schedule()
 }
 
