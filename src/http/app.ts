@@ -7,6 +7,7 @@ import type { Problem } from '../domain/problem.ts'
 import { followCaller, limitPages, shedLoad } from './admission.ts'
 import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
+import { FairQueue } from './fair-queue.ts'
 import { createHttpServer, refuseBrokenRequest, type Transport } from './http-server.ts'
 import { createPollHandler } from './poll-handler.ts'
 import { sendProblem, toProblem, writeProblem } from './problem-response.ts'
@@ -29,7 +30,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
   const polls = createPollHandler(service)
   const { turns } = service.admission
   const app = createInstance(engine, (handle) =>
-    createHttpServer(service.limits, transport, (request, response) => {
+    createHttpServer(service.limits, transport, turns, (request, response) => {
       const { url = '' } = request
       const isPoll = url.startsWith(POLL_BASE)
       // Lists of clusters, and polls that wait for a revision, go on after this.
@@ -135,7 +136,9 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
 /** Probes and metrics on a port of their own: without TLS, and away from whoever may reach the API. */
 export async function buildAdminApp(service: Service): Promise<FastifyInstance> {
   const { engine } = service
-  const app = createInstance(engine, (handle) => createHttpServer(service.limits, {}, handle))
+  const app = createInstance(engine, (handle) =>
+    createHttpServer(service.limits, {}, new FairQueue(), handle),
+  )
   app.addHook('onRequest', (_request, reply, done) => {
     reply.headers(SECURITY_HEADERS).header('X-Revision', engine.state.revision)
     done()

@@ -39,7 +39,7 @@ export class FairQueue {
 
   #nextTurn(): void {
     this.#isScheduled = false
-    if (this.#shortTurns-- > 0) return this.#schedule()
+    if (this.#shortTurns-- > 0) return void this.#schedule()
     this.#spent = 0
     while (this.#spent < TURN_MS && !this.#waiting.isEmpty) this.#waiting.take()?.()
     this.#shortTurns = this.#waiting.isEmpty ? 0 : SHORT_TURNS

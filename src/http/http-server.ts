@@ -11,6 +11,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Problem } from '../domain/problem.ts'
 import { limitConnections } from './connections.ts'
+import type { FairQueue } from './fair-queue.ts'
 import { writeProblem } from './problem-response.ts'
 import type { Limits } from './service.ts'
 import type { TlsOptions } from './tls-files.ts'
@@ -32,7 +33,12 @@ const STALLED_MS = 60_000
 /** Requests that may wait on one connection for the answers before theirs. */
 const MAX_PIPELINED = 16
 
-export function createHttpServer(limits: Limits, transport: Transport, handle: RequestListener): Server {
+export function createHttpServer(
+  limits: Limits,
+  transport: Transport,
+  turns: FairQueue,
+  handle: RequestListener,
+): Server {
   const { headersMs = 15_000, requestMs = 30_000, stalledMs = STALLED_MS } = limits
   const { tls, http2 = false } = transport
   const timeouts = {
@@ -55,7 +61,7 @@ export function createHttpServer(limits: Limits, transport: Transport, handle: R
       : createTlsServer(secure, listener)
   // Of answers that nobody reads; between requests the time to keep a connection counts.
   server.timeout = stalledMs
-  const connections = limitConnections(server, limits)
+  const connections = limitConnections(server, turns, limits)
   return server
 }
 
@@ -78,6 +84,7 @@ function isAmbiguous({ httpVersionMajor, rawHeaders }: IncomingMessage): boolean
 /** One answer after the other: what waits for its reader on a connection is one answer at the most. */
 function inOrder(request: IncomingMessage, response: ServerResponse, handle: RequestListener): void {
   const socket = request.socket as Conversation
+  if (socket.destroyed) return
   const last = socket[LAST]
   socket[LAST] = response
   if (!last || last.closed || last.destroyed) {
@@ -86,13 +93,26 @@ function inOrder(request: IncomingMessage, response: ServerResponse, handle: Req
     return
   }
   socket[WAITING] = (socket[WAITING] ?? 0) + 1
-  if (socket[WAITING] > MAX_PIPELINED) socket.destroy()
+  if (socket[WAITING] > MAX_PIPELINED) cutOff(socket)
   else
     last.once('close', () => {
       if (socket.destroyed) return
       socket[WAITING] = (socket[WAITING] ?? 1) - 1
       handle(request, response)
     })
+}
+
+/** Node makes an error for every request that waited, hundreds of them: nobody reads where they came from. */
+function cutOff(socket: Socket): void {
+  let limit = Error.stackTraceLimit
+  socket.prependOnceListener('close', () => {
+    limit = Error.stackTraceLimit
+    Error.stackTraceLimit = 0
+  })
+  socket.once('close', () => {
+    Error.stackTraceLimit = limit
+  })
+  socket.destroy()
 }
 
 /** Node's timeouts are those of HTTP/1.1: sessions and streams get their own. */
