@@ -7,10 +7,11 @@ import { suite, type TestContext, test } from 'node:test'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { createAuthority } from './certificates.ts'
 import {
+  connectionsOf,
   READ_TOKEN,
   type ServiceOptions,
   smallFleet,
-  startService,
+  startUnheld as start,
   type TestService,
   WRITE_TOKEN,
   waitFor,
@@ -19,17 +20,6 @@ import {
 const POLL = '/api/v2/flux/clusters/one.k8s.example.com/platform-components'
 const MANY = 2000
 const READER = { token: READ_TOKEN }
-
-async function start(t: TestContext, options: ServiceOptions = {}): Promise<TestService> {
-  const service = await startService(options)
-  const connections = new Set<Socket>()
-  service.app.server.on('connection', (socket: Socket) => connections.add(socket))
-  t.after(async () => {
-    for (const socket of connections) socket.destroy()
-    await service.stop()
-  })
-  return service
-}
 
 /** The small fleet, and many clusters more. */
 function largeFleet() {
@@ -71,12 +61,6 @@ function openSocket(t: TestContext, { url }: TestService, localAddress = '127.0.
   socket.on('error', () => {})
   t.after(() => socket.destroy())
   return socket
-}
-
-async function connectionsOf({ app }: TestService): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>()
-  app.server.getConnections((_, count) => resolve(count))
-  return promise
 }
 
 suite('bodies that ask for more than they hold', () => {

@@ -13,10 +13,11 @@ import type { Store } from '../src/store/store.ts'
 import { createAuthority } from './certificates.ts'
 import { run } from './every-store.ts'
 import {
+  connectionsOf,
   READ_TOKEN,
   type ServiceOptions,
   spawnService,
-  startService,
+  startUnheld as start,
   type TestService,
   WRITE_TOKEN,
   waitFor,
@@ -30,18 +31,6 @@ const HEAD = `Host: x\r\nAuthorization: Bearer ${WRITE_TOKEN}\r\nContent-Type: a
 const BODY = '{"id":"hostile"}'
 /** How long to see whether another answer comes. */
 const SETTLE_MS = 100
-
-/** A service that is stopped after the test, whoever still holds on to it. */
-async function start(t: TestContext, options: ServiceOptions = {}): Promise<TestService> {
-  const service = await startService(options)
-  const connections = new Set<Socket>()
-  service.app.server.on('connection', (socket: Socket) => connections.add(socket))
-  t.after(async () => {
-    for (const socket of connections) socket.destroy()
-    await service.stop()
-  })
-  return service
-}
 
 interface Heard {
   readonly text: string
@@ -91,12 +80,6 @@ function post(body = BODY, more = ''): string {
 
 function get(path: string, more = ''): string {
   return `GET ${path} HTTP/1.1\r\n${HEAD}${more}\r\n`
-}
-
-async function connectionsOf({ app }: TestService): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>()
-  app.server.getConnections((_, count) => resolve(count))
-  return promise
 }
 
 /** Sockets that are gone after the test, whatever becomes of them. */

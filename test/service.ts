@@ -3,9 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
@@ -197,6 +198,25 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       await engine.stop()
     },
   }
+}
+
+/** The same, stopped after the test, whoever still holds on to it. */
+export async function startUnheld(t: TestContext, options: ServiceOptions = {}): Promise<TestService> {
+  const service = await startService(options)
+  const connections = new Set<Socket>()
+  service.app.server.on('connection', (socket: Socket) => connections.add(socket))
+  t.after(async () => {
+    for (const socket of connections) socket.destroy()
+    await service.stop()
+  })
+  return service
+}
+
+/** How many connections a service has. */
+export async function connectionsOf({ app }: TestService): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>()
+  app.server.getConnections((_, count) => resolve(count))
+  return promise
 }
 
 /** One request on a connection of its own, sent exactly as given. */

@@ -39,7 +39,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
         () => auth.callerOf(request),
         leastMs,
         () => {
-          if (request.destroyed && !request.complete) return
+          if (response.destroyed) return
           if (!engine.isLoaded && !PROBES.includes(request.url ?? ''))
             return refuseUnloaded(service, response)
           // Polls are nearly all requests there are, so they do not pass through the framework on their way.

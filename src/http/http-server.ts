@@ -46,6 +46,8 @@ export function createHttpServer(
     requestTimeout: requestMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
+    // A poll has no body: nobody is told that it has ended.
+    optimizeEmptyRequests: true,
   }
   const listener: RequestListener = (request, response) => {
     if (connections.isNearlyFull) response.shouldKeepAlive = false
