@@ -48,8 +48,11 @@ export function createTrust(trustedProxies: readonly string[]): (address: string
   }
 }
 
+const PLAIN_IPV4 = /^[\d.]{7,15}$/
+
 /** Without a port behind it; an IPv4 address stays one on a socket of IPv6. */
 export function plainAddress(address: string): string {
+  if (PLAIN_IPV4.test(address)) return address
   const bare = address.replace(/^\[([^\]]*)\](?::\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
   return bare.replace(/^::ffff:(?=\d+\.)/i, '')
 }

@@ -1,4 +1,4 @@
-// How many connections there may be, how many of one address, and how long one may stay without getting anywhere.
+// How many connections there may be, and how many of them may come from one address.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { Shares } from './admission.ts'
@@ -10,9 +10,6 @@ import type { Limits } from './service.ts'
 /** From this share on connections are not kept for a next request: room is left for those who have one. */
 const NEARLY_FULL = 0.8
 
-/** What it costs to read from a connection at the least. */
-const CONNECTION_MS = 0.05
-
 export interface Connections {
   /** Whether there is so little room that a connection should end with its answer. */
   readonly isNearlyFull: boolean
@@ -21,34 +18,30 @@ export interface Connections {
 export function limitConnections(
   server: Server,
   turns: FairQueue,
-  { connections, connectionsPerAddress = Math.ceil(connections / 2), trusts = () => false }: Limits,
+  { connections, connectionsPerAddress = Math.ceil(connections / 2), trusts }: Limits,
 ): Connections {
   const ofAddresses = new Shares({ perCaller: connectionsPerAddress })
-  // What is sent at once on a thousand new connections would be read in one turn of the event loop.
-  const isPlain = !('setSecureContext' in server)
-  if (isPlain) Object.assign(server, { pauseOnConnect: true })
-  const read = (network: string, socket: Socket): void => {
-    if (isPlain)
-      turns.run(
-        () => network,
-        CONNECTION_MS,
-        () => socket.resume(),
-      )
-  }
   let open = 0
   server.maxConnections = connections
 
   server.on('connection', (socket: Socket) => {
+    turns.noteConnection()
     open++
-    socket.once('close', () => open--)
-    const address = plainAddress(socket.remoteAddress ?? '')
-    // A proxy has as many as it needs for all its clients.
-    if (address === '' || trusts(address)) return read(address, socket)
-    const network = networkOf(address)
-    if (ofAddresses.take(network) !== 'taken') return void socket.destroy()
-    socket.once('close', () => ofAddresses.give(network))
-    read(network, socket)
+    const network = networkToCount(socket.remoteAddress)
+    const isRefused = network !== undefined && ofAddresses.take(network) !== 'taken'
+    socket.once('close', () => {
+      open--
+      if (network !== undefined && !isRefused) ofAddresses.give(network)
+    })
+    if (isRefused) socket.destroy()
   })
+
+  /** A proxy has as many as it needs for all its clients, and so has what comes over a unix socket. */
+  function networkToCount(remote: string | undefined): string | undefined {
+    if (remote === undefined) return undefined
+    const address = plainAddress(remote)
+    return trusts?.(address) ? undefined : networkOf(address)
+  }
 
   return {
     get isNearlyFull() {

@@ -1,11 +1,11 @@
 // Requests in turn by who sends them: while the process is busy, one caller's thousand do not go before another's one.
 import { RoundRobin } from '../engine/round-robin.ts'
 
-/** How much of a turn of the event loop goes to requests that came in it, and to those that wait. */
+/** How much is done at once of what comes, and of what waits, before the event loop takes a turn. */
 const TURN_MS = 0.5
 /**
- * Turns between two in which waiting requests are served. Node accepts one connection in each turn: in short ones it
- * accepts those of polls as fast as an attacker can open others.
+ * Turns in a row in which nothing that waits is done, while there are new connections: Node accepts one of them in each
+ * turn, and in short ones it accepts those of polls as fast as an attacker can open others.
  */
 const SHORT_TURNS = 7
 
@@ -14,6 +14,12 @@ export class FairQueue {
   #spent = 0
   #isScheduled = false
   #shortTurns = 0
+  #hasAccepted = false
+
+  /** A connection was accepted: others may wait behind it. */
+  noteConnection(): void {
+    this.#hasAccepted = true
+  }
 
   /**
    * Runs the task at once, or when its caller's turn comes; who that is has to be known only then. What a task does later
@@ -22,7 +28,7 @@ export class FairQueue {
   run(callerOf: () => string, leastMs: number, task: () => void): void {
     if (this.#spent < TURN_MS && this.#waiting.isEmpty) this.#do(task, leastMs)
     else this.#waiting.add(callerOf(), () => this.#do(task, leastMs))
-    this.#schedule()
+    if (this.#spent >= TURN_MS) this.#schedule()
   }
 
   #do(task: () => void, leastMs: number): void {
@@ -39,10 +45,14 @@ export class FairQueue {
 
   #nextTurn(): void {
     this.#isScheduled = false
-    if (this.#shortTurns-- > 0) return void this.#schedule()
+    if (this.#hasAccepted && this.#shortTurns < SHORT_TURNS && !this.#waiting.isEmpty) {
+      this.#shortTurns++
+      this.#hasAccepted = false
+      return void this.#schedule()
+    }
+    this.#shortTurns = 0
     this.#spent = 0
     while (this.#spent < TURN_MS && !this.#waiting.isEmpty) this.#waiting.take()?.()
-    this.#shortTurns = this.#waiting.isEmpty ? 0 : SHORT_TURNS
-    if (!this.#waiting.isEmpty) this.#schedule()
+    if (this.#spent >= TURN_MS || !this.#waiting.isEmpty) this.#schedule()
   }
 }
