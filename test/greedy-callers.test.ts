@@ -376,3 +376,16 @@ test('whoever writes much does not keep an administrator from writing', async (t
   const { status, headers } = await long
   assert.deepEqual([status, headers['x-revision']], [200, String(before + 2)])
 })
+
+test('links that would be longer than clients take are left out, and the count is there', async (t) => {
+  const service = await start(t, { fleet: largeFleet() })
+  const list = async (values: number) => {
+    const selector = encodeURIComponent(`environment notin (x${',x'.repeat(values)})`)
+    return service.call('GET', `/clusters?limit=1&offset=1&selector=${selector}`, READER)
+  }
+  const [short, long] = [await list(10), await list(1900)]
+  assert.deepEqual([short.status, long.status], [200, 200])
+  assert.match(String(short.headers.link), /rel="prev".*rel="next"/)
+  assert.equal(long.headers.link, undefined)
+  assert.equal(long.headers['x-total-count'], short.headers['x-total-count'])
+})
