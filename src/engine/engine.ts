@@ -578,7 +578,10 @@ export async function startEngine({
           fail({ code: 'unavailable', message: 'too many writes are waiting: try again' }),
         )
       const sender = { caller: options.caller ?? author.actor, isUrgent, signal: options.signal }
-      return guarded('commit', () => writes.run(sender, (turn) => attempt(work, author, options, turn)))
+      // Asked again when its turn comes: the store may be known to be away by then.
+      const run = (turn: Turn): Promise<Result<Written>> =>
+        guarded('commit', () => attempt(work, author, options, turn))
+      return guarded('commit', () => writes.run(sender, run))
     },
     inspect: (read) =>
       guarded('read', async () => {

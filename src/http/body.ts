@@ -53,7 +53,7 @@ function readBody(service: Service, request: FastifyRequest): Promise<Result<Buf
   const { turns } = service.admission
   const caller = callerOf(service, request)
   const limit = limitFor(request)
-  const hold = holdBytes(service, request)
+  const hold = holdBytes(service, request, caller)
   const announced = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY)
   const chunks: Buffer[] = []
   let length = 0
@@ -99,9 +99,13 @@ function leaveRest({ raw }: FastifyRequest, rest: number): void {
 
 const CUT_OFF: Problem = { code: 'validation_error', message: 'the body ended before it was whole' }
 
-function limitFor({ routeOptions, identity }: FastifyRequest): number {
-  const mayWrite = identity !== undefined && reaches(identity.grant, 'editor')
-  return mayWrite ? routeOptions.bodyLimit : Math.min(routeOptions.bodyLimit, PREVIEW_BODY_LIMIT)
+function mayWrite({ identity }: FastifyRequest): boolean {
+  return identity !== undefined && reaches(identity.grant, 'editor')
+}
+
+function limitFor(request: FastifyRequest): number {
+  const { bodyLimit } = request.routeOptions
+  return mayWrite(request) ? bodyLimit : Math.min(bodyLimit, PREVIEW_BODY_LIMIT)
 }
 
 function tooLarge(limit: number): Problem {
@@ -113,10 +117,8 @@ function tooLarge(limit: number): Problem {
 }
 
 /** Counts what a caller's bodies hold until their requests end. */
-function holdBytes({ admission, addressOf }: Service, request: FastifyRequest) {
-  const caller = callerOf({ addressOf }, request)
-  const mayWrite = request.identity !== undefined && reaches(request.identity.grant, 'editor')
-  const shares = mayWrite ? admission.bodyBytes : admission.previewBytes
+function holdBytes({ admission }: Service, request: FastifyRequest, caller: string) {
+  const shares = mayWrite(request) ? admission.bodyBytes : admission.previewBytes
   let held = 0
   atEnd(request, () => shares.give(caller, held))
   return (bytes: number): Problem | undefined => {

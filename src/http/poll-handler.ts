@@ -36,7 +36,7 @@ export function createPollHandler(service: Service): PollHandler {
   function finish(poll: Poll, identity: Identity | undefined, result: Result<Rendered>): void {
     const { request, response, endpoint, started } = poll
     const answer =
-      identity && result.ok && result.value.text.length > LONG ? hold(poll, identity, result) : result
+      identity && result.ok && result.value.text.length > LONG ? hold(poll, identity, result.value) : result
     if (answer.ok)
       sendAnswer(
         { revision: answer.value.revision ?? engine.state.revision, draining: engine.draining },
@@ -50,13 +50,13 @@ export function createPollHandler(service: Service): PollHandler {
   }
 
   /** Counts a long answer until it is read: nobody has more of them wait than there is room for. */
-  function hold({ request, response }: Poll, identity: Identity, answer: Result<Rendered>): Result<Rendered> {
-    const { length } = answer.ok ? answer.value.text : ''
+  function hold({ request, response }: Poll, identity: Identity, answer: Rendered): Result<Rendered> {
+    const { length } = answer.text
     const caller = callerNamed(service, identity, request)
     const taken = admission.pollBytes.take(caller, length)
     if (taken !== 'taken') return fail(refuseShare(taken, 'too many long answers have not been read'))
     response.once('close', () => admission.pollBytes.give(caller, length))
-    return answer
+    return succeed(answer)
   }
 
   function giveUp(poll: Poll, error: unknown): void {

@@ -34,13 +34,13 @@ async function* chunksOf(value: unknown): AsyncGenerator<string, undefined> {
   const pieces = jsonPieces(value)
   for (;;) {
     const chunk = await inTurns(nextChunk(pieces))
-    if (chunk === '') return
-    yield chunk
+    if (chunk !== '') yield chunk
+    if (chunk.length < CHUNK) return
     await nextSlice()
   }
 }
 
-/** Empty when there are no more pieces. */
+/** Shorter than a chunk when there are no more pieces. */
 function* nextChunk(pieces: Iterator<string>): Steps<string> {
   for (let text = ''; ; ) {
     const { done, value } = pieces.next()
