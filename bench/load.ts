@@ -4,6 +4,19 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 
+/** What the Flux Operator sends, byte for byte; by way of a proxy, what that adds to it. */
+export function fluxRequest(path: string, token: string, port: number, forwarded = ''): string {
+  const lines = [
+    `GET ${path} HTTP/1.1`,
+    `Host: 127.0.0.1:${port}`,
+    'User-Agent: flux-operator/0.58.1',
+    'Accept: application/json',
+    `Authorization: Bearer ${token}`,
+    'Accept-Encoding: gzip',
+  ]
+  return `${lines.join('\r\n')}\r\n${forwarded}\r\n`
+}
+
 export interface Load {
   readonly port: number
   readonly paths: readonly string[]
@@ -30,9 +43,8 @@ export async function runLoad({
   let started = 0
   const request = (): string => {
     const i = (started++ * 7919) % paths.length
-    const end = reconnect ? 'Connection: close\r\n\r\n' : '\r\n'
-    const bearer = tokens?.[i] ?? token
-    return `GET ${paths[i]} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${bearer}\r\n${end}`
+    const forwarded = reconnect ? '' : 'X-Forwarded-For: 127.0.0.1\r\n'
+    return fluxRequest(paths[i] ?? '', tokens?.[i] ?? token, port, forwarded)
   }
   /** Sends requests over one connection for as long as `more` says so. */
   const converse = (more: () => boolean): Promise<void> =>
@@ -48,6 +60,7 @@ export async function runLoad({
       }
       socket.on('connect', send)
       socket.on('error', reject)
+      socket.on('close', () => reject(new Error('the connection was closed before the answer')))
       socket.on('data', (chunk) => {
         if (expected < 0) {
           const end = chunk.indexOf('\r\n\r\n')
@@ -126,8 +139,7 @@ function getOnce(port: number, path: string, token: string): Promise<void> {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     let head = ''
     socket.on('connect', () => {
-      const headers = `Host: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`
-      socket.write(`GET ${path} HTTP/1.1\r\n${headers}`, 'latin1')
+      socket.write(fluxRequest(path, token, port), 'latin1')
     })
     socket.on('data', (chunk) => {
       if (head === '') head = chunk.toString('latin1', 0, 12)

@@ -28,10 +28,10 @@ function inputIds({ body }: { body: { inputs: { id: string }[] } }): string[] {
 }
 
 /** A fleet whose component answer is well worth compressing. */
-function wordyFleet() {
+function wordyFleet(words = 3000) {
   const fleet = smallFleet()
   const [one, two] = fleet.clusters
-  return { ...fleet, clusters: [{ ...one, patches: { a: { motd: 'hello '.repeat(1000) } } }, two] }
+  return { ...fleet, clusters: [{ ...one, patches: { a: { motd: 'hello '.repeat(words) } } }, two] }
 }
 
 /** Everything that the service sends for one request, as it is on the wire. */
@@ -308,11 +308,23 @@ test('an answer stays plain for a caller that does not take gzip', async () => {
   }
 })
 
-test('an answer that fits a packet is not compressed', async () => {
-  const service = await startService()
-  const answer = await pollEncoded(service, 'gzip')
-  assert.equal(answer.headers['content-encoding'], undefined)
-  assert.equal(answer.body.inputs.length, 2)
+test('an answer that arrives in one round trip is not compressed: that would be most of the work of a poll', async () => {
+  for (const words of [0, 1000, 2200]) {
+    const service = await startService({ fleet: wordyFleet(words) })
+    const answer = await pollEncoded(service, 'gzip')
+    assert.equal(answer.headers['content-encoding'], undefined, `${words}`)
+    assert.ok(answer.bytes.length < 14 * 1024)
+    assert.equal(answer.body.inputs.length, 2)
+  }
+})
+
+test('an answer too long to be compressed between two polls holds the same bytes', async () => {
+  const service = await startService({ fleet: wordyFleet(20_000) })
+  const plain = await pollEncoded(service, 'identity')
+  const zipped = await pollEncoded(service, 'gzip')
+  assert.equal(zipped.headers['content-encoding'], 'gzip')
+  assert.equal(zipped.headers['content-length'], String(zipped.bytes.length))
+  assert.deepEqual(gunzipSync(zipped.bytes), plain.bytes)
 })
 
 test('a compressed answer is 304 for a caller that shows its ETag', async () => {
@@ -332,6 +344,15 @@ test('the Flux Operator, which leaves its connections idle, is told that the con
     assert.equal((await poll(service, url, FLUX)).headers.connection, 'close', url)
     const curl = await poll(service, url, { ...FLUX, 'user-agent': 'curl/8.0' })
     assert.notEqual(curl.headers.connection, 'close', url)
+  }
+})
+
+test('a proxy, whose connections serve many clusters, keeps the one that a poll of Flux came by', async () => {
+  const service = await startService()
+  for (const added of [{ 'x-forwarded-for': '10.0.0.7' }, { via: '1.1 proxy' }]) {
+    const { status, headers } = await poll(service, COMPONENTS, { ...FLUX, ...added })
+    assert.equal(status, 200)
+    assert.notEqual(headers.connection, 'close', Object.keys(added).join())
   }
 })
 

@@ -515,7 +515,7 @@ test('what has not changed since it was read is not sent again, of any time', as
 
 test('large inputs of the past are compressed like those of now', async (t) => {
   const service = await start(t)
-  await run(service, ['PUT', '/clusters/one/patches/a', { text: 'ä'.repeat(3000) }])
+  await run(service, ['PUT', '/clusters/one/patches/a', { text: 'ä'.repeat(15_000) }])
   const url = '/clusters/one/inputs/platform-components'
   const options: Call = { headers: { 'accept-encoding': 'gzip' } }
   const then = await service.call('GET', url, options)

@@ -4,6 +4,7 @@ import { constants, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { clusterDns, clusterId, clusterToken } from '../fleet.ts'
+import { fluxRequest } from '../load.ts'
 import { TOKEN } from '../server-process.ts'
 import { NO_ANSWER, type Sample, type Series } from './verdict.ts'
 
@@ -85,15 +86,9 @@ function checkPoll(head: string, body: Buffer): Failure {
 
 function poll({ port, clusters, patienceMs }: Watch, n: number): Promise<Failure> {
   const cluster = (n * 7919) % clusters
-  const lines = [
-    `GET /api/v2/flux/clusters/${clusterDns(cluster)}/platform-components HTTP/1.1`,
-    `Host: 127.0.0.1:${port}`,
-    'User-Agent: flux-operator/0.58.1',
-    'Accept: application/json',
-    `Authorization: Bearer ${clusterToken(cluster)}`,
-    'Accept-Encoding: gzip',
-  ]
-  return exchange({ port, patienceMs, request: `${lines.join('\r\n')}\r\n\r\n`, check: checkPoll })
+  const path = `/api/v2/flux/clusters/${clusterDns(cluster)}/platform-components`
+  const request = fluxRequest(path, clusterToken(cluster), port)
+  return exchange({ port, patienceMs, request, check: checkPoll })
 }
 
 function administer({ port, patienceMs }: Watch, line: string, body?: object): Promise<Failure> {
