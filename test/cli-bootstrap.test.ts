@@ -133,6 +133,7 @@ describe('the bundle of a cluster', AT_ONCE, () => {
       'ResourceSetInputProvider/rolebindings',
       'ResourceSet/namespaces',
       'ResourceSet/platform-components',
+      'ResourceSet/clusterrolebindings',
       'ResourceSet/rolebindings',
       '',
     ])
