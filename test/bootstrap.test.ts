@@ -151,6 +151,7 @@ describe('what a bundle holds', () => {
       'ResourceSetInputProvider flux-system/rolebindings',
       'ResourceSet flux-system/namespaces',
       'ResourceSet flux-system/platform-components',
+      'ResourceSet flux-system/clusterrolebindings',
       'ResourceSet flux-system/rolebindings',
     ])
   })
@@ -165,6 +166,7 @@ describe('what a bundle holds', () => {
       'ResourceSet flux-system/phone-home',
       'ResourceSet flux-system/namespaces',
       'ResourceSet flux-system/platform-components',
+      'ResourceSet flux-system/clusterrolebindings',
       'ResourceSet flux-system/rolebindings',
     ])
     assert.deepEqual(find(manifests, 'ResourceSetInputProvider', 'cluster-identity').spec, {
@@ -878,7 +880,7 @@ describe('what is refused', () => {
         assertProblem(answer, 400, 'validation_error')
         assert.deepEqual(pathsIn(answer), ['?api_url'], host)
         const { manifests } = await bundleOf(service, { api_url: HERE }, { headers: given })
-        assert.equal(manifests.length, 10)
+        assert.equal(manifests.length, 11)
       }
     }
     for (const proto of ['ftp', 'javascript', 'https://evil.example.com/?', 'ht tp', '<<', variable('x')]) {

@@ -133,6 +133,7 @@ describe('the bundle of a cluster', AT_ONCE, () => {
       'ResourceSetInputProvider/rolebindings',
       'ResourceSet/namespaces',
       'ResourceSet/platform-components',
+      'ResourceSet/clusterrolebindings',
       'ResourceSet/rolebindings',
       '',
     ])
@@ -254,15 +255,17 @@ async function tokenNames(of: TestService): Promise<string[]> {
 }
 
 describe('--with-token', AT_ONCE, () => {
-  test("puts the cluster's own token into the Secret, and changes nothing else", async (t) => {
+  test("puts the cluster's own token into the Secret, in place of the comment that asks for one, and changes nothing else", async (t) => {
     const own = await start(t)
     const plain = await bundle({ api_url: HERE }, { of: own })
     const filled = await output(['one', ...HTTPS, '--with-token'], { url: own.url })
     const token = tokenIn(filled)
     const encoded = Buffer.from(token).toString('base64')
+    const asks = /^# The token to poll with belongs here.*\n# kubectl .*\n\n/m
+    assert.match(plain, asks)
     assert.equal(
       filled,
-      plain.replace(/^type: Opaque\n/m, (line) => `${line}data:\n  token: ${encoded}\n`),
+      plain.replace(asks, '').replace(/^type: Opaque\n/m, (line) => `${line}data:\n  token: ${encoded}\n`),
     )
     assert.deepEqual(await grantOf(token, own), ownToken('one'))
     const polls = ['one', 'two'].map((cluster) =>
@@ -437,8 +440,11 @@ describe('--output-dir', AT_ONCE, () => {
     const names = ['bootstrap.yaml', join('clusters', 'one.yaml'), join('clusters', 'two.yaml')]
     assert.deepEqual(Object.keys(files), names)
     assert.equal(files['bootstrap.yaml'], await bundle({ flavor: 'identity' }))
+    const [, namespace = ''] = (await bundle({ flavor: 'identity' })).split(/^---\n/m)
+    for (const name of ['prune', 'substitute'])
+      assert.match(namespace, new RegExp(`^ +kustomize.toolkit.fluxcd.io/${name}: disabled$`, 'm'))
     for (const cluster of ['one', 'two']) {
-      const [, namespace, identity] = (await bundle({ api_url: HERE }, { cluster })).split(/^---\n/m)
+      const [, , identity] = (await bundle({ api_url: HERE }, { cluster })).split(/^---\n/m)
       assert.match(identity ?? '', /^ {2}name: cluster-identity$/m)
       assert.equal(files[join('clusters', `${cluster}.yaml`)], `${namespace}---\n${identity}`)
     }
@@ -471,7 +477,9 @@ describe('--output-dir', AT_ONCE, () => {
         await bundle({ api_url: HERE }, { of: own, cluster: ['one', 'two'][i] ?? '' }),
       )
       const data = { token: Buffer.from(tokens[i] ?? '').toString('base64') }
-      assert.deepEqual(parseObjects(text), [...whole.slice(0, 2), { ...(whole[2] as object), data }])
+      const [namespace] = parseObjects(shared)
+      assert.deepEqual(parseObjects(text), [namespace, whole[1], { ...(whole[2] as object), data }])
+      assert.doesNotMatch(text, /^#/m)
       assert.equal(modeOf(join(folder, name)), '600')
     }
   })
@@ -653,7 +661,9 @@ describe('--output-dir', AT_ONCE, () => {
     const folder = newFolder(t)
     await output(['one', '--flavor', 'identity', ...HTTPS, '--output-dir', folder], { url: own.url })
     const objects = parseObjects(filesIn(folder)[join('clusters', 'one.yaml')] ?? '')
-    assert.deepEqual(objects, parseObjects(await bundle({ api_url: HERE }, { of: own })).slice(0, 2))
+    const [namespace] = parseObjects(await bundle({ flavor: 'identity' }, { of: own }))
+    const [, identity] = parseObjects(await bundle({ api_url: HERE }, { of: own }))
+    assert.deepEqual(objects, [namespace, identity])
   })
 })
 

@@ -136,6 +136,7 @@ describe('templates of your own', () => {
       'ResourceSet/third',
       'ResourceSet/namespaces',
       'ResourceSet/platform-components',
+      'ResourceSet/clusterrolebindings',
       'ResourceSet/rolebindings',
     ])
     assert.deepEqual(namesIn(identity.manifests).slice(2, 7), [

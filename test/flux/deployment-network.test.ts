@@ -217,6 +217,20 @@ describe('the NetworkPolicy of the chart', () => {
     }
   })
 
+  test('finds an issuer at an address by its URL', async () => {
+    for (const [host, address] of [
+      ['10.9.8.7:9443', '10.9.8.7'],
+      ['[fd00::7]:9443', 'fd00::7'],
+    ] as const) {
+      const oidc = { issuer: `https://${host}/x`, audience: 'fleet' }
+      const there = await rendered({ ...required, oidc, access: secured.access })
+      for (const pod of deployed(there)) {
+        assert.ok(letsOut(there, pod, { peer: { address }, port: 9443 }), host)
+        assert.ok(!letsOut(there, pod, { peer: podIn(NAMESPACE), port: 9443 }))
+      }
+    }
+  })
+
   test('takes the port of an issuer from its URL, and addresses from the values', async () => {
     const to = [{ ipBlock: { cidr: '0.0.0.0/0', except: ['10.0.0.0/8'] } }]
     const oidc = { issuer: 'https://login.example.com:9443/x', audience: 'fleet' }

@@ -440,6 +440,27 @@ describe('the chart', () => {
     assert.deepEqual([chart.version, chart.appVersion], [version, version])
   })
 
+  test('tells clusters to poll its Ingress, over TLS where the Ingress ends it or passes it through', async () => {
+    const host = 'fleet.example.com'
+    const tls = { existingSecret: 'flux-resourceset-tls' }
+    for (const [values, url] of [
+      [{}, undefined],
+      [{ tls }, undefined],
+      [{ ingress: { enabled: true, host } }, `http://${host}`],
+      [{ ingress: { enabled: true, host, tlsSecret: 'fleet-tls' } }, `https://${host}`],
+      [{ ingress: { enabled: true, host }, tls }, `https://${host}`],
+      [
+        { ingress: { enabled: true, host }, externalUrl: 'https://other.example.com' },
+        'https://other.example.com',
+      ],
+    ] as const) {
+      const yaml = await template({ ...required, ...values })
+      const rendered: Rendered = { yaml, objects: parseObjects(yaml), secrets: [] }
+      for (const { spec } of deployed(rendered))
+        assert.equal(environmentOf(rendered, spec.containers[0]).EXTERNAL_URL, url, JSON.stringify(values))
+    }
+  })
+
   test('restarts pods for other files and for nothing else: tokens are read again by themselves', async () => {
     const podOf = async (values: object): Promise<Any> => {
       const objects = parseObjects(await template({ ...everything, ...values })) as Any[]

@@ -24,9 +24,10 @@ const UPDATE = process.env.DOCS_UPDATE === '1'
 
 const types = builtInTypes(EXAMPLE)
 const BUILT_IN = ['namespaces', 'platform-components', 'rolebindings']
-const TEMPLATES: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(BUILT_IN.map((name) => [name, read(`deploy/templates/${name}.yaml`)])),
-  'network-policies': read('examples/network-policies/templates/network-policies.yaml'),
+/** The ResourceSets of each endpoint. */
+const TEMPLATES: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(BUILT_IN.map((name) => [name, documentsIn(`deploy/templates/${name}.yaml`)])),
+  'network-policies': documentsIn('examples/network-policies/templates/network-policies.yaml'),
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into inputs and objects freely
@@ -36,7 +37,11 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')
 }
 
-function templateOf(endpoint: string): string {
+function documentsIn(path: string): string[] {
+  return read(path).split(/^---\n/m)
+}
+
+function templatesOf(endpoint: string): readonly string[] {
   return TEMPLATES[endpoint] ?? assert.fail(endpoint)
 }
 
@@ -48,7 +53,13 @@ async function poll(service: TestService, cluster: string, endpoint: string): Pr
   return body.inputs
 }
 
-async function renderYaml(template: string, inputs: readonly Any[]): Promise<string> {
+/** What the ResourceSets of an endpoint make, in their order. */
+async function renderYaml(templates: readonly string[], inputs: readonly Any[]): Promise<string> {
+  const texts = await Promise.all(templates.map((template) => renderOne(template, inputs)))
+  return texts.filter((text) => text !== '').join('---\n')
+}
+
+async function renderOne(template: string, inputs: readonly Any[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'flux-resourceset-render-'))
   try {
     const file = join(folder, 'inputs.json')
@@ -71,9 +82,9 @@ function jsonForYaml(value: unknown): string {
   )
 }
 
-async function render(template: string, inputs: readonly Any[]): Promise<Any[]> {
+async function render(templates: readonly string[], inputs: readonly Any[]): Promise<Any[]> {
   if (inputs.length === 0) return []
-  const yaml = await renderYaml(template, inputs)
+  const yaml = await renderYaml(templates, inputs)
   parseObjects(yaml)
   return readByKubernetes(yaml)
 }
@@ -107,25 +118,32 @@ function expectedNamespace({ id, labels, annotations, prune }: Any): Any[] {
 
 const RBAC = 'rbac.authorization.k8s.io'
 
-function expectedRoleBinding({ id, role, subjects, namespace }: Any): Any[] {
-  return [
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: namespace ? 'RoleBinding' : 'ClusterRoleBinding',
-      metadata: {
-        name: id,
-        ...(namespace && { namespace }),
-        labels: labelsOf('rolebindings'),
-        annotations: { 'fluxcd.controlplane.io/force': 'enabled' },
-      },
-      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
-      ...(subjects.length > 0 && {
-        subjects: subjects.map(({ kind, name, namespace: home }: Any) =>
-          kind === 'ServiceAccount' ? { kind, name, namespace: home } : { kind, name, apiGroup: RBAC },
-        ),
-      }),
+function expectedClusterRoleBinding({ id, namespace, ...binding }: Any): Any[] {
+  if (namespace) return []
+  return [expectedBinding('ClusterRoleBinding', 'clusterrolebindings', { name: id }, binding)]
+}
+
+function expectedRoleBinding({ id, namespace, ...binding }: Any): Any[] {
+  if (!namespace) return []
+  return [expectedBinding('RoleBinding', 'rolebindings', { name: id, namespace }, binding)]
+}
+
+function expectedBinding(kind: string, madeBy: string, metadata: object, { role, subjects }: Any): Any {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind,
+    metadata: {
+      ...metadata,
+      labels: labelsOf(madeBy),
+      annotations: { 'fluxcd.controlplane.io/force': 'enabled' },
     },
-  ]
+    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
+    ...(subjects.length > 0 && {
+      subjects: subjects.map(({ kind, name, namespace }: Any) =>
+        kind === 'ServiceAccount' ? { kind, name, namespace } : { kind, name, apiGroup: RBAC },
+      ),
+    }),
+  }
 }
 
 const CHART_LAYER = {
@@ -166,7 +184,7 @@ function expectedRelease(input: Any): Any[] {
   const pinned = component_version !== 'latest' && { version: component_version }
   const namespace = input.namespace ?? id
   const paths = Object.keys(patches).toSorted()
-  const values = `${id}-values`
+  const values = `${id}-values-${SOME_DIGEST}`
   return [
     fromRepository
       ? named('source.toolkit.fluxcd.io/v1', 'HelmRepository', id, { interval: '1h', url })
@@ -213,26 +231,44 @@ function keyOf(path: string): string {
   return createHash('sha256').update(path).digest('hex').slice(0, 16)
 }
 
-/** What the values are is for Helm to say: see `valuesOf`. */
+/** What the values are is for Helm to say: see `valuesOf`. Their ConfigMap is named after them. */
 const SOME_TEXT = 'some text'
+const SOME_DIGEST = '0123456789'
 
 function expectedValues(name: string, paths: readonly string[]): Any {
-  const labels = labelsOf('platform-components', { 'reconcile.fluxcd.io/watch': 'Enabled' })
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
-    metadata: { name, namespace: 'flux-system', labels },
+    metadata: { name, namespace: 'flux-system', labels: labelsOf('platform-components') },
     data: Object.fromEntries(paths.map((path) => [keyOf(path), SOME_TEXT])),
   }
 }
 
 function withoutValues(object: Any): Any {
-  if (object.kind !== 'ConfigMap') return object
-  const data = Object.entries(object.data).map(([key, value]) => [
+  const { kind, metadata, data, spec } = object
+  if (kind === 'HelmRelease' && spec.valuesFrom) {
+    const valuesFrom = spec.valuesFrom.map((each: Any) => ({ ...each, name: withoutDigest(each.name) }))
+    return { ...object, spec: { ...spec, valuesFrom } }
+  }
+  if (kind !== 'ConfigMap') return object
+  const texts = Object.entries(data).map(([key, value]) => [
     key,
     typeof value === 'string' ? SOME_TEXT : value,
   ])
-  return { ...object, data: Object.fromEntries(data) }
+  const name = withoutDigest(metadata.name)
+  return { ...object, metadata: { ...metadata, name }, data: Object.fromEntries(texts) }
+}
+
+function withoutDigest(name: string): string {
+  return name.replace(/-values-[0-9a-f]{10}$/, `-values-${SOME_DIGEST}`)
+}
+
+/** The ConfigMap with the values of a component, if it has any. */
+function valuesMapOf(objects: readonly Any[], id: string): Any {
+  return objects.find(
+    ({ kind, metadata: { name } }) =>
+      kind === 'ConfigMap' && withoutDigest(name) === `${id}-values-${SOME_DIGEST}`,
+  )
 }
 
 function expectedKustomization(input: Any): Any[] {
@@ -278,22 +314,27 @@ function expectedPolicy({ id, target_namespace, ingress_rules }: Any): Any[] {
   ]
 }
 
-const EXPECTED: Readonly<Record<string, (input: Any) => Any[]>> = {
-  namespaces: expectedNamespace,
-  'platform-components': expectedComponent,
-  rolebindings: expectedRoleBinding,
-  'network-policies': expectedPolicy,
+/** What each ResourceSet of an endpoint makes of an input. */
+const EXPECTED: Readonly<Record<string, readonly ((input: Any) => Any[])[]>> = {
+  namespaces: [expectedNamespace],
+  'platform-components': [expectedComponent],
+  rolebindings: [expectedClusterRoleBinding, expectedRoleBinding],
+  'network-policies': [expectedPolicy],
 }
 
 function expectedOf(endpoint: string, inputs: readonly Any[]): Any[] {
-  return inputs.flatMap(EXPECTED[endpoint] ?? assert.fail(endpoint))
+  return (EXPECTED[endpoint] ?? assert.fail(endpoint)).flatMap((expected) => inputs.flatMap(expected))
 }
 
 /** Renders what was polled, and looks at all of it. */
 async function check(endpoint: string, inputs: readonly Any[]): Promise<Any[]> {
-  const objects = await render(templateOf(endpoint), inputs)
+  const objects = await render(templatesOf(endpoint), inputs)
   assert.deepEqual(objects.map(withoutValues), expectedOf(endpoint, inputs))
   assert.deepEqual(validateObjects(objects), [])
+  for (const { metadata, spec } of objects.filter(({ kind }) => kind === 'HelmRelease')) {
+    const map = valuesMapOf(objects, metadata.name)
+    for (const { name } of spec.valuesFrom ?? []) assert.equal(name, map.metadata.name)
+  }
   return objects
 }
 
@@ -304,7 +345,7 @@ async function valuesOf(objects: readonly Any[]): Promise<Record<string, Any>> {
   const releases = objects.filter(({ kind, spec }) => kind === 'HelmRelease' && spec.valuesFrom)
   if (releases.length === 0) return {}
   const lines = releases.map(({ metadata, spec }) => {
-    const map = objects.find(({ metadata: { name } }) => name === `${metadata.name}-values`)
+    const map = valuesMapOf(objects, metadata.name)
     return JSON.stringify({ data: map.data, valuesFrom: spec.valuesFrom })
   })
   const { code, stdout, stderr } = await run('controllers', ['values'], { input: lines.join('\n') })
@@ -659,21 +700,21 @@ describe('the demo fleet', () => {
   test('is these objects on one of its clusters', async () => {
     const objects = await Promise.all(
       BUILT_IN.map(async (endpoint) =>
-        render(templateOf(endpoint), await poll(service, 'demo-cluster-01', endpoint)),
+        render(templatesOf(endpoint), await poll(service, 'demo-cluster-01', endpoint)),
       ),
     )
-    assert.deepEqual(objects.flat().map(nameOf), [
+    assert.deepEqual(objects.flat().map(withoutValues).map(nameOf), [
       'Namespace -/cert-manager',
       'Namespace -/traefik',
       'Namespace -/podinfo',
       'HelmRepository flux-system/cert-manager',
-      'ConfigMap flux-system/cert-manager-values',
+      `ConfigMap flux-system/cert-manager-values-${SOME_DIGEST}`,
       'HelmRelease flux-system/cert-manager',
       'HelmRepository flux-system/traefik',
-      'ConfigMap flux-system/traefik-values',
+      `ConfigMap flux-system/traefik-values-${SOME_DIGEST}`,
       'HelmRelease flux-system/traefik',
       'HelmRepository flux-system/podinfo',
-      'ConfigMap flux-system/podinfo-values',
+      `ConfigMap flux-system/podinfo-values-${SOME_DIGEST}`,
       'HelmRelease flux-system/podinfo',
       'ClusterRoleBinding -/platform-admins',
       'ClusterRoleBinding -/dev-readers',
@@ -691,10 +732,10 @@ describe('the demo fleet', () => {
 
   test('is the same bytes whenever it is polled, and in another order when its inputs are', async () => {
     for (const endpoint of BUILT_IN) {
-      const template = templateOf(endpoint)
+      const templates = templatesOf(endpoint)
       const inputs = await poll(service, 'prod-eu-01', endpoint)
       const again = await poll(service, 'prod-eu-01', endpoint)
-      assert.equal(await renderYaml(template, inputs), await renderYaml(template, again))
+      assert.equal(await renderYaml(templates, inputs), await renderYaml(templates, again))
       const reversed = inputs.toReversed()
       assert.notDeepEqual(reversed, inputs)
       await check(endpoint, reversed)
@@ -710,13 +751,14 @@ describe('the demo fleet', () => {
       const after = await poll(own, id, 'platform-components')
       assert.equal(after.length, platform_components.length)
       const objects = await check('platform-components', after)
-      assert.ok(!objects.some(({ metadata: { name } }) => name === off || name === `${off}-values`))
+      assert.ok(!objects.some(({ metadata: { name } }) => name === off))
+      assert.equal(valuesMapOf(objects, off), undefined)
       assert.equal(
         objects.length > 0,
         others.some(({ enabled }) => enabled),
       )
       const every = inputs.map((input) => ({ ...input, enabled: false }))
-      assert.deepEqual(await render(templateOf('platform-components'), every), [])
+      assert.deepEqual(await render(templatesOf('platform-components'), every), [])
     }
   })
 })
@@ -785,7 +827,12 @@ describe('how a component is delivered', () => {
         HelmRelease: {
           targetNamespace: 'app',
           valuesFrom: [
-            { kind: 'ConfigMap', name: 'app-values', valuesKey: keyOf('replicas'), targetPath: 'replicas' },
+            {
+              kind: 'ConfigMap',
+              name: `app-values-${SOME_DIGEST}`,
+              valuesKey: keyOf('replicas'),
+              targetPath: 'replicas',
+            },
           ],
         },
       },
@@ -874,7 +921,7 @@ describe('how a component is delivered', () => {
         objects.map(({ kind }) => kind),
         Object.keys(specs),
       )
-      for (const { kind, spec } of objects) {
+      for (const { kind, spec } of objects.map(withoutValues)) {
         for (const [field, value] of Object.entries(specs[kind] ?? {}))
           assert.deepEqual(spec[field], value, field)
       }
@@ -1044,6 +1091,28 @@ test('a role binding of each kind of subject, in the whole cluster and in a name
   )
 })
 
+test('roles in the whole cluster are in a ResourceSet of their own, which waits for its provider alone', async () => {
+  const inputs = [
+    { id: 'everywhere', role: 'view', subjects: [] },
+    { id: 'here', role: 'view', subjects: [], namespace: 'podinfo' },
+  ]
+  const sets = await Promise.all(
+    templatesOf('rolebindings').map(async (template) => {
+      const [{ metadata, spec }] = parseObjects(template) as Any[]
+      const kinds = (await render([template], inputs)).map(({ kind }) => kind)
+      const waitsFor = spec.dependsOn.map(({ kind, name, readyExpr }: Any) => [kind, name, readyExpr])
+      return { name: metadata.name, kinds, waitsFor }
+    }),
+  )
+  const provider = ['ResourceSetInputProvider', 'rolebindings', undefined]
+  // Until it has applied once, not until it is ready: one that fails must not hold up the other.
+  const first = ['ResourceSet', 'clusterrolebindings', 'has(status.lastAppliedRevision)']
+  assert.deepEqual(sets, [
+    { name: 'clusterrolebindings', kinds: ['ClusterRoleBinding'], waitsFor: [provider] },
+    { name: 'rolebindings', kinds: ['RoleBinding'], waitsFor: [provider, first] },
+  ])
+})
+
 describe('hostile documents', () => {
   test('become exactly the objects that they describe, with every value in its place', async () => {
     const kinds = new Map<string, number>()
@@ -1088,7 +1157,7 @@ describe('hostile documents', () => {
 
   async function checkScaffold(type: RegisteredDelivery, inputs: readonly Any[]): Promise<void> {
     const { endpoint } = type.delivery
-    const objects = await render(scaffoldTemplate(type), inputs)
+    const objects = await render([scaffoldTemplate(type)], inputs)
     const on = inputs.filter(({ enabled }) => enabled !== false)
     assert.deepEqual(
       objects.map(({ kind, metadata }) => [kind, metadata]),
@@ -1216,6 +1285,15 @@ describe('the values of a chart', () => {
     })
   })
 
+  /** The ConfigMaps of components with these patches, in their order. */
+  async function mapsFrom(sets: readonly Readonly<Record<string, string>>[]): Promise<Any[]> {
+    const service = await startService({ types, fleet: chartsWith(sets) })
+    const inputs = await poll(service, 'one', 'platform-components')
+    await service.stop()
+    const objects = await render(templatesOf('platform-components'), inputs)
+    return sets.map((_, i) => valuesMapOf(objects, `c${i}`))
+  }
+
   test('travel under keys of their own: another value that comes or goes changes none', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(patches, { minLength: 1, maxLength: 20 }), async (sets) => {
@@ -1223,27 +1301,34 @@ describe('the values of a chart', () => {
         const less = whole.map((values, i) =>
           Object.fromEntries(Object.entries(values).filter((_, at) => at !== i % Object.keys(values).length)),
         )
-        const [before, after] = await Promise.all(
-          [whole, less].map(async (given) => {
-            const service = await startService({ types, fleet: chartsWith(given) })
-            const inputs = await poll(service, 'one', 'platform-components')
-            await service.stop()
-            const objects = await render(templateOf('platform-components'), inputs)
-            return new Map(
-              objects.filter(({ kind }) => kind === 'ConfigMap').map((map) => [map.metadata.name, map.data]),
-            )
-          }),
-        )
+        const [before, after] = await Promise.all([whole, less].map(mapsFrom))
         whole.forEach((values, i) => {
-          const data = { ...before?.get(`c${i}-values`) }
+          const data = { ...before?.[i].data }
           const gone = Object.keys(values).find((path) => less[i]?.[path] === undefined) as string
           assert.equal(typeof data[keyOf(gone)], 'string')
           delete data[keyOf(gone)]
-          assert.deepEqual(after?.get(`c${i}-values`) ?? {}, data)
+          assert.deepEqual(after?.[i]?.data ?? {}, data)
         })
       }),
       { ...RUNS, numRuns: 10 },
     )
+  })
+
+  test('are in a ConfigMap of another name as soon as one of them is another, and of the same one otherwise', async () => {
+    const [before, same, ...others] = await Promise.all(
+      [
+        { a: '1', 'b.c': 'x' },
+        { 'b.c': 'x', a: '1' },
+        { a: '2', 'b.c': 'x' },
+        { a: '!!str 1', 'b.c': 'x' },
+        { a: '1' },
+        { a: '1', 'b.c': 'x', d: '' },
+        { a: '1', 'b.d': 'x' },
+        { a: 'x', 'b.c': '1' },
+      ].map(async (values) => (await mapsFrom([values]))[0].metadata.name),
+    )
+    assert.equal(same, before)
+    assert.equal(new Set([before, ...others]).size, 1 + others.length)
   })
 
   test('may be empty in a list of objects', async (t) => {
@@ -1277,7 +1362,7 @@ describe('the example of network policies', () => {
     const inputs = await poll(service, 'demo-cluster-01', 'network-policies')
     await check('network-policies', inputs)
     const heading = '# What the Flux Operator makes of the network policy in docs/resource-types.md.\n'
-    const rendered = heading + (await renderYaml(templateOf('network-policies'), inputs))
+    const rendered = heading + (await renderYaml(templatesOf('network-policies'), inputs))
     if (UPDATE) {
       mkdirSync(dirname(RENDERED), { recursive: true })
       writeFileSync(RENDERED, rendered)

@@ -76,7 +76,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if .Values.externalUrl }}
 {{- .Values.externalUrl }}
 {{- else if .Values.ingress.enabled }}
-{{- printf "%s://%s" (ternary "https" "http" (ne .Values.ingress.tlsSecret "")) .Values.ingress.host }}
+{{- /* An Ingress without a certificate of its own passes TLS through to a service that speaks it. */}}
+{{- $tls := or .Values.ingress.tlsSecret .Values.tls.existingSecret }}
+{{- printf "%s://%s" (ternary "http" "https" (empty $tls)) .Values.ingress.host }}
 {{- end }}
 {{- end }}
 

@@ -17,6 +17,9 @@
 {{- else if regexMatch "^[0-9]+([.][0-9]+){3}$" .host -}}
 - ipBlock:
     cidr: {{ .host }}/32
+{{- else if contains ":" .host -}}
+- ipBlock:
+    cidr: {{ .host }}/128
 {{- else if regexMatch "^[^.]+$" .host -}}
 - podSelector: {}
 {{- else if regexMatch "^[^.]+[.][^.]+[.]svc([.]|$)" .host -}}

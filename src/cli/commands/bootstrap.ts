@@ -38,6 +38,8 @@ const PLAIN_POLL = new RegExp(`(?<=\\n) {2}url: http:[^\\n]*${POLL_BASE}/`)
 /** The Secret that a bundle leaves empty, and its last line. */
 const TOKEN_SECRET = 'internal-api-token'
 const EMPTY_SECRET = /(?<=\n)type: Opaque\n/
+/** Comments before a manifest: those of the Secret ask for the token. */
+const COMMENTS = /^(?:#.*\n|\n)*/
 
 export function defineBootstrap(command: Command, { run, program }: Tools): void {
   command
@@ -148,7 +150,11 @@ async function fillIn(
 ): Promise<string> {
   const { secret } = await clusterToken(session, id, grace)
   const data = `data:\n  token: ${Buffer.from(secret).toString('base64')}\n`
-  return bundle.replace(EMPTY_SECRET, (line) => `${line}${data}`)
+  const manifests = bundle.split(SEPARATOR)
+  const first = manifests.findIndex((manifest) => EMPTY_SECRET.test(manifest))
+  const filled = (empty: string): string =>
+    empty.replace(COMMENTS, '').replace(EMPTY_SECRET, (line) => `${line}${data}`)
+  return manifests.map((manifest, i) => (i === first ? filled(manifest) : manifest)).join('---\n')
 }
 
 /** The token of a cluster: made, or given a new secret, with the old one valid until the cluster has the new bundle. */
@@ -227,15 +233,13 @@ async function writeFiles(
   }
   const isShared = flavor === 'identity'
   const folder = isShared ? join(outputDir, 'clusters') : outputDir
-  if (isShared) {
-    const shared = await read(ids[0] as string, withToken ? { secret: TOKEN_SECRET } : {})
-    write(join(outputDir, 'bootstrap.yaml'), shared)
-  }
+  const shared = isShared && (await read(ids[0] as string, withToken ? { secret: TOKEN_SECRET } : {}))
+  if (shared) write(join(outputDir, 'bootstrap.yaml'), shared)
   let isPlain = false
   const bundleOf = async (id: string): Promise<string> => {
     const bundle = await read(id, isShared ? { flavor: 'concrete' } : {})
     isPlain ||= pollsInPlain(bundle)
-    const own = isShared ? identityIn(bundle, withToken) : bundle
+    const own = shared ? identityIn(bundle, { shared, withSecret: withToken }) : bundle
     if (!withToken) return own
     checkFolder(folder)
     return fillIn(session, id, own, tokenGrace)
@@ -267,12 +271,14 @@ async function writeFiles(
   })
 }
 
-/** The part of a bundle that is the cluster's own: its first manifests, which are the namespace, the identity and a Secret. */
-function identityIn(bundle: string, withSecret: boolean): string {
-  return bundle
-    .split(SEPARATOR)
-    .slice(1, withSecret ? 4 : 3)
-    .join('---\n')
+/**
+ * The part of a bundle that is the cluster's own: the identity and a Secret, which follow the namespace. The namespace is
+ * that of the shared bundle, so that applying one file takes nothing away that the other has set.
+ */
+function identityIn(bundle: string, of: { readonly shared: string; readonly withSecret: boolean }): string {
+  const [, namespace = ''] = of.shared.split(SEPARATOR)
+  const own = bundle.split(SEPARATOR).slice(2, of.withSecret ? 4 : 3)
+  return [namespace, ...own].join('---\n')
 }
 
 function pollsInPlain(bundle: string): boolean {
