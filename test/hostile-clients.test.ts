@@ -499,6 +499,19 @@ test('100 is sent to those who wait for it, and one answer after it', async (t) 
   }
 })
 
+test('a request that names the type of a body and has none is answered at once', async (t) => {
+  const service = await start(t)
+  for (const [line, expected] of [
+    ['DELETE /namespaces/nope', 404],
+    ['POST /clusters/one/restore', 409],
+    ['POST /namespaces', 400],
+    ['PATCH /clusters/one', 400],
+  ] as const) {
+    const { statuses, text } = await say(service, `${line} HTTP/1.1\r\n${HEAD}\r\n`)
+    assert.deepEqual(statuses, [expected], `${line}: ${text}`)
+  }
+})
+
 test('a body that is too long is 413, whether it says so or not, and the connection can go on', async (t) => {
   const service = await start(t)
   const piece = 'x'.repeat(100_000)

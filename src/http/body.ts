@@ -77,10 +77,17 @@ function readBody(service: Service, request: FastifyRequest): Promise<Result<Buf
       )
     }
     if (Number.isFinite(announced) && announced > limit) return refuse(tooLarge(limit))
+    if (hasNone(raw)) return resolve(succeed(Buffer.alloc(0)))
     raw.on('data', take)
     raw.once('end', () => resolve(succeed(Buffer.concat(chunks, length))))
     for (const end of ['error', 'close']) raw.once(end, () => resolve(fail(CUT_OFF)))
   })
+}
+
+/** Node tells nobody of the end of a body that was never to come, see `optimizeEmptyRequests`. */
+function hasNone({ headers, httpVersionMajor, readableEnded }: FastifyRequest['raw']): boolean {
+  const isAnnounced = 'content-length' in headers || 'transfer-encoding' in headers
+  return readableEnded || (httpVersionMajor < 2 && !isAnnounced)
 }
 
 /**
