@@ -9,6 +9,7 @@ import { pointer } from './json.ts'
 import type { Overlay } from './overlay.ts'
 import { fail, invalid, MAX_DETAILS, notFound, type Problem, type Result, succeed } from './problem.ts'
 import { type DeliveredType, findReference, type ResourceType, type Types } from './resource-type.ts'
+import { revokeOrphans } from './revoke-orphans.ts'
 import type { Steps } from './steps.ts'
 import { createToken, revokeToken, rotateToken } from './token.ts'
 import type { Change, View } from './view.ts'
@@ -38,6 +39,7 @@ export function* decide(types: Types, view: View, commands: readonly Command[]):
   if (problems.length > 0) return fail(joined(problems))
   const contradicted = checkIntent(types, view, draft, assigned)
   if (!contradicted.ok) return contradicted
+  yield* revokeOrphans(types, draft, outcomes)
   const whole = yield* checkWhole(types, draft)
   if (!whole.ok) return asConflict(commands, whole)
   const limits = yield* checkLimits(types, view, draft)
@@ -115,13 +117,17 @@ function* run(
     case 'reset':
       return reset(types, draft, type, command)
     case 'undo':
-      return undoChange(types, draft, type, command)
+      return withWarning(undoChange(types, draft, type, command), command.warning)
     case 'assign':
       assigned.set(`${command.type}/${command.id}`, command)
       return withDelivered(type, (delivered) => assign(types, draft, delivered, command))
     case 'unassign':
       return withDelivered(type, (delivered) => unassign(types, draft, delivered, command))
   }
+}
+
+function withWarning(outcome: Result<Outcome>, warning: string | undefined): Result<Outcome> {
+  return outcome.ok && warning !== undefined ? succeed({ ...outcome.value, warning }) : outcome
 }
 
 function withDelivered(type: ResourceType, use: (type: DeliveredType) => Result<Outcome>): Result<Outcome> {
