@@ -1,6 +1,7 @@
 // The one place that says what a write changes: commands and a view in, changes or a problem out.
 import { checkLimits } from './answer-limits.ts'
 import { assign, patchValues, unassign } from './assignment-commands.ts'
+import { checkPatchNames } from './check-patch-names.ts'
 import { checkWhole } from './check-whole.ts'
 import type { Assign, Command, ForClusters, Outcome } from './command.ts'
 import { create, patch, remove, replace, restore } from './document-commands.ts'
@@ -12,7 +13,9 @@ import { type DeliveredType, findReference, type ResourceType, type Types } from
 import { revokeOrphans } from './revoke-orphans.ts'
 import type { Steps } from './steps.ts'
 import { createToken, revokeToken, rotateToken } from './token.ts'
+import { findUnmetNeeds } from './unmet-needs.ts'
 import type { Change, View } from './view.ts'
+import { warnOfReserved } from './warn-of-reserved.ts'
 import { reset, undoChange } from './way-back.ts'
 
 export interface Decision {
@@ -42,9 +45,17 @@ export function* decide(types: Types, view: View, commands: readonly Command[]):
   yield* revokeOrphans(types, draft, outcomes)
   const whole = yield* checkWhole(types, draft)
   if (!whole.ok) return asConflict(commands, whole)
+  const names = yield* checkPatchNames(types, view, draft)
+  if (!names.ok) return asConflict(commands, names)
   const limits = yield* checkLimits(types, view, draft)
   if (!limits.ok) return asConflict(commands, limits)
-  const warnings = [...outcomes.flatMap(({ warning }) => warning ?? []), ...whole.value]
+  const warnings = [
+    ...outcomes.flatMap(({ warning }) => warning ?? []),
+    ...whole.value,
+    ...names.value,
+    ...(yield* warnOfReserved(types, draft)),
+    ...(yield* findUnmetNeeds(types, view, draft)),
+  ]
   return succeed({ changes: draft.changes(), warnings, outcomes, after: draft })
 }
 
