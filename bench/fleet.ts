@@ -30,7 +30,7 @@ function cluster(n: number): Document {
   const components = picks(n, 20, COMPONENTS, 'component')
   const patches = components
     .slice(0, 3)
-    .map((id, i) => [id, { replicaCount: String((n % 5) + 1), 'ui.message': `hello ${n}-${i}` }])
+    .map((id, i) => [id, { replicaCount: String((n % 5) + 1), ui_message: `hello ${n}-${i}` }])
   return {
     id: clusterId(n),
     cluster_name: clusterId(n),

@@ -77,6 +77,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   else fillLater(config, types, engine, log)
   metrics = createMetrics(types, version, engine)
   warnOfUnknownTypes(engine, types, log)
+  warnOfReserved(engine, types, log)
   const addressOf = createAddressOf(config.trustedProxies)
   const { oidc, adminListen } = config
   const limits = {
@@ -265,6 +266,16 @@ async function seedFrom(seedFile: string, types: RegisteredTypes, engine: Engine
   const { message, details = [] } = seeded.problem
   const problems = details.length > 0 ? details.map(({ path, message }) => `${path} ${message}`) : [message]
   throw new UsageProblem(...problems.map((problem) => `SEED_FILE ${seedFile}: ${problem}`))
+}
+
+/** Documents from before their ids were reserved: they are served as they are. */
+function warnOfReserved({ state }: Engine, types: RegisteredTypes, log: Logger): void {
+  for (const { name: type, reserved } of types.all) {
+    for (const [id, reason] of reserved) {
+      if (state.get(type, id))
+        log.warn({ type, id, reason }, 'the store holds a document whose id is reserved')
+    }
+  }
 }
 
 function warnOfUnknownTypes({ state }: Engine, types: RegisteredTypes, log: Logger): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertProblem } from './every-store.ts'
-import { type Answer, READ_TOKEN, startService, type TestService } from './service.ts'
+import { type Answer, chartFleet, READ_TOKEN, startService, type TestService } from './service.ts'
 
 const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' }
 const CLUSTERS = '/api/v2/flux/clusters'
@@ -159,7 +159,7 @@ test('unassigning keeps the patches of the other components', async () => {
 })
 
 test('the values of one component are read, replaced, changed and removed on their own', async () => {
-  const service = await startService()
+  const service = await startService({ fleet: chartFleet() })
   const url = '/clusters/one/patches/a'
   const read = await service.call('GET', url, { token: READ_TOKEN })
   assert.equal(read.status, 200)

@@ -448,7 +448,7 @@ const KINDS: readonly (readonly [operation: string, ...Write])[] = [
     '/clusters/one/platform_components/c',
     { enabled: true, oci_tag: 'v3' },
   ],
-  ['patch values of a on one', 'PATCH', '/clusters/one/patches/a', { replicas: '7', 'ui/color': 'red' }],
+  ['patch values of a on one', 'PATCH', '/clusters/one/patches/a', { replicas: '7', color: 'red' }],
   ['patch values of a on one', 'DELETE', '/clusters/one/patches/a'],
   ['unassign platform_components/b from one', 'DELETE', '/clusters/one/platform_components/b'],
   [

@@ -878,31 +878,34 @@ test('an answer of 900 KiB is accepted and one byte more is refused, with the fi
   assert.equal(cluster.status, 200)
 })
 
+function granted(name: string) {
+  return { subjects: [{ kind: 'Group', name }] }
+}
+
 test('the size of an answer is counted in bytes, on clusters and on definitions', async () => {
   const service = await startService()
   const says = new RegExp(String(MAX_ANSWER))
   const wide = '€'.repeat(400_000)
   await assertRefused(service, invalid('', 'PUT /clusters/one/patches/a', { body: { big: wide }, says }))
-  const note = (text: string) => ({ annotations: { note: text } })
-  await assertRefused(service, invalid('', 'PATCH /namespaces/team-a', { body: note(wide), says }))
-  const narrow = await service.call('PATCH', '/namespaces/team-a', { body: note('x'.repeat(400_001)) })
+  await assertRefused(service, invalid('', 'PATCH /rolebindings/admins', { body: granted(wide), says }))
+  const narrow = await service.call('PATCH', '/rolebindings/admins', { body: granted('x'.repeat(400_001)) })
   assert.equal(narrow.status, 200)
-  await assertRefused(service, invalid('', 'PATCH /namespaces/team-a', { body: note(wide), says }))
+  await assertRefused(service, invalid('', 'PATCH /rolebindings/admins', { body: granted(wide), says }))
 })
 
 test('a definition that nobody is given may be larger than an answer, but cannot be assigned', async () => {
   const service = await startService()
-  const body = { annotations: { note: 'x'.repeat(MAX_ANSWER) } }
-  assert.equal((await service.call('PATCH', '/namespaces/team-b', { body })).status, 200)
+  const body = { id: 'many', role: 'view', ...granted('x'.repeat(MAX_ANSWER)) }
+  assert.equal((await service.call('POST', '/rolebindings', { body })).status, 201)
   const says = new RegExp(String(MAX_ANSWER))
-  await assertRefused(service, invalid('', 'PUT /clusters/one/namespaces/team-b', { body: {}, says }))
+  await assertRefused(service, invalid('', 'PUT /clusters/one/rolebindings/many', { body: {}, says }))
 })
 
 test('a cluster whose answer grew too large while it was deleted is not restored', async () => {
   const service = await startService()
   await service.call('DELETE', '/clusters/one')
-  const body = { annotations: { note: 'x'.repeat(MAX_ANSWER) } }
-  assert.equal((await service.call('PATCH', '/namespaces/team-a', { body })).status, 200)
+  const body = granted('x'.repeat(MAX_ANSWER))
+  assert.equal((await service.call('PATCH', '/rolebindings/admins', { body })).status, 200)
   const says = new RegExp(String(MAX_ANSWER))
   const on = 'POST /clusters/one/restore'
   await assertRefused(service, { is: '', on, status: 409, error: 'conflict', says })

@@ -1190,13 +1190,11 @@ describe('large sets', CONCURRENTLY, () => {
 function tooLarge(letter: string, ...more: readonly string[]) {
   // Each of them is nearly as large as one may be.
   const text = letter.repeat(1020 * 1024)
+  const subjects = [{ kind: 'Group', name: text }]
   return {
     clusters: ['k0', 'k1'].map((id) => cluster(id, { vm_image: text, namespaces: [{ id: 'n0' }] })),
-    namespaces: [
-      { id: 'n0', labels: { letter } },
-      ...Array.from({ length: 30 }, (_, i) => ({ id: `n${i + 1}`, annotations: { text } })),
-      ...more.map((id) => ({ id })),
-    ],
+    namespaces: [{ id: 'n0', labels: { letter } }, ...more.map((id) => ({ id }))],
+    rolebindings: Array.from({ length: 30 }, (_, i) => ({ id: `r${i + 1}`, role: 'view', subjects })),
   }
 }
 

@@ -903,6 +903,7 @@ test('whether a namespace goes with its assignment is enabled or disabled, or no
 })
 
 describe('the path of a value', () => {
+  const CHARTS = ['chart', 'oci-chart', 'last-chart']
   const GOOD = [
     'a',
     '0',
@@ -967,20 +968,24 @@ describe('the path of a value', () => {
       const { body: cluster } = await service.call('GET', '/clusters/all')
       await run(
         service,
-        ['PATCH', '/clusters/all/patches/a', values],
-        ['PUT', '/clusters/all/patches/b', values],
-        ['PUT', '/clusters/all', { ...cluster, patches: { c: values } }],
-        ['PATCH', '/clusters/all', { patches: { a: values } }],
+        ['PATCH', '/clusters/all/patches/chart', values],
+        ['PUT', '/clusters/all/patches/oci-chart', values],
+        ['PUT', '/clusters/all', { ...cluster, patches: { 'last-chart': values } }],
+        ['PATCH', '/clusters/all', { patches: { chart: values } }],
         [
           'POST',
           '/batch',
-          { operations: [{ op: 'patch_values', component: 'b', values, clusters: ['all'] }] },
+          { operations: [{ op: 'patch_values', component: 'oci-chart', values, clusters: ['all'] }] },
         ],
       )
       const inputs = await inputsOf(service, 'all')
       for (const { id, patches } of inputs)
-        assert.deepEqual(patches, ['a', 'b', 'c'].includes(id) ? values : {}, `${id} ${key}`)
-      await run(service, ['PATCH', '/clusters/all', { patches: { a: null, b: null, c: null } }])
+        assert.deepEqual(patches, CHARTS.includes(id) ? values : {}, `${id} ${key}`)
+      await run(service, [
+        'PATCH',
+        '/clusters/all',
+        { patches: { chart: null, 'oci-chart': null, 'last-chart': null } },
+      ])
     }
   })
 
@@ -991,27 +996,29 @@ describe('the path of a value', () => {
     for (const key of BAD) {
       const values = { [key]: 'x', fine: 'y' }
       const ways: readonly (readonly [on: string, url: string, body: Json, at: string])[] = [
-        ['PATCH', '/clusters/all/patches/a', values, ''],
-        ['PUT', '/clusters/all/patches/a', values, ''],
-        ['PUT', '/clusters/all', { ...cluster, patches: { a: values } }, '/patches/a'],
-        ['PATCH', '/clusters/all', { patches: { a: values } }, '/patches/a'],
+        ['PATCH', '/clusters/all/patches/chart', values, ''],
+        ['PUT', '/clusters/all/patches/chart', values, ''],
+        ['PUT', '/clusters/all', { ...cluster, patches: { chart: values } }, '/patches/chart'],
+        ['PATCH', '/clusters/all', { patches: { chart: values } }, '/patches/chart'],
         [
           'POST',
           '/clusters',
-          { ...cluster, id: 'new', cluster_dns: 'new', patches: { a: values } },
-          '/patches/a',
+          { ...cluster, id: 'new', cluster_dns: 'new', patches: { chart: values } },
+          '/patches/chart',
         ],
         [
           'POST',
           '/batch',
-          { operations: [{ op: 'patch_values', component: 'a', values, clusters: ['all'] }] },
+          { operations: [{ op: 'patch_values', component: 'chart', values, clusters: ['all'] }] },
           '/operations/0/values',
         ],
         [
           'POST',
           '/batch',
-          { operations: [{ op: 'patch', type: 'clusters', id: 'all', patch: { patches: { a: values } } }] },
-          '/operations/0/patch/patches/a',
+          {
+            operations: [{ op: 'patch', type: 'clusters', id: 'all', patch: { patches: { chart: values } } }],
+          },
+          '/operations/0/patch/patches/chart',
         ],
       ]
       for (const [on, url, body, at] of ways) {
@@ -1025,7 +1032,7 @@ describe('the path of a value', () => {
   test('is told of once for each that is wrong', async (t) => {
     const service = await startFleet(t)
     const body = { 'a b': 'x', 'c d': 'y', fine: 'z' }
-    const answer = await service.call('PATCH', '/clusters/all/patches/a', { body })
+    const answer = await service.call('PATCH', '/clusters/all/patches/chart', { body })
     assertRefused(
       answer,
       [
@@ -1040,22 +1047,28 @@ describe('the path of a value', () => {
     const service = await startFleet(t)
     const keys = ['b\\\\.c', 'b\\', 'b\\/c', 'b\\nc', 'b\\\\']
     for (const key of keys) {
-      const answer = await service.call('PUT', '/clusters/all/patches/a', { body: { a: '1', [key]: '2' } })
+      const answer = await service.call('PUT', '/clusters/all/patches/chart', {
+        body: { a: '1', [key]: '2' },
+      })
       assertRefused(answer, [['', /^has the key ".*": a backslash may stand only before a dot$/]], key)
     }
     for (const raw of ['{"a":"1","b\\u005c":"2"}', '{"a":"1","b\\u005C.c":"2"}']) {
-      assertRefused(await service.call('PUT', '/clusters/all/patches/a', { raw }), [['', /backslash/]], raw)
+      assertRefused(
+        await service.call('PUT', '/clusters/all/patches/chart', { raw }),
+        [['', /backslash/]],
+        raw,
+      )
     }
     const values = { a: '\\\\ "x": "\\', 'b\\.cd': '2', 'b/c': '3' }
-    await run(service, ['PUT', '/clusters/all/patches/a', values])
-    assert.deepEqual((await service.call('GET', '/clusters/all/patches/a')).body, values)
+    await run(service, ['PUT', '/clusters/all/patches/chart', values])
+    assert.deepEqual((await service.call('GET', '/clusters/all/patches/chart')).body, values)
   })
 
   test('may be wrong when it is taken away', async (t) => {
     const service = await startFleet(t)
-    await run(service, ['PATCH', '/clusters/all/patches/a', { fine: 'x' }])
-    await run(service, ['PATCH', '/clusters/all/patches/a', { 'not fine': null }])
-    const { body } = await service.call('GET', '/clusters/all/patches/a')
+    await run(service, ['PATCH', '/clusters/all/patches/chart', { fine: 'x' }])
+    await run(service, ['PATCH', '/clusters/all/patches/chart', { 'not fine': null }])
+    const { body } = await service.call('GET', '/clusters/all/patches/chart')
     assert.deepEqual(body, { fine: 'x' })
   })
 })

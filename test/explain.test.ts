@@ -7,7 +7,7 @@ import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite.ts'
 import { pruneLog } from '../src/store/verify-log.ts'
 import { assertProblem, STORES, start } from './every-store.ts'
-import { builtInTypes, READ_TOKEN, type TestService, temporaryFolder } from './service.ts'
+import { builtInTypes, chartFleet, READ_TOKEN, type TestService, temporaryFolder } from './service.ts'
 
 const ENDPOINTS = ['platform-components', 'namespaces', 'rolebindings']
 const EXAMPLE = join(import.meta.dirname, '../examples/network-policies')
@@ -120,7 +120,7 @@ async function assertExplainsAll(service: TestService, cluster = 'one', at = '')
 
 test('every field of an input is told with its value, where it comes from and who set it', async (t) => {
   let now = '2026-01-31T12:00:00.000Z'
-  const service = await start(t, { now: () => new Date(now) })
+  const service = await start(t, { fleet: chartFleet(), now: () => new Date(now) })
   now = '2026-01-31T13:00:00.000Z'
   await run(service, ['five of them', 'PATCH', '/clusters/one/patches/b', { 'ui/replicas': '5' }])
   const seed = { revision: 1, time: '2026-01-31T12:00:00.000Z', actor: 'seed', message: 'Seed file' }
@@ -152,6 +152,7 @@ test('every field of an input is told with its value, where it comes from and wh
     { path: '/cluster/environment', value: 'dev', ...cluster },
     { path: '/source/oci_url', value: 'oci://registry.example.com/components', ...catalog },
     { path: '/source/oci_tag', value: 'v2.0.0', ...cluster, source: 'override' },
+    { path: '/delivery', value: 'helm', ...catalog },
   ])
 })
 

@@ -24,13 +24,15 @@ const PLAIN = { noNullPrototype: true }
 const component = fc.constantFrom('a', 'b', 'c', 'd')
 const namespace = fc.constantFrom('n0', 'n1', 'n2')
 const rolebinding = fc.constantFrom('r0', 'r1')
+/** Where a binding holds: everywhere, in a namespace that may be missing, or in one that every cluster has. */
+const place = fc.constantFrom({}, { namespace: 'n0' }, { namespace: 'n1' }, { namespace: 'default' })
 const cluster = fc.constantFrom('k0', 'k1', 'k2', 'k3')
 const dns = fc.constantFrom('k0.example.com', 'k1.example.com', 'k2.example.com', 'K2.example.com')
 const text = fc.oneof(
   fc.constantFrom('v1', 'v2'),
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }),
 )
-const values = fc.dictionary(fc.constantFrom('replicas', 'ui.color', '0', 'hosts[0].name'), text, {
+const values = fc.dictionary(fc.constantFrom('replicas', 'color', 'ui.color', '0', 'hosts[0].name'), text, {
   ...PLAIN,
   maxKeys: 3,
 })
@@ -80,9 +82,12 @@ const document = fc.oneof(
       labels: fc.dictionary(fc.constantFrom('x', 'y'), fc.constantFrom('1', '2'), PLAIN),
     })
     .map((value) => ['namespaces', value] as const),
-  rolebinding.map(
-    (id) => ['rolebindings', { id, role: 'view', subjects: [{ kind: 'Group', name: id }] }] as const,
-  ),
+  fc
+    .tuple(rolebinding, place)
+    .map(
+      ([id, where]) =>
+        ['rolebindings', { id, role: 'view', subjects: [{ kind: 'Group', name: id }], ...where }] as const,
+    ),
   clusterDocument.map((value) => ['clusters', value] as const),
 )
 const target = fc.oneof(
@@ -223,7 +228,7 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
     .tuple(
       component,
       cluster,
-      fc.dictionary(fc.constantFrom('replicas', 'ui.color'), fc.option(text), PLAIN),
+      fc.dictionary(fc.constantFrom('replicas', 'color', 'ui.color'), fc.option(text), PLAIN),
       fc.boolean(),
     )
     .map(
@@ -240,10 +245,16 @@ export function load(store: Store): Promise<Engine> {
 /** A small fleet to begin with, so that commands find something to work on. */
 export async function start(store: Store): Promise<Engine> {
   const engine = await load(store)
-  const source = { component_path: 'p', component_version: '1', oci_url: 'oci://x', oci_tag: 'v1' }
+  const chart = {
+    component_path: 'p',
+    component_version: '1',
+    oci_url: 'oci://x',
+    oci_tag: 'v1',
+    delivery: 'helm',
+  }
   const fleet: [string, Json][] = [
-    ['platform_components', { id: 'a', ...source }],
-    ['platform_components', { id: 'b', ...source, depends_on: ['a'] }],
+    ['platform_components', { id: 'a', ...chart }],
+    ['platform_components', { id: 'b', ...chart, depends_on: ['a'] }],
     ['namespaces', { id: 'n0' }],
     ['rolebindings', { id: 'r0', role: 'view', subjects: [] }],
     [

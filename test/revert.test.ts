@@ -110,7 +110,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'setting values',
-    write: ['PATCH', '/clusters/one/patches/a', { replicas: '5', 'ui.color': 'red' }],
+    write: ['PATCH', '/clusters/one/patches/a', { replicas: '5', color: 'red' }],
     undone: ['update clusters/one'],
   },
   {

@@ -90,6 +90,13 @@ export function smallFleet() {
   }
 }
 
+/** The same with charts only, which take Helm paths. */
+export function chartFleet() {
+  const { platform_components, ...fleet } = smallFleet()
+  const charts = platform_components.map((component) => ({ ...component, delivery: 'helm' }))
+  return { ...fleet, platform_components: charts }
+}
+
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders

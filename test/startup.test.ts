@@ -263,3 +263,30 @@ test('a service without any documents starts, and knows no cluster', async (t) =
   assert.equal(poll.status, 404)
   assert.equal(await service.stop(), 0)
 })
+
+test('a database with a document whose id is reserved is served, and the log says so at start', async (t) => {
+  const { path, DATABASE_URL } = databaseIn(temporaryFolder(t))
+  const store = openSqliteStore({ path, write: true })
+  const [component] = smallFleet().platform_components
+  const changes = [
+    {
+      type: 'platform_components',
+      id: 'flux-system',
+      after: { json: JSON.stringify({ ...component, id: 'flux-system' }), deleted: false },
+    },
+  ]
+  const meta = { time: '2026-01-01T00:00:00.000Z', actor: 'old', message: null, request_id: 'old' }
+  await store.commit(0, { ...meta, client_address: null, operation: 'old', changes })
+  await store.close()
+  const service = await spawnService({ DATABASE_URL, API_MODE: 'crud' })
+  t.after(() => service.stop('SIGKILL'))
+  const line = service
+    .output()
+    .split('\n')
+    .find((text) => text.includes('whose id is reserved'))
+  const { type, id, reason } = JSON.parse(line ?? '{}')
+  assert.deepEqual([type, id], ['platform_components', 'flux-system'])
+  assert.match(reason, /^Flux keeps a cluster in sync/)
+  assert.equal((await service.call('GET', '/platform_components/flux-system')).status, 200)
+  assert.equal((await service.call('DELETE', '/platform_components/flux-system')).status, 200)
+})

@@ -65,7 +65,7 @@ function writeAtRandom(below: (limit: number) => number): Write {
     namespaces: pick([[], [{ id: n }]]),
     rolebindings: pick([[], [{ id: 'r0' }]]),
   }
-  const values = { [pick(['replicas', 'ui/color'])]: pick([tag, tag, null]) }
+  const values = { [pick(['replicas', 'color'])]: pick([tag, tag, null]) }
   const often: readonly Write[] = [
     ['POST', '/platform_components', component],
     ['PATCH', `/platform_components/${c}`, { oci_tag: tag, depends_on: component.depends_on }],

@@ -24,7 +24,7 @@ export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>>
   const warnings: string[] = []
   let count = 0
   const removed = new Map<string, Set<string>>()
-  for (const { type: name, id, after, origins } of draft.touched()) {
+  for (const { type: name, id, before, after, origins } of draft.touched()) {
     yield
     const type = types.get(name)
     if (!type) continue
@@ -33,6 +33,9 @@ export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>>
       continue
     }
     const { document } = after
+    const reason = before ? undefined : type.reserved.get(id)
+    if (reason !== undefined)
+      details.push({ path: pointerTo(origins, '/id'), message: `is reserved: ${reason}; choose another id` })
     const isCluster = type === types.cluster.type
     const holder = isCluster ? draft.dnsHolder(String(document[types.cluster.dns]), id) : undefined
     if (holder) return dnsTaken(types, document, holder.id, origins)

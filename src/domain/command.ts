@@ -116,6 +116,8 @@ export interface Undo extends Base {
   readonly revision: number
   readonly before: Standing
   readonly after: Standing
+  /** What the caller should know of the revision. */
+  readonly warning?: string
 }
 
 export interface CreateToken extends Base {
@@ -158,6 +160,8 @@ export interface Outcome {
   readonly type: string
   readonly id: string
   readonly created: boolean
+  /** What a new document takes the place of: a tombstone, or nothing. */
+  readonly former?: Document | null
   /** What a deleting command took away. */
   readonly removed?: JsonObject
   /** What the caller should know of it. */

@@ -1,6 +1,7 @@
 // The one place that says what a write changes: commands and a view in, changes or a problem out.
 import { checkLimits } from './answer-limits.ts'
 import { assign, patchValues, unassign } from './assignment-commands.ts'
+import { checkPatchNames } from './check-patch-names.ts'
 import { checkWhole } from './check-whole.ts'
 import type { Assign, Command, ForClusters, Outcome } from './command.ts'
 import { create, patch, remove, replace, restore } from './document-commands.ts'
@@ -9,9 +10,12 @@ import { pointer } from './json.ts'
 import type { Overlay } from './overlay.ts'
 import { fail, invalid, MAX_DETAILS, notFound, type Problem, type Result, succeed } from './problem.ts'
 import { type DeliveredType, findReference, type ResourceType, type Types } from './resource-type.ts'
+import { revokeOrphans } from './revoke-orphans.ts'
 import type { Steps } from './steps.ts'
 import { createToken, revokeToken, rotateToken } from './token.ts'
+import { findUnmetNeeds } from './unmet-needs.ts'
 import type { Change, View } from './view.ts'
+import { warnOfReserved } from './warn-of-reserved.ts'
 import { reset, undoChange } from './way-back.ts'
 
 export interface Decision {
@@ -38,11 +42,20 @@ export function* decide(types: Types, view: View, commands: readonly Command[]):
   if (problems.length > 0) return fail(joined(problems))
   const contradicted = checkIntent(types, view, draft, assigned)
   if (!contradicted.ok) return contradicted
+  yield* revokeOrphans(types, draft, outcomes)
   const whole = yield* checkWhole(types, draft)
   if (!whole.ok) return asConflict(commands, whole)
+  const names = yield* checkPatchNames(types, view, draft)
+  if (!names.ok) return asConflict(commands, names)
   const limits = yield* checkLimits(types, view, draft)
   if (!limits.ok) return asConflict(commands, limits)
-  const warnings = [...outcomes.flatMap(({ warning }) => warning ?? []), ...whole.value]
+  const warnings = [
+    ...outcomes.flatMap(({ warning }) => warning ?? []),
+    ...whole.value,
+    ...names.value,
+    ...(yield* warnOfReserved(types, draft)),
+    ...(yield* findUnmetNeeds(types, view, draft)),
+  ]
   return succeed({ changes: draft.changes(), warnings, outcomes, after: draft })
 }
 
@@ -115,13 +128,17 @@ function* run(
     case 'reset':
       return reset(types, draft, type, command)
     case 'undo':
-      return undoChange(types, draft, type, command)
+      return withWarning(undoChange(types, draft, type, command), command.warning)
     case 'assign':
       assigned.set(`${command.type}/${command.id}`, command)
       return withDelivered(type, (delivered) => assign(types, draft, delivered, command))
     case 'unassign':
       return withDelivered(type, (delivered) => unassign(types, draft, delivered, command))
   }
+}
+
+function withWarning(outcome: Result<Outcome>, warning: string | undefined): Result<Outcome> {
+  return outcome.ok && warning !== undefined ? succeed({ ...outcome.value, warning }) : outcome
 }
 
 function withDelivered(type: ResourceType, use: (type: DeliveredType) => Result<Outcome>): Result<Outcome> {

@@ -29,8 +29,13 @@ export function create(draft: Draft, type: ResourceType, command: Create): Resul
   if (current) {
     return fail({ code: 'conflict', message: `${type.singular} "${id}" exists already: replace or patch it` })
   }
+  const former = formerOf(draft, type, id)
   draft.put(type.name, parsed.value, command)
-  return succeed({ type: type.name, id, created: true })
+  return succeed({ type: type.name, id, created: true, former })
+}
+
+function formerOf(draft: Draft, type: ResourceType, id: string): Document | null {
+  return draft.tombstone(type.name, id)?.document ?? null
 }
 
 export function replace(draft: Draft, type: ResourceType, command: Replace): Result<Outcome> {
@@ -42,8 +47,9 @@ export function replace(draft: Draft, type: ResourceType, command: Replace): Res
   if (!current && !creating) return notFound(type.singular, id)
   const parsed = parseDocument(type, command.document, id, command.path, current?.document)
   if (!parsed.ok) return parsed
+  const former = current ? undefined : formerOf(draft, type, id)
   putIfChanged(draft, type, current, parsed.value, command)
-  return succeed({ type: type.name, id, created: !current })
+  return succeed({ type: type.name, id, created: !current, ...(former !== undefined && { former }) })
 }
 
 /** A patch may move this many times more about than a document may hold. */

@@ -109,6 +109,8 @@ function refuseTypes(
 ): Problem | undefined {
   if (!allowed) return undefined
   const details = changes.flatMap((change) => {
+    // Tokens are of no type: none but those of a cluster whose id is taken over are changed by an editor.
+    if (!types.get(change.type)) return []
     const foreign = typesTouched(types, change).filter((name) => !allowed.includes(name))
     return foreign.map((name) => ({
       path: `/${change.type}/${change.id}`,

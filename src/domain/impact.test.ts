@@ -208,7 +208,8 @@ test('what is assigned, unassigned and switched off is told apart', () => {
 
 test('patches are told value by value, for their component alone', () => {
   const state = stateAfter([
-    ...CATALOG,
+    ...CATALOG.slice(1),
+    component('a', { delivery: 'helm' }),
     cluster('one', {
       platform_components: [{ id: 'a' }, { id: 'b' }],
       namespaces: [{ id: 'n' }],

@@ -10,6 +10,7 @@ import {
   idsIn,
   isOn,
   patchesOf,
+  type ReadField,
   type Reference,
   referencesOf,
   type Types,
@@ -251,6 +252,11 @@ function without(value: Json | undefined, absent: readonly string[]): Json | und
   const gone: ReadonlySet<Json> = new Set(absent)
   if (Array.isArray(value)) return value.filter((id) => !gone.has(id))
   return value === undefined || !gone.has(value) ? value : undefined
+}
+
+/** Reads the fields of a definition as a cluster gets them. */
+export function readerOf(delivery: Delivery, definition: Document, reference: Reference): ReadField {
+  return (field) => (field === 'id' ? definition.id : resolve(delivery, definition, reference, field))
 }
 
 function resolve(

@@ -13,6 +13,15 @@ export interface DocumentName {
   readonly id: string
 }
 
+/** The value of one of a document's fields. */
+export type ReadField = (field: string) => Json | undefined
+
+/** A document that a cluster should be given with another one. */
+export interface Need extends DocumentName {
+  /** Comes into being without being assigned; what is assigned may still be taken away. */
+  readonly mayBeMissing: boolean
+}
+
 export interface ResourceType {
   /** Plural and snake_case, as in routes and in the store: `platform_components`. */
   readonly name: string
@@ -24,6 +33,8 @@ export interface ResourceType {
   normalise(document: JsonObject): JsonObject
   /** Everything wrong with a normalised document, on its own. */
   check(document: JsonObject): Detail[]
+  /** Ids that no new document may have, each with the reason. */
+  readonly reserved: ReadonlyMap<string, string>
   /** Fields that name documents of a type (one id, or a list of ids). */
   readonly references: readonly { readonly field: string; readonly type: string }[]
   /** Of a type that keeps books: what one of its documents holds of other types. */
@@ -48,7 +59,26 @@ export interface Delivery {
   /** Fields of an input that name others of its own type: what it waits for. */
   readonly waitsFor: readonly string[]
   /** Which of two sorts an input is of, by the values of its fields: it can wait only for others of its own sort. */
-  sortOf(read: (field: string) => Json | undefined): boolean
+  sortOf(read: ReadField): boolean
+  /** Ids of what every cluster has, assigned or not. */
+  readonly onEveryCluster: ReadonlySet<string>
+  /** What else a cluster should be given with a document, by the values of its fields. */
+  readonly needs: {
+    readonly types: readonly string[]
+    /** The fields that decide on what may not be missing. */
+    readonly fields: readonly string[]
+    of(read: ReadField): readonly Need[]
+  }
+  /** Everything wrong with the names of a cluster's patches, by the values of the document's fields. */
+  readonly patchNames:
+    | {
+        /** The fields that it depends on. */
+        readonly fields: readonly string[]
+        /** What names have to be; equal for documents that take the same ones. */
+        formatOf(read: ReadField): string | undefined
+        check(read: ReadField, values: JsonObject): Detail[]
+      }
+    | undefined
   /** One input after its `id`, in order. */
   readonly input: readonly InputField[]
   /** The holes of an input, in order. */

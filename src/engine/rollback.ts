@@ -1,10 +1,11 @@
 // The way back: what to ask for so that a revision is undone, or a part of the fleet is as it was.
-import type { Command } from '../domain/command.ts'
+import { named } from '../domain/brake.ts'
+import type { Command, Undo } from '../domain/command.ts'
 import { fail, invalid, notFound, type Result, succeed } from '../domain/problem.ts'
 import type { Document, Types } from '../domain/resource-type.ts'
 import type { Selector } from '../domain/selector.ts'
 import type { Steps } from '../domain/steps.ts'
-import { TOKENS } from '../domain/token.ts'
+import { asToken, TOKENS } from '../domain/token.ts'
 import type { View } from '../domain/view.ts'
 import type { Engine, Work } from './engine.ts'
 import { inTurns } from './in-turns.ts'
@@ -18,10 +19,15 @@ export function revert({ past }: Engine, revision: number): Work {
       if (revision < 1 || revision > view.revision) return notFound('revision', String(revision))
       const known = await past.resolve({ revision: revision - 1 }, 'the revision')
       if (!known.ok) return known
-      const commands: Command[] = []
+      const commands: Undo[] = []
+      const revoked: string[] = []
       for await (const { changes } of past.changesOf(revision)) {
-        if (changes.some(({ type }) => type === TOKENS)) return neverReturns(revision)
         for (const { type, id, before, before_deleted, after, after_deleted } of changes) {
+          if (type === TOKENS) {
+            if (before === null || after !== null) return neverReturns(revision)
+            revoked.push(asToken(JSON.parse(before)).name)
+            continue
+          }
           commands.push({
             op: 'undo',
             type,
@@ -33,7 +39,9 @@ export function revert({ past }: Engine, revision: number): Work {
           })
         }
       }
-      return succeed(commands)
+      const [first, ...others] = commands
+      if (!first) return revoked.length > 0 ? neverReturns(revision) : succeed([])
+      return succeed(revoked.length > 0 ? [{ ...first, warning: stayRevoked(revoked) }, ...others] : commands)
     },
   }
 }
@@ -42,6 +50,11 @@ export function revert({ past }: Engine, revision: number): Work {
 function neverReturns(revision: number): Result<never> {
   const message = `revision ${revision} changed a token, and tokens do not come back: revoke it, or create another one`
   return fail({ code: 'conflict', message })
+}
+
+/** They went with a cluster, which comes back without them. */
+function stayRevoked(names: readonly string[]): string {
+  return `tokens that were revoked with their cluster do not come back: ${named(names.toSorted())}; create others`
 }
 
 function standing(json: string | null, deleted: boolean) {

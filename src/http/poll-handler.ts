@@ -201,12 +201,18 @@ function answerPoll(
   // Flux keeps what it has on a 404; an empty list would make it delete everything.
   const cluster = engine.state.clusterByDns(dns)
   if (grant.role === 'cluster' && !isOwn(service, grant, dns, cluster))
-    return fail({
-      code: 'forbidden',
-      message: `this token polls for cluster "${grant.cluster}" alone, which is not "${dns}"`,
-    })
+    return fail({ code: 'forbidden', message: pollsForOther(service, grant, dns) })
   if (!cluster) return notFound('cluster with the DNS name', dns)
   return succeed(renderInputs(engine.state, types, type.value, cluster))
+}
+
+function pollsForOther({ engine, types }: Service, { cluster = '' }: Grant, dns: string): string {
+  const { name } = types.cluster.type
+  const own = engine.state.get(name, cluster) ?? engine.state.tombstone(name, cluster)
+  const why = own
+    ? `whose DNS name is "${own.document[types.cluster.dns]}", not "${dns}"`
+    : 'which is no more'
+  return `this token polls for cluster "${cluster}" alone, ${why}`
 }
 
 /** Of several deleted clusters that had one name, each may learn that it is gone. */

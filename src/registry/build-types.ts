@@ -12,7 +12,8 @@ import {
 } from '../domain/resource-type.ts'
 import { buildNormaliser } from './normalise.ts'
 import type { FluxSection, QueryParam, ResourceFile, SchemaObject } from './resource-file.ts'
-import { buildDocumentChecker } from './validator.ts'
+import { buildMatcher, buildNeeds, buildPatchNames, fieldsOfRules } from './rule-keys.ts'
+import { buildDocumentChecker, MAX_BYTES } from './validator.ts'
 
 /** A type with what the faces need of its file. */
 export interface RegisteredType extends ResourceType {
@@ -96,6 +97,7 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
     filters: (file.schema.query_params ?? []).filter(({ methods }) => methods?.includes('get') ?? true),
     normalise: buildNormaliser(schema) as (document: JsonObject) => JsonObject,
     check: buildDocumentChecker(schema),
+    reserved: new Map(Object.entries(flux.reserved ?? {})),
     ...(flux.bookkeeping && { holds: documentsHeld }),
   }
   if (!flux.endpoint || !flux.assigned_by) return type
@@ -129,7 +131,10 @@ function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
     waitsFor: Object.entries(flux.references ?? {}).flatMap(([field, kind]) =>
       kind === file.kind ? [field] : [],
     ),
-    sortOf: buildSort(flux.waits_among ?? {}),
+    sortOf: flux.waits_among ? buildMatcher(flux.waits_among) : () => false,
+    onEveryCluster: new Set(flux.on_every_cluster),
+    needs: buildNeeds(flux),
+    patchNames: buildPatchNames(flux),
     input,
     holes: input.flatMap(({ kind }) => (kind === 'cluster' || kind === 'patches' ? [kind] : [])),
     referenceDefaults: defaultsOf(own.map((name) => [name, flux.reference?.[name] as SchemaObject])),
@@ -137,16 +142,6 @@ function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
     normaliseReference: buildNormaliser(schema) as (reference: JsonObject) => JsonObject,
     checkReference: buildDocumentChecker(schema),
   }
-}
-
-/** Of the sort are documents that match one of the patterns. */
-function buildSort(patterns: Readonly<Record<string, string>>): Delivery['sortOf'] {
-  const tests = Object.entries(patterns).map(([field, pattern]) => [field, new RegExp(pattern, 'u')] as const)
-  return (read) =>
-    tests.some(([field, pattern]) => {
-      const value = read(field)
-      return typeof value === 'string' && pattern.test(value)
-    })
 }
 
 /** `cluster` is always a part of an input. */
@@ -180,8 +175,8 @@ function buildClusterType(type: RegisteredType): ClusterType {
 
 function documentSchema(file: ResourceFile, assignable: readonly ResourceFile[]): SchemaObject {
   const { key, items } = file.schema
-  const { properties: own, required = [], additionalProperties: _open, ...rest } = items
-  const { id: _key, ...properties } = own
+  const { properties: _own, required = [], additionalProperties: _open, ...rest } = items
+  const { id: _key, ...properties } = propertiesOf(file)
   const lists = assignable.flatMap((other): [string, SchemaObject][] => {
     const list = fluxOf(other).assigned_by
     const description = `What the cluster is given of ${other.kind}, in order.`
@@ -204,7 +199,7 @@ function keySchema(key: ResourceFile['schema']['key']): SchemaObject {
 function referenceSchema(file: ResourceFile): SchemaObject {
   const flux = fluxOf(file)
   const overrides = (flux.overrides ?? []).map((name) => {
-    const { default: _default, ...schema } = plain(file.schema.items.properties[name] as SchemaObject)
+    const { default: _default, ...schema } = plain(propertiesOf(file)[name] as SchemaObject)
     return [name, schema]
   })
   const id = { type: 'string', minLength: 1, description: `Id of one of ${file.kind}.` }
@@ -213,6 +208,14 @@ function referenceSchema(file: ResourceFile): SchemaObject {
     required: ['id'],
     properties: { id, ...flux.reference, ...Object.fromEntries(overrides) },
   })
+}
+
+/** With the limits that no keyword of JSON Schema has. */
+function propertiesOf(file: ResourceFile): Record<string, SchemaObject> {
+  const limited = Object.entries(fluxOf(file).max_bytes ?? {}).map(([name, limit]) => {
+    return [name, { ...file.schema.items.properties[name], [MAX_BYTES]: limit }] as const
+  })
+  return { ...file.schema.items.properties, ...Object.fromEntries(limited) }
 }
 
 /** Firestone lets a property wrap its schema. */
@@ -266,6 +269,7 @@ function checkFile(file: ResourceFile): string[] {
       : []),
     ...Object.keys(flux.references ?? {}).flatMap((name) => need(properties, name, 'x-flux.references')),
     ...Object.keys(flux.waits_among ?? {}).flatMap((name) => need(properties, name, 'x-flux.waits_among')),
+    ...fieldsOfRules(flux).flatMap(([key, name]) => need(properties, name, `x-flux.${key}`)),
     ...inputs.filter((name) => name !== 'id').flatMap((name) => need(sources, name, 'x-flux.input')),
     ...(file.schema.query_params ?? []).flatMap(({ name }) => need(properties, name, 'query_params')),
     ...(cluster
@@ -285,6 +289,7 @@ function checkFile(file: ResourceFile): string[] {
 
 function checkTogether(files: readonly ResourceFile[]): string[] {
   const kinds = new Set(files.map(({ kind }) => kind))
+  const assignable = new Set(files.flatMap((file) => (fluxOf(file).assigned_by ? [file.kind] : [])))
   const clusters = files.filter((file) => fluxOf(file).cluster)
   const own = new Set(Object.keys(clusters[0]?.schema.items.properties ?? {}))
   return [
@@ -305,6 +310,11 @@ function checkTogether(files: readonly ResourceFile[]): string[] {
       Object.values(fluxOf(file).references ?? {})
         .filter((kind) => !kinds.has(kind))
         .map((kind) => `${file.kind}: x-flux.references names an unknown type "${kind}"`),
+    ),
+    ...files.flatMap((file) =>
+      (fluxOf(file).needs ?? [])
+        .filter(({ type }) => !assignable.has(type))
+        .map(({ type }) => `${file.kind}: x-flux.needs names "${type}", which clusters cannot be given`),
     ),
   ]
 }

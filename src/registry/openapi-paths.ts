@@ -153,7 +153,11 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
   const id = inPath('id', file.schema.key.description ?? 'Id.', idOf(type))
   const isCluster = type === types.cluster.type
   const flag = isCluster
-    ? inQuery('purge', 'Leaves no tombstone: polls then answer 404.', { type: 'boolean' })
+    ? inQuery(
+        'purge',
+        'Leaves no tombstone, and revokes the tokens of the cluster: polls with them are then 401, others 404.',
+        { type: 'boolean' },
+      )
     : inQuery('cascade', 'Also removes every reference to it.', { type: 'boolean' })
   const patch = ref(`${schemaName(type)}_to_merge`)
   return {

@@ -1,5 +1,6 @@
 // The shape of a resource file: Firestone's keys, with our own under `schema.x-flux`.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { RULE_DEPENDENCIES, RULE_KEYS, type RuleKeys } from './rule-keys.ts'
 
 /** A JSON Schema, as far as we read it. */
 export type SchemaObject = { readonly [key: string]: unknown } & {
@@ -22,7 +23,7 @@ export interface QueryParam {
 }
 
 /** How a type reaches clusters, or that it is the cluster type itself. */
-export interface FluxSection {
+export interface FluxSection extends RuleKeys {
   readonly singular?: string
   /** What the command line calls it. */
   readonly noun?: string
@@ -83,6 +84,7 @@ const fluxSchema = {
     references: { type: 'object', additionalProperties: { type: 'string' } },
     waits_among: { type: 'object', additionalProperties: { type: 'string', minLength: 1 } },
     patches: { type: 'boolean' },
+    ...RULE_KEYS,
     input: {
       type: 'array',
       items: {
@@ -107,7 +109,7 @@ const fluxSchema = {
       additionalProperties: false,
     },
   },
-  dependentRequired: { endpoint: ['assigned_by', 'input'], assigned_by: ['endpoint'] },
+  dependentRequired: { endpoint: ['assigned_by', 'input'], assigned_by: ['endpoint'], ...RULE_DEPENDENCIES },
   additionalProperties: false,
 }
 

@@ -68,6 +68,10 @@ const FORMATS: Record<string, Format> = {
     maxLength: 250,
     hint: 'a variable or a Helm path of at most 250 characters, such as replicaCount, hosts[0].name or annotations.example\\.com/team',
   },
+  variable: {
+    pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+    hint: 'a variable (letters, digits and "_", no digit first), as only charts take Helm paths',
+  },
   uri: { pattern: '^[A-Za-z][A-Za-z0-9+.-]*:\\S+$', hint: 'a URI, such as https://example.com/path' },
   'date-time': {
     pattern: '^\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?(?:[Zz]|[+-]\\d\\d:\\d\\d)$',
@@ -96,12 +100,36 @@ export function matchesFormat(format: string, text: string): boolean {
   return TESTS[format]?.(text) ?? false
 }
 
+export function formatNames(): string[] {
+  return Object.keys(FORMATS)
+}
+
+/** What to tell someone whose text is not of a format. */
+export function formatProblem(format: string, text: unknown): string | undefined {
+  if (typeof text === 'string' && matchesFormat(format, text)) return undefined
+  return `must be ${FORMATS[format]?.hint}, not ${describeValue(text)}`
+}
+
+/** How many bytes of UTF-8 all texts in a value may have together, keys included. */
+export const MAX_BYTES = 'x-max-bytes'
+
+function bytesOf(value: Json): number {
+  if (typeof value === 'string') return Buffer.byteLength(value)
+  if (typeof value !== 'object' || value === null) return 0
+  const texts = Array.isArray(value) ? value : Object.entries(value).flat()
+  return texts.reduce((sum, text) => sum + bytesOf(text), 0)
+}
+
 const OPTIONS = {
   allowUnionTypes: true,
   verbose: true,
   strictTypes: false,
   strictRequired: false,
-  keywords: ['example', 'expose'],
+  keywords: [
+    'example',
+    'expose',
+    { keyword: MAX_BYTES, validate: (limit: number, value: Json) => bytesOf(value) <= limit },
+  ],
   formats: TESTS,
 }
 const first = new Ajv2020(OPTIONS)
@@ -135,8 +163,8 @@ function countParts(value: Json, limit: number): number {
   return count
 }
 
-/** DEL, the control characters after it, and what Unicode calls no characters. */
-const NOT_IN_YAML = '\\u007f-\\u0084\\u0086-\\u009f\\ufffe\\uffff'
+/** DEL, the control characters after it, and what Unicode calls no characters. NEL is a line break, and arrives as a space. */
+const NOT_IN_YAML = '\\u007f-\\u009f\\ufffe\\uffff'
 const UNWRITABLE = new RegExp(`[${NOT_IN_YAML}]`)
 /** What any text in a document may hold, and any key: a backslash only before a dot. */
 export const WRITABLE = `^[^\\u0000${NOT_IN_YAML}]*$`
@@ -187,9 +215,7 @@ function describe(error: ErrorObject): Detail[] {
       ]
     case 'format': {
       const at = error.propertyName === undefined ? path : pointer(path, error.propertyName)
-      return [
-        { path: at, message: `must be ${FORMATS[params.format]?.hint}, not ${describeValue(error.data)}` },
-      ]
+      return [{ path: at, message: formatProblem(params.format, error.data) ?? 'is not valid' }]
     }
     case 'pattern':
       return [{ path, message: `must match ${params.pattern}, not ${describeValue(error.data)}` }]
@@ -204,6 +230,11 @@ function describe(error: ErrorObject): Detail[] {
       ]
     case 'maxItems':
       return [{ path, message: `must have at most ${params.limit} items` }]
+    case MAX_BYTES: {
+      const bytes = bytesOf(error.data as Json)
+      const message = `has ${bytes} bytes of UTF-8, keys and values together, and may have ${error.schema}: make it shorter`
+      return [{ path, message }]
+    }
     case 'uniqueItems':
       return [
         { path: pointer(path, Math.max(params.i, params.j)), message: 'is a duplicate: name each once' },

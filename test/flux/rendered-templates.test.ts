@@ -591,10 +591,21 @@ function documentsOf({ cluster_name, namespaces, rolebindings, components }: Fle
         namespaces: idsOf(namespaces),
         rolebindings: idsOf(rolebindings),
         platform_components: components.map(({ id, reference }) => ({ id, ...reference })),
-        patches: Object.fromEntries(components.map(({ id, patches: given }) => [id, given?.values ?? {}])),
+        patches: Object.fromEntries(components.map((each) => [each.id, patchesFor(each)])),
       },
     ],
   }
+}
+
+/** Values by their paths for charts, by variables for manifests. */
+function patchesFor({ patches: given, ...document }: Fleet['components'][number]): Record<string, string> {
+  const values = given?.values ?? {}
+  if (isHelm(withCharts(document))) return values
+  return Object.fromEntries(Object.values(values).map((value, i) => [`v${i}`, value]))
+}
+
+function isHelm(of: Any): boolean {
+  return /^http/.test(of.oci_url) || of.delivery === 'helm'
 }
 
 /** Without what is undefined; and Helm repositories hold charts only. */
@@ -638,7 +649,6 @@ function inputsOf({
   const one = clusters?.[0]
   const cluster = { name: one.cluster_name, dns: one.cluster_dns, environment: one.environment }
   const referenceTo = (id: string): Any => one.platform_components.find((other: Any) => other.id === id)
-  const isHelm = (of: Any): boolean => /^http/.test(of.oci_url) || of.delivery === 'helm'
   const isAwaited = (id: string, by: Any): boolean =>
     referenceTo(id).enabled !== false &&
     isHelm(platform_components.find((other) => other.id === id)) === isHelm(by)
@@ -1485,7 +1495,7 @@ describe('what would stop a cluster is refused by the API', () => {
   }
 
   test('characters that Flux cannot write', async (t) => {
-    for (const character of ['\u007f', '\u0080', '\u009f', '\ufffe', '\uffff']) {
+    for (const character of ['\u007f', '\u0080', '\u0085', '\u009f', '\ufffe', '\uffff']) {
       for (const [type, endpoint, document] of [
         ['namespaces', 'namespaces', { annotations: { a: character } }],
         ['rolebindings', 'rolebindings', { role: `a${character}`, subjects: [] }],

@@ -203,6 +203,13 @@ RULES = [
     r"^must be where clusters reach the service, ",
     # A merge patch leaves the other fields as they are, and they have a say in this one.
     r"^must be one of helm, not ",
+    # How a component is delivered decides what its patches are called, and these do not contradict each other.
+    r"^must be a variable \(letters, digits and \"_\", no digit first\), as only charts take Helm paths, not ",
+    r"^(is a part of|is the same path as|makes (a list|an object) of what) ",
+    r"^does not go with the patches of ",
+    # Ids that the cluster itself has, and sizes in bytes.
+    r"^is reserved: ",
+    r"^has \d+ bytes of UTF-8, ",
 ]
 # Refusals that tell of the fleet, or of an earlier request, and never of this one alone.
 STATE = ["precondition_failed", "idempotency_mismatch"]

@@ -14,7 +14,10 @@ interface Flags extends WriteFlags {
 export function defineDelete(command: Command, { run }: Tools, noun: Noun): void {
   command.argument('<id...>', `ids, all of them deleted or none`)
   if (noun.cluster)
-    command.option('--purge', 'leave no tombstone: polls are then 404, and Flux keeps what it has')
+    command.option(
+      '--purge',
+      'leave no tombstone and revoke its tokens: polls are then 401 or 404, and Flux keeps what it has',
+    )
   else command.option('--cascade', 'also remove every reference to it')
   const more = noun.cluster
     ? `\nA deleted ${noun.singular} gets an empty list when it polls, so its Flux removes everything that came from here.\nrestore brings it back as it was.\n`
