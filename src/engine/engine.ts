@@ -6,6 +6,7 @@ import { type Decision, decide } from '../domain/decide.ts'
 import { type Grant, refuseBeyond } from '../domain/grant.ts'
 import { Comparison, IMPACT_LIMIT, type Impact, impactOf } from '../domain/impact.ts'
 import { fail, type Problem, type Result, succeed } from '../domain/problem.ts'
+import { refuseMethods } from '../domain/refuse-methods.ts'
 import type { Types } from '../domain/resource-type.ts'
 import { type Applied, State } from '../domain/state.ts'
 import type { Change, PolledView, Slot, View } from '../domain/view.ts'
@@ -372,6 +373,9 @@ export async function startEngine({
     const decided = await inTurns(decide(types, view, commands.value), signal)
     if (!decided.ok) return decided
     const decision = decided.value
+    // A seed file, which nobody is granted, fills what cannot be changed later.
+    const impossible = grant && refuseMethods(types, decision.changes)
+    if (impossible) return fail(impossible)
     const comparison = new Comparison(types, view, decision.after)
     const beyond = grant && (await inTurns(refuseBeyond(grant, comparison, decision.changes), signal))
     if (beyond && !dryRun) return fail(beyond)

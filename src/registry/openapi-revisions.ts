@@ -1,6 +1,6 @@
 // The log and the writes of many documents, in OpenAPI's words.
 import { TOKENS } from '../domain/token.ts'
-import { BATCH_SCHEMA, OPERATIONS, REVERT_SCHEMA, ROLLBACK_SCHEMA } from './batch-schema.ts'
+import { BATCH_SCHEMA, METHOD_OF, OPERATIONS, REVERT_SCHEMA, ROLLBACK_SCHEMA } from './batch-schema.ts'
 import type { RegisteredType, RegisteredTypes } from './build-types.ts'
 import {
   GOING_BACK,
@@ -211,6 +211,12 @@ function rollbackSchema(types: RegisteredTypes): Node {
   }
 }
 
+/** The types that an operation can be of. */
+function takers(op: string, types: readonly RegisteredType[]): readonly RegisteredType[] {
+  const needed = METHOD_OF[op]
+  return needed ? types.filter(({ methods }) => methods.has(needed)) : types
+}
+
 /** With every operation spelt out, for every type that it can be of, and every way to say which are meant. */
 function batchSchema(types: RegisteredTypes): Node {
   const clusters = types.cluster.type.name
@@ -237,7 +243,8 @@ function batchSchema(types: RegisteredTypes): Node {
     from: readonly RegisteredType[],
     more: (type: RegisteredType) => Record<string, unknown>,
     ways: (type: RegisteredType) => readonly string[],
-  ): Node[] => from.flatMap((type) => variant(op, { type: { const: type.name }, ...more(type) }, ways(type)))
+  ): Node[] =>
+    takers(op, from).flatMap((type) => variant(op, { type: { const: type.name }, ...more(type) }, ways(type)))
   const byId = (): readonly string[] => ['id']
   const forClusters = (): readonly string[] => ['clusters', 'selector']
   const any = ({ name }: RegisteredType): readonly string[] =>

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Json } from '../../domain/json.ts'
 import { notFound, type Result, succeed } from '../../domain/problem.ts'
 import { type RenderedAnswer, renderInputs } from '../../domain/render-inputs.ts'
-import type { DeliveredType, Document } from '../../domain/resource-type.ts'
+import type { DeliveredType, Document, WriteMethod } from '../../domain/resource-type.ts'
 import type { Steps } from '../../domain/steps.ts'
 import type { Entry, View } from '../../domain/view.ts'
 import { explain } from '../../engine/audit.ts'
@@ -40,7 +40,7 @@ const PATCH = {
 export function documentRoutes(app: FastifyInstance, service: Service): void {
   for (const type of service.types.all) {
     readRoutes(app, service, type)
-    writeRoutes(app, service, type)
+    for (const method of type.methods) WRITE_ROUTES[method](app, service, type)
   }
   clusterRoutes(app, service)
 }
@@ -100,16 +100,21 @@ function* pageOf(
   return { documents, total, revision: view.revision }
 }
 
-function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredType): void {
-  const { name } = type
+const WRITE_ROUTES: Record<
+  WriteMethod,
+  (app: FastifyInstance, service: Service, type: RegisteredType) => void
+> = { post: createRoute, put: replaceRoute, patch: patchRoute, delete: deleteRoute }
 
+function createRoute(app: FastifyInstance, service: Service, { name }: RegisteredType): void {
   app.post<WithBody>(`/${name}`, WRITE, (request, reply) => {
     const command = { op: 'create', type: name, document: request.body, path: '' } as const
     return answerWrite({ service, request, reply }, command, ({ after }, { id }) =>
       entryAnswer(after.get(name, id) as Entry, { status: 201, headers: { Location: `/${name}/${id}` } }),
     )
   })
+}
 
+function replaceRoute(app: FastifyInstance, service: Service, { name }: RegisteredType): void {
   app.put<ById & WithBody>(`/${name}/:id`, WRITE, (request, reply) => {
     const { id } = request.params
     const command = { op: 'replace', type: name, id, document: request.body, path: '' } as const
@@ -120,7 +125,9 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
       ),
     )
   })
+}
 
+function patchRoute(app: FastifyInstance, service: Service, { name }: RegisteredType): void {
   app.patch<ById & WithBody>(`/${name}/:id`, PATCH, (request, reply) => {
     const { id } = request.params
     const format = mediaTypeOf(request) === JSON_PATCH ? 'json' : 'merge'
@@ -129,7 +136,10 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
       entryAnswer(after.get(name, id) as Entry),
     )
   })
+}
 
+function deleteRoute(app: FastifyInstance, service: Service, type: RegisteredType): void {
+  const { name } = type
   const flags = type === service.types.cluster.type ? ['purge'] : ['cascade']
   const options = { config: { access: 'write', flags }, preHandler: refuseBody } as const
   app.delete<ById>(`/${name}/:id`, options, (request, reply) => {
@@ -147,10 +157,7 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
   })
 }
 
-function clusterRoutes(app: FastifyInstance, service: Service): void {
-  const { engine, types } = service
-  const { name, singular } = types.cluster.type
-
+function restoreRoute(app: FastifyInstance, service: Service, name: string): void {
   const restore = { config: { access: 'write' }, preHandler: refuseBody } as const
   app.post<ById>(`/${name}/:id/restore`, restore, (request, reply) => {
     const { id } = request.params
@@ -159,6 +166,14 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
       entryAnswer(after.get(name, id) as Entry),
     )
   })
+}
+
+function clusterRoutes(app: FastifyInstance, service: Service): void {
+  const { engine, types } = service
+  const { name, singular, methods } = types.cluster.type
+
+  // Takes back a deletion.
+  if (methods.has('delete')) restoreRoute(app, service, name)
 
   app.get<{ Params: { id: string; endpoint: string }; Querystring: RawQuery }>(
     `/${name}/:id/inputs/:endpoint`,
