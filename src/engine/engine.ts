@@ -380,7 +380,7 @@ export async function startEngine({
     const beyond = grant && (await inTurns(refuseBeyond(grant, comparison, decision.changes), signal))
     if (beyond && !dryRun) return fail(beyond)
     if (plan !== undefined && (await inTurns(planOf(decision.changes), signal)) !== plan) {
-      return refusePlan(types, past, view.revision, { plan, commands: commands.value, decision })
+      return refusePlan(decision.changes)
     }
     const removals = await inTurns(findRemovals(comparison, decision.changes, brakePercent), signal)
     if (removals.length === 0 || confirmRemovals || dryRun) {
