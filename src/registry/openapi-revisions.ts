@@ -1,4 +1,6 @@
 // The log and the writes of many documents, in OpenAPI's words.
+
+import { LEFT_OUT } from '../domain/explain-input.ts'
 import { TOKENS } from '../domain/token.ts'
 import { BATCH_SCHEMA, METHOD_OF, OPERATIONS, REVERT_SCHEMA, ROLLBACK_SCHEMA } from './batch-schema.ts'
 import type { RegisteredType, RegisteredTypes } from './build-types.ts'
@@ -464,6 +466,18 @@ const VERIFICATION_SCHEMA = {
 }
 
 const nullableText = { type: ['string', 'null'] }
+const LEFT_OUT_SCHEMA = {
+  type: 'array',
+  minItems: 1,
+  description:
+    'What the value names in its document and this input does not wait for: the cluster is not assigned it, has switched it off, or gets it in a way that cannot be waited for.',
+  items: {
+    type: 'object',
+    required: ['id', 'why'],
+    properties: { id: { type: 'string' }, why: { type: 'string', enum: LEFT_OUT } },
+  },
+}
+
 const EXPLANATION_SCHEMA = {
   type: 'object',
   required: ['cluster', 'endpoint', 'revision', 'inputs'],
@@ -492,6 +506,7 @@ const EXPLANATION_SCHEMA = {
                 time: { ...nullableText, format: 'date-time' },
                 actor: nullableText,
                 message: nullableText,
+                left_out: LEFT_OUT_SCHEMA,
               },
             },
           },
