@@ -5,9 +5,19 @@ import { checkWhole } from './check-whole.ts'
 import type { Assign, Command, ForClusters, Outcome } from './command.ts'
 import { create, patch, remove, replace, restore } from './document-commands.ts'
 import { Draft } from './draft.ts'
+import { unknownDocument } from './find-document.ts'
 import { pointer } from './json.ts'
 import type { Overlay } from './overlay.ts'
-import { fail, invalid, MAX_DETAILS, notFound, type Problem, type Result, succeed } from './problem.ts'
+import {
+  fail,
+  invalid,
+  MAX_DETAILS,
+  MAX_FOUND,
+  notFound,
+  type Problem,
+  type Result,
+  succeed,
+} from './problem.ts'
 import { type DeliveredType, findReference, type ResourceType, type Types } from './resource-type.ts'
 import type { Steps } from './steps.ts'
 import { createToken, revokeToken, rotateToken } from './token.ts'
@@ -34,6 +44,7 @@ export function* decide(types: Types, view: View, commands: readonly Command[]):
     const outcome = yield* run(types, draft, command, assigned)
     if (outcome.ok) outcomes.push(outcome.value)
     else problems.push(locate(outcome.problem, command))
+    if (problems.length > MAX_FOUND) break
   }
   if (problems.length > 0) return fail(joined(problems))
   const contradicted = checkIntent(types, view, draft, assigned)
@@ -159,7 +170,8 @@ function* findTargets(
 ): Steps<Result<{ ids: readonly string[]; warning?: string }>> {
   if ('ids' in targets) return succeed(targets)
   const { selector, having, allowEmpty } = targets
-  const delivery = having && types.get(having.type)?.delivery
+  const type = having && types.get(having.type)
+  const delivery = type?.delivery
   const ids: string[] = []
   let without = 0
   for (const { id, document } of draft.all(types.cluster.type.name)) {
@@ -168,15 +180,19 @@ function* findTargets(
     if (having && !(delivery && findReference(document, delivery, having.id))) without++
     else ids.push(id)
   }
+  // It may be the name that is wrong, and not the selector.
+  const unknown =
+    type && !draft.get(type.name, having.id) ? unknownDocument(draft, type, having.id) : undefined
   if (ids.length === 0 && !allowEmpty) {
     const message =
       without > 0
         ? `matches ${without} clusters, none of which is assigned "${having?.id}"`
         : `matches no cluster`
-    return invalid([{ path, message: `${message}: correct it, or set allow_empty to true` }])
+    const hint = (without > 0 && unknown) || 'correct it, or set allow_empty to true'
+    return invalid([{ path, message: `${message}: ${hint}` }])
   }
   const warning =
     without > 0 &&
-    `left as they are, not being assigned "${having?.id}": ${without} of the clusters that match (${selector.text})`
+    `left as they are, not being assigned "${having?.id}": ${without} of the clusters that match (${selector.text})${unknown ? `: ${unknown}` : ''}`
   return succeed({ ids, ...(warning && { warning }) })
 }
