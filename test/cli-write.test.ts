@@ -1732,7 +1732,10 @@ schema:
     assert.deepEqual(parse(read), { id: 'two', message: 'down' })
     const selected = await fleet.run('notice create three --selector id=one -o json'.split(' '))
     assert.deepEqual(parse(selected), { id: 'three' })
-    assertDone(await fleet.run(['notice', 'assign', 'one', '--cluster', 'one', '-m', 'the reason']), /changed/)
+    assertDone(
+      await fleet.run(['notice', 'assign', 'one', '--cluster', 'one', '-m', 'the reason']),
+      /changed/,
+    )
     assert.deepEqual((await fleet.get('/clusters/one')).notices, [{ id: 'three' }, { id: 'one' }])
   })
 

@@ -21,6 +21,7 @@ import {
 import { type DeliveredType, findReference, type ResourceType, type Types } from './resource-type.ts'
 import type { Steps } from './steps.ts'
 import { createToken, revokeToken, rotateToken } from './token.ts'
+import { UnknownKeys } from './unknown-keys.ts'
 import type { Change, View } from './view.ts'
 import { reset, undoChange } from './way-back.ts'
 
@@ -53,7 +54,7 @@ export function* decide(types: Types, view: View, commands: readonly Command[]):
   if (!whole.ok) return asConflict(commands, whole)
   const limits = yield* checkLimits(types, view, draft)
   if (!limits.ok) return asConflict(commands, limits)
-  const warnings = [...outcomes.flatMap(({ warning }) => warning ?? []), ...whole.value]
+  const warnings = [...outcomes.flatMap(({ warnings = [] }) => warnings), ...whole.value]
   return succeed({ changes: draft.changes(), warnings, outcomes, after: draft })
 }
 
@@ -107,7 +108,7 @@ function* run(
 ): Steps<Result<Outcome>> {
   if (command.op === 'for_clusters') return yield* runForClusters(types, draft, command, assigned)
   if (command.op === 'patch_values') return patchValues(types, draft, command)
-  if (command.op === 'create_token') return createToken(types, draft, command)
+  if (command.op === 'create_token') return yield* createToken(types, draft, command)
   if (command.op === 'rotate_token') return rotateToken(draft, command)
   if (command.op === 'revoke_token') return revokeToken(draft, command)
   const type = types.get(command.type)
@@ -147,7 +148,7 @@ function* runForClusters(
 ): Steps<Result<Outcome>> {
   const found = yield* findTargets(types, draft, command)
   if (!found.ok) return found
-  const { ids, warning } = found.value
+  const { ids, warnings = [] } = found.value
   for (const [i, id] of ids.entries()) {
     yield
     const done = yield* run(types, draft, command.each(id), assigned)
@@ -155,7 +156,7 @@ function* runForClusters(
     if (!done.ok) return 'ids' in command.targets ? fail(locate(done.problem, placed(command, i))) : done
   }
   const type = types.cluster.type.name
-  return succeed({ type, id: ids[0] ?? '', created: false, ...(warning && { warning }) })
+  return succeed({ type, id: ids[0] ?? '', created: false, warnings })
 }
 
 /** One of the clusters that a command names. */
@@ -167,15 +168,17 @@ function* findTargets(
   types: Types,
   draft: Draft,
   { targets, path }: ForClusters,
-): Steps<Result<{ ids: readonly string[]; warning?: string }>> {
+): Steps<Result<{ ids: readonly string[]; warnings?: readonly string[] }>> {
   if ('ids' in targets) return succeed(targets)
   const { selector, having, allowEmpty } = targets
   const type = having && types.get(having.type)
   const delivery = type?.delivery
   const ids: string[] = []
+  const keys = new UnknownKeys(types.cluster, selector)
   let without = 0
   for (const { id, document } of draft.all(types.cluster.type.name)) {
     yield
+    keys.see(document)
     if (!selector.matches(document)) continue
     if (having && !(delivery && findReference(document, delivery, having.id))) without++
     else ids.push(id)
@@ -188,11 +191,12 @@ function* findTargets(
       without > 0
         ? `matches ${without} clusters, none of which is assigned "${having?.id}"`
         : `matches no cluster`
-    const hint = (without > 0 && unknown) || 'correct it, or set allow_empty to true'
+    const [misspelt] = keys.warnings()
+    const hint = (without > 0 && unknown) || misspelt || 'correct it, or set allow_empty to true'
     return invalid([{ path, message: `${message}: ${hint}` }])
   }
   const warning =
     without > 0 &&
     `left as they are, not being assigned "${having?.id}": ${without} of the clusters that match (${selector.text})${unknown ? `: ${unknown}` : ''}`
-  return succeed({ ids, ...(warning && { warning }) })
+  return succeed({ ids, warnings: [...keys.warnings(), ...(warning ? [warning] : [])] })
 }

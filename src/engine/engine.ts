@@ -9,6 +9,7 @@ import { fail, type Problem, type Result, succeed } from '../domain/problem.ts'
 import { refuseMethods } from '../domain/refuse-methods.ts'
 import type { Types } from '../domain/resource-type.ts'
 import { type Applied, State } from '../domain/state.ts'
+import type { Steps } from '../domain/steps.ts'
 import type { Change, PolledView, Slot, View } from '../domain/view.ts'
 import { NO_HASH } from '../store/hash-chain.ts'
 import {
@@ -35,7 +36,12 @@ export type Author = Pick<RevisionMeta, 'actor' | 'message' | 'request_id' | 'cl
 /** Commands, or what finds them out on top of whatever revision the write is decided on. */
 export type Work =
   | readonly Command[]
-  | { readonly operation: string; readonly load: (view: View) => Promise<Result<readonly Command[]>> }
+  | {
+      readonly operation: string
+      readonly load: (view: View) => Promise<Result<readonly Command[]>>
+      /** What the caller should know of what was asked for. */
+      readonly notice?: (view: View) => Steps<readonly string[]>
+    }
 
 export interface WriteOptions {
   /** Only what this allows; a dry run tells of the rest. */
@@ -386,7 +392,8 @@ export async function startEngine({
     if (removals.length === 0 || confirmRemovals || dryRun) {
       const isWayBack = 'load' in work
       const noticed = await warnOfDefinitions(types, past, view, { decision, actor, isWayBack })
-      const warnings = [...decision.warnings, ...noticed]
+      const asked = 'load' in work && work.notice ? await inTurns(work.notice(view), signal) : []
+      const warnings = [...asked, ...decision.warnings, ...noticed]
       return succeed({ decision: { ...decision, warnings }, removals, comparison, beyond })
     }
     return fail({

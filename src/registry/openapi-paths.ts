@@ -179,7 +179,7 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
           200: ok(
             'Documents ordered by id; X-Total-Count and Link tell of the rest.',
             { type: 'array', items: document },
-            ['X-Request-Id', 'X-Total-Count', 'Link'],
+            ['X-Request-Id', 'X-Total-Count', 'Link', ...(isCluster ? ['Warning'] : [])],
           ),
         },
         problems: [...READING, 410],
