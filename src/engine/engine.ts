@@ -129,7 +129,7 @@ export interface Engine {
   reach(revision: number, ms: number): Promise<boolean>
   /** Calls back after every change of what is served; answers how to stop that. */
   subscribe(published: () => void): () => void
-  /** Takes no more writes and says that it is not ready; polls go on. */
+  /** Says that it is stopping; what was begun before, and polls, go on. */
   drain(): void
   /** Finishes the writes under way, then lets go of the store. */
   stop(): Promise<void>
@@ -195,7 +195,8 @@ export async function startEngine({
   const past = openPast(store, types, state, now)
   const uses = followUses(store, now, (error) => onStoreError(error, 'uses'))
 
-  let stopping = false
+  let draining = false
+  let stopped = false
   const writes = new WriteQueue()
   let committing: Promise<unknown> | undefined
   let following: Promise<void> | undefined
@@ -520,7 +521,7 @@ export async function startEngine({
   let timer: NodeJS.Timeout | undefined
   async function lookOn(): Promise<void> {
     await lookAgain()
-    if (stopping) return
+    if (draining) return
     interval = failure ? Math.min(interval * 2, MAX_LOOK_INTERVAL_MS) : LOOK_INTERVAL_MS
     timer = setTimeout(lookOn, interval * (0.5 + Math.random() / 2)).unref()
   }
@@ -571,7 +572,7 @@ export async function startEngine({
     },
     loaded,
     get draining() {
-      return stopping
+      return draining
     },
     get condition() {
       return condition()
@@ -581,7 +582,7 @@ export async function startEngine({
     uses,
     catchUp: look,
     write(work, author, options = {}) {
-      if (stopping) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
+      if (stopped) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
       if (options.dryRun) return guarded('read', () => preview(work, author, options))
       const isUrgent = options.grant === undefined || options.grant.role === 'admin'
       if (writes.size >= (isUrgent ? 2 : 1) * MAX_WAITING)
@@ -624,10 +625,11 @@ export async function startEngine({
       return () => subscribers.delete(published)
     },
     drain() {
-      stopping = true
+      draining = true
     },
     async stop() {
-      stopping = true
+      draining = true
+      stopped = true
       unwatch()
       clearTimeout(timer)
       await writes.drained()
