@@ -5,6 +5,7 @@ import { isObject } from './domain/json.ts'
 import type { Condition } from './engine/engine.ts'
 import { putInPlace } from './store/put-in-place.ts'
 import { openSqliteStore } from './store/sqlite.ts'
+import { standInFor } from './store/stand-in.ts'
 import { type Store, StoreError } from './store/store.ts'
 import { importLog } from './store/transfer.ts'
 import { linesOf, StreamError } from './store/transfer-lines.ts'
@@ -229,9 +230,15 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
   }
 
   return {
-    store: standIn(opened, current, (moved) => {
-      movers.add(moved)
-      return () => movers.delete(moved)
+    // It is not private: what is being copied is looked at while it comes.
+    store: standInFor(current, {
+      head: () => opened.then(() => current().head()),
+      watch(moved) {
+        movers.add(moved)
+        return () => movers.delete(moved)
+      },
+      // The mirror closes it, once nothing is being written any more.
+      async close() {},
     }),
     condition() {
       const ageMs = Math.max(0, performance.now() - confirmedAt)
@@ -248,21 +255,6 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
       await store?.close()
     },
   }
-}
-
-/** Everything goes to the store that there is by then; whoever asks for its head waits until that is known. */
-function standIn(opened: Promise<void>, current: () => Store, watch: Store['watch']): Store {
-  return new Proxy({} as Store, {
-    get(_, name: keyof Store) {
-      if (name === 'watch') return watch
-      // What is being copied is looked at while it comes.
-      if (name === 'isPrivate') return undefined
-      // The mirror closes it, once nothing is being written any more.
-      if (name === 'close') return async () => {}
-      if (name === 'head') return () => opened.then(() => current().head())
-      return (...args: never[]) => (current()[name] as (...args: never[]) => unknown)(...args)
-    },
-  })
 }
 
 /** Sound, but not made for what is here. */

@@ -25,6 +25,7 @@ import type { Service } from './http/service.ts'
 import { filesOf, readSharedTokens, type SharedTokens, tokensOf } from './http/shared-tokens.ts'
 import { readTlsFiles, type TlsOptions } from './http/tls-files.ts'
 import { type Mirror, startMirror } from './mirror.ts'
+import { warnOfUnread } from './registry/bootstrap-bundle.ts'
 import type { RegisteredTypes } from './registry/build-types.ts'
 import { loadTemplates, type Template } from './registry/load-templates.ts'
 import { SOURCES } from './store/log-part.ts'
@@ -50,6 +51,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
   const types = readTypes(config.resourceFolders)
   const templates = readTemplates(config, types)
+  for (const warning of warnOfUnread(types, templates)) log.warn(warning)
   const files = readFiles(config, types, log)
   let metrics: Metrics | undefined
   const now = (): Date => new Date()

@@ -18,6 +18,9 @@ export class UsageProblem extends Error {
   }
 }
 
+/** The exit code for damage that was found: the same as of `flux-resourceset-cli verify`. */
+export const NOT_WHOLE = 4
+
 export const HELP = `flux-resourceset: the desired state of a fleet of Kubernetes clusters, polled by their Flux Operators
 
 Usage:
@@ -45,8 +48,10 @@ Usage:
   flux-resourceset --help | --version
 
 Settings come from the environment; the commands on the store need only DATABASE_URL, and RESOURCES_DIR where types
-of your own are used. They may run beside the service. verify exits with 1 when something is not as it should be, and restore, copy
-and bundle import when what they read is not what it was; bad use, bad settings and files that do not fit exit with 2.
+of your own are used. They may run beside the service.
+
+Exit codes: 0 done, 1 something failed, 2 bad use, bad settings or a file that does not fit, 4 the history is not whole
+(verify, prune-history), or what was read is not what it was (restore, copy, bundle import).
 
 Examples:
   DATABASE_URL=sqlite:///var/lib/flux-resourceset/fleet.db flux-resourceset verify
@@ -75,7 +80,7 @@ async function verify(args: readonly string[], env: Environment, print: Print): 
   const { output } = parse(args, { output: OUTPUT })
   const verification = await withStore(env, { write: false }, verifyLog)
   printVerification(verification, isJson(output), print)
-  return verification.verified ? 0 : 1
+  return verification.verified ? 0 : NOT_WHOLE
 }
 
 async function migrate(args: readonly string[], env: Environment, print: Print): Promise<number> {
@@ -104,7 +109,7 @@ async function pruneHistory(args: readonly string[], env: Environment, print: Pr
   if (!result.ok) {
     if (!json) print('nothing was given up: the history is not whole, and pruning would hide that')
     printVerification(result.verification, json, print)
-    return 1
+    return NOT_WHOLE
   }
   const { revisions, anchor } = result.pruned
   if (json) {

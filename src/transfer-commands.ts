@@ -12,6 +12,7 @@ import { type Verification, verifyLog } from './store/verify-log.ts'
 import {
   type Environment,
   isJson,
+  NOT_WHOLE,
   OUTPUT,
   type Print,
   parse,
@@ -51,7 +52,7 @@ export async function runTransferCommand(
   } catch (error) {
     if (!(error instanceof StreamError) || !error.isDamaged) throw error
     around.tell(`flux-resourceset: ${error.message}`)
-    return 1
+    return NOT_WHOLE
   }
 }
 
@@ -116,7 +117,7 @@ async function printCopied(
         : `the source went on to revision ${now}: stop what writes there, and run this again for the rest`,
     )
   }
-  return isVerified ? 0 : 1
+  return isVerified ? 0 : NOT_WHOLE
 }
 
 async function backup(args: readonly string[], around: Surroundings): Promise<number> {
@@ -179,7 +180,7 @@ function printRestored(
     if (!isVerified) print('not verified:')
     for (const problem of problems) print(`  ${problem}`)
   }
-  return isVerified ? 0 : 1
+  return isVerified ? 0 : NOT_WHOLE
 }
 
 async function bundle([command, ...args]: readonly string[], around: Surroundings): Promise<number> {

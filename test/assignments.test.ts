@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { assertProblem } from './every-store.ts'
-import { type Answer, chartFleet, READ_TOKEN, startService, type TestService } from './service.ts'
+import { type Answer, chartFleet, READ_TOKEN, smallFleet, startService, type TestService } from './service.ts'
 
 const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' }
 const CLUSTERS = '/api/v2/flux/clusters'
@@ -289,4 +289,47 @@ test('the inputs of a cluster by its id are the very bytes of its polls', async 
   }
   assertProblem(await service.call('GET', '/clusters/nobody/inputs/namespaces'), 404, 'not_found')
   assertProblem(await service.call('GET', '/clusters/one/inputs/nope'), 404, 'not_found')
+})
+
+describe('what does not exist is said not to exist, with names that are near', () => {
+  const fleet = () => {
+    const { platform_components, ...rest } = smallFleet()
+    const [a] = platform_components
+    return { ...rest, platform_components: [...platform_components, { ...a, id: 'podinfo', depends_on: [] }] }
+  }
+  const MEANT = /no platform component "podnfo": did you mean "podinfo"\?$/
+
+  for (const [method, url, body] of [
+    ['GET', '/clusters/one/platform_components/podnfo'],
+    ['PATCH', '/clusters/one/platform_components/podnfo', { enabled: false }],
+    ['DELETE', '/clusters/one/platform_components/podnfo'],
+    ['GET', '/clusters/one/patches/podnfo'],
+    ['PATCH', '/clusters/one/patches/podnfo', { x: '1' }],
+    ['DELETE', '/clusters/one/patches/podnfo'],
+  ] as const) {
+    test(`${method} ${url}`, async () => {
+      const service = await startService({ fleet: fleet() as never })
+      const answer = await service.call(method, url, body ? { body } : {})
+      assertProblem(answer, 404, 'not_found')
+      assert.match(answer.body.message, MEANT)
+      const other = await service.call(method, url.replace('podnfo', 'podinfo'), body ? { body } : {})
+      assert.match(other.body.message, /^platform component "podinfo" is not assigned to cluster "one"$/)
+    })
+  }
+
+  test('in a batch, by id and by selector, and in a cluster itself', async () => {
+    const service = await startService({ fleet: fleet() as never })
+    const batch = (more: object) =>
+      service.call('POST', '/batch', {
+        body: { operations: [{ op: 'unassign', type: 'platform_components', id: 'podnfo', ...more }] },
+      })
+    assert.match((await batch({ clusters: ['one'] })).body.message, MEANT)
+    const selected = await batch({ selector: 'id' })
+    assert.match(selected.body.message, /none of which is assigned "podnfo": /)
+    assert.match(selected.body.message, MEANT)
+    const allowed = await batch({ selector: 'id', allow_empty: true })
+    assert.match(allowed.body.warnings[0], MEANT)
+    const body = { patches: { podnfo: { x: '1' } } }
+    assert.match((await service.call('PATCH', '/clusters/one', { body })).body.message, MEANT)
+  })
 })

@@ -1093,3 +1093,50 @@ test('a message in a header is held to its length whatever the body says', async
   const body = { message: '', operations: [{ op: 'create', type: 'namespaces', document: { id: 'new' } }] }
   assertProblem(await service.call('POST', '/batch', { body, headers }), 400, 'validation_error')
 })
+
+describe('a selector with a label that no cluster has is warned of', () => {
+  const SAID = 'no cluster has the label "regoin": did you mean "region"?'
+  const HEADER = `299 flux-resourceset "${SAID.replaceAll('"', '\\"')}"`
+  const labelled = () => {
+    const { clusters, ...rest } = smallFleet()
+    return { ...rest, clusters: clusters.map((each) => ({ ...each, labels: { region: 'eu' } })) }
+  }
+
+  test('by a batch, with what it did', async () => {
+    const service = await startService({ fleet: labelled() })
+    const operations = [{ op: 'patch', type: 'clusters', selector: '!regoin', patch: { node_count: 3 } }]
+    const { status, body } = await service.call('POST', '/batch', { body: { operations } })
+    assert.deepEqual([status, body.warnings], [200, [SAID]])
+  })
+
+  test('where it matches nothing, in the refusal', async () => {
+    const service = await startService({ fleet: labelled() })
+    const operations = [{ op: 'patch', type: 'clusters', selector: 'regoin=eu', patch: { node_count: 3 } }]
+    for (const [url, body] of [
+      ['/batch', { operations }],
+      ['/rollback', { to_revision: 1, selector: 'regoin=eu' }],
+    ] as const) {
+      const answer = await service.call('POST', url, { body })
+      assertProblem(answer, 400, 'validation_error')
+      assert.ok(answer.body.message.endsWith(`matches no cluster: ${SAID}`), answer.text)
+    }
+  })
+
+  test('by a rollback', async () => {
+    const service = await startService({ fleet: labelled() })
+    await service.call('PATCH', '/clusters/one', { body: { node_count: 3 } })
+    const body = { to_revision: 1, selector: 'regoin!=us' }
+    assert.deepEqual((await service.call('POST', '/rollback', { body })).body.warnings, [SAID])
+  })
+
+  test('by a list, of now and of then, and by a new token', async () => {
+    const service = await startService({ fleet: labelled() })
+    for (const query of ['selector=regoin=eu', 'selector=!regoin&at=1', 'selector=!regoin&limit=1'])
+      assert.equal((await service.call('GET', `/clusters?${query}`)).headers.warning, HEADER, query)
+    for (const query of ['', '?selector=region=eu', '?selector=environment=dev,uses.namespaces,id'])
+      assert.equal((await service.call('GET', `/clusters${query}`)).headers.warning, undefined, query)
+    const body = { name: 'team', role: 'editor', selector: 'regoin=eu' }
+    const made = await service.call('POST', '/tokens', { body })
+    assert.deepEqual([made.status, made.headers.warning], [201, HEADER])
+  })
+})

@@ -66,10 +66,10 @@ async function bundleOf(
   service: Pick<TestService, 'call'>,
   query: Query = {},
   more: Call & { readonly cluster?: string } = {},
-): Promise<{ readonly text: string; readonly manifests: readonly Manifest[] }> {
+): Promise<Pick<Answer, 'text' | 'headers'> & { readonly manifests: readonly Manifest[] }> {
   const answer = await ask(service, query, more)
   assert.equal(answer.status, 200, answer.text)
-  return { text: answer.text, manifests: parseObjects(answer.text) as Manifest[] }
+  return { ...answer, manifests: parseObjects(answer.text) as Manifest[] }
 }
 
 function namesIn(manifests: readonly Manifest[]): string[] {
@@ -269,8 +269,10 @@ describe('what a bundle holds', () => {
   test('of a type of your own is its provider, and a word that nothing is made of it yet', async (t) => {
     const extended = await start(t, { types: builtInTypes(EXAMPLE) })
     for (const flavor of FLAVORS) {
-      const { text, manifests } = await bundleOf(extended, { flavor, api_url: HERE })
-      assert.match(text, /^# Nothing is made of network-policies yet: there is no template that reads it\.$/m)
+      const { text, manifests, headers } = await bundleOf(extended, { flavor, api_url: HERE })
+      const said = 'Nothing is made of network-policies yet: there is no template that reads it.'
+      assert.ok(text.includes(`\n# ${said}\n`), text)
+      assert.equal(headers.warning, `299 flux-resourceset "${said}"`)
       assert.ok(
         !manifests.some(({ kind, metadata }) => kind === 'ResourceSet' && /network/.test(metadata.name)),
       )
@@ -291,8 +293,9 @@ describe('what a bundle holds', () => {
     const templates = builtInTemplates(types, join(EXAMPLE, 'templates'))
     const extended = await start(t, { types, templates })
     for (const flavor of FLAVORS) {
-      const { text, manifests } = await bundleOf(extended, { flavor, api_url: HERE })
+      const { text, manifests, headers } = await bundleOf(extended, { flavor, api_url: HERE })
       assert.doesNotMatch(text, /Nothing is made of/)
+      assert.equal(headers.warning, undefined)
       assert.match(text, /^# Guards namespaces:/m)
       find(manifests, 'ResourceSet', 'network-policies')
     }

@@ -540,6 +540,18 @@ describe('--output-dir', AT_ONCE, () => {
   })
 
   for (const flavor of ['concrete', 'identity']) {
+    test(`warns once of a type that no template reads (${flavor})`, async (t) => {
+      const types = builtInTypes(join(import.meta.dirname, '../examples/network-policies'))
+      const { url } = await start(t, { types, templates: builtInTemplates(builtInTypes()) })
+      const args = ['--selector', 'id', '--flavor', flavor, '--output-dir', temporaryFolder(t), ...HTTPS]
+      const { code, stderr } = await run(args, { url })
+      assert.equal(code, 0, stderr)
+      assert.equal(
+        stderr,
+        'Warning: Nothing is made of network-policies yet: there is no template that reads it.\n',
+      )
+    })
+
     test(`warns of plain http once, however many clusters there are (${flavor})`, async (t) => {
       const { code, stderr } = await run(['-l', 'id', '--flavor', flavor, '--output-dir', newFolder(t)])
       assert.deepEqual([code, stderr], [0, PLAIN_HTTP])

@@ -340,6 +340,14 @@ test('clusters are listed by label selector, and definitions by the clusters tha
   assert.deepEqual(Object.fromEntries(found), expected)
 })
 
+test('a label that no cluster has is warned of once, with those that are near', async () => {
+  for (const noun of ['cluster', 'component']) {
+    const { code, stderr } = await run([noun, 'list', '--selector', '!regoin', '-o', 'name'])
+    assert.equal(code, 0, stderr)
+    assert.equal(stderr, 'Warning: no cluster has the label "regoin": did you mean "region"?\n')
+  }
+})
+
 test('filters narrow a list, all of them at once', async () => {
   const expected: Record<string, string[]> = {
     'cluster list --filter environment=qa': ['clusters/three'],

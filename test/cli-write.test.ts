@@ -1406,7 +1406,7 @@ describe('every write', PARALLEL, () => {
     await fleet.change('/clusters/one', { patches: { a: { x: 'somebody else' } } })
     const run = await changesNothing(fleet, () => fleet.run([...line, '--plan', plan]))
     assertFailed(run, 1, /HTTP 409 plan_changed[\s\S]*Hint: preview again with --dry-run/)
-    assert.match(run.stderr, /somebody else/)
+    assert.match(run.stderr, /clusters\/one would be changed now, and was last changed by revision 2$/m)
   })
 
   test('what is no plan and no confirmation is wrong use, before anything is sent', async (t) => {
@@ -1702,15 +1702,15 @@ describe('types of your own', PARALLEL, () => {
     const text = readFileSync(join(ROOT, 'examples/network-policies/network_policy.yaml'), 'utf8')
     const head = text.slice(0, text.indexOf('schema:\n  type: array'))
     writeFileSync(
-      join(folder, 'alert.yaml'),
-      `${head.replaceAll('network_policies', 'alerts')}
+      join(folder, 'notice.yaml'),
+      `${head.replaceAll('network_policies', 'notices')}
 schema:
   type: array
   key: { name: id, description: Name., schema: { type: string, format: dns-subdomain } }
   x-flux:
-    singular: alert
-    endpoint: alerts
-    assigned_by: alerts
+    singular: notice
+    endpoint: notices
+    assigned_by: notices
     overrides: [message]
     input: [message, cluster]
   items:
@@ -1727,22 +1727,25 @@ schema:
 
   test('a flag of the command is never taken for a field of the same name', async (t) => {
     const fleet = await start(t, { types: ownTypes(t) })
-    const created = await fleet.run(['alert', 'create', 'one', '-m', 'the reason', '-o', 'json'])
+    const created = await fleet.run(['notice', 'create', 'one', '-m', 'the reason', '-o', 'json'])
     assert.deepEqual(parse(created), { id: 'one' })
-    const read = await fleet.run(['alert', 'create', '-f', '-', '-o', 'json'], {
+    const read = await fleet.run(['notice', 'create', '-f', '-', '-o', 'json'], {
       input: '{"id": "two", "message": "down"}',
     })
     assert.deepEqual(parse(read), { id: 'two', message: 'down' })
-    const selected = await fleet.run('alert create three --selector id=one -o json'.split(' '))
+    const selected = await fleet.run('notice create three --selector id=one -o json'.split(' '))
     assert.deepEqual(parse(selected), { id: 'three' })
-    assertDone(await fleet.run(['alert', 'assign', 'one', '--cluster', 'one', '-m', 'the reason']), /changed/)
-    assert.deepEqual((await fleet.get('/clusters/one')).alerts, [{ id: 'three' }, { id: 'one' }])
+    assertDone(
+      await fleet.run(['notice', 'assign', 'one', '--cluster', 'one', '-m', 'the reason']),
+      /changed/,
+    )
+    assert.deepEqual((await fleet.get('/clusters/one')).notices, [{ id: 'three' }, { id: 'one' }])
   })
 
   test('a field that is named type is read from a file', async (t) => {
     const fleet = await start(t, { types: ownTypes(t) })
     const input = '{"id": "one", "type": "critical"}'
-    const run = await fleet.run(['alert', 'create', '-f', '-', '-o', 'json'], { input })
+    const run = await fleet.run(['notice', 'create', '-f', '-', '-o', 'json'], { input })
     assert.equal(parse(run).type, 'critical')
   })
 })

@@ -718,7 +718,7 @@ schema:
     for (const [sorts, says] of [
       [
         '{ colour: red }',
-        /gadgets: x-flux\.waits_among names "colour", which is not one of needs, parent, mode/,
+        /gadget\.yaml: x-flux\.waits_among names "colour", which is not one of needs, parent, mode/,
       ],
       ["{ mode: '(' }", /Invalid regular expression/],
       ["{ mode: '' }", /\/schema\/x-flux\/waits_among\/mode/],

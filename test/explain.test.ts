@@ -21,6 +21,7 @@ interface Field {
   readonly time: string | null
   readonly actor: string | null
   readonly message: string | null
+  readonly left_out?: readonly { readonly id: string; readonly why: string }[]
 }
 
 interface Explained {
@@ -497,6 +498,28 @@ test('what an input cannot wait for is told of with the write that took it from 
   assert.equal(await origin(), 'cluster clusters/one: off')
   await run(service, ['on', 'PATCH', '/clusters/one/platform_components/a', { enabled: true }])
   assert.equal(await origin(), 'catalog platform_components/b: Seed file')
+})
+
+test('what is left out of a list is named, with why the cluster does not get it', async (t) => {
+  const service = await start(t)
+  const leftOut = async () => {
+    const { inputs } = await explain(service, 'platform-components')
+    const fields = inputs.find(({ id }) => id === 'b')?.fields ?? []
+    for (const { path, left_out } of fields) assert.ok(left_out === undefined || path === '/depends_on', path)
+    const field = fields.find(({ path }) => path === '/depends_on')
+    return [field?.value, field?.source, field?.left_out]
+  }
+  assert.deepEqual(await leftOut(), [['a'], 'catalog', undefined])
+  await run(service, ['off', 'PATCH', '/clusters/one/platform_components/a', { enabled: false }])
+  assert.deepEqual(await leftOut(), [[], 'cluster', [{ id: 'a', why: 'switched_off' }]])
+  await run(service, ['gone', 'DELETE', '/clusters/one/platform_components/a'])
+  assert.deepEqual(await leftOut(), [[], 'cluster', [{ id: 'a', why: 'not_assigned' }]])
+  await run(
+    service,
+    ['again', 'PUT', '/clusters/one/platform_components/a', {}],
+    ['by Helm', 'PATCH', '/platform_components/a', { delivery: 'helm' }],
+  )
+  assert.deepEqual(await leftOut(), [[], 'catalog', [{ id: 'a', why: 'delivered_otherwise' }]])
 })
 
 for (const [store, open] of Object.entries(STORES)) {

@@ -315,6 +315,49 @@ describe('a service that is told to stop', () => {
     })
   }
 
+  for (const delay of ['0', '1']) {
+    test(`finishes a request whose body is still arriving (delay ${delay} s)`, async (t) => {
+      const { crud } = settings(t)
+      const [service] = (await start(t, { ...crud, SHUTDOWN_DELAY_SECONDS: delay })) as [ServiceProcess]
+      const { port } = new URL(service.url)
+      const body = JSON.stringify({ id: 'slow' })
+      const sending = request({
+        port,
+        method: 'POST',
+        path: '/namespaces',
+        headers: {
+          authorization: `Bearer ${WRITE_TOKEN}`,
+          'content-type': 'application/json',
+          'content-length': body.length,
+          expect: '100-continue',
+        },
+      })
+      const answered = once(sending, 'response') as Promise<[IncomingMessage]>
+      sending.flushHeaders()
+      await once(sending, 'continue')
+      sending.write(body.slice(0, 5))
+      const exited = service.stop('SIGTERM')
+      await until('stopping', 2000, async () => service.output().includes('"msg":"stopping"'))
+      if (delay === '0')
+        await until('no new connections', 2000, () =>
+          service.call('GET', '/health').then(
+            () => false,
+            () => true,
+          ),
+        )
+      else assert.equal((await service.call('POST', '/namespaces', { body: { id: 'late' } })).status, 503)
+      sending.end(body.slice(5))
+      const [answer] = await answered
+      assert.equal(answer.statusCode, 201)
+      assert.equal(answer.headers.connection, 'close')
+      answer.resume()
+      assert.equal(await exited, 0, service.output())
+      const [again] = (await start(t, crud)) as [ServiceProcess]
+      assert.equal((await again.call('GET', '/namespaces/slow')).status, 200, 'what was acknowledged is kept')
+      assert.equal((await again.call('GET', '/namespaces/late')).status, 404)
+    })
+  }
+
   test('without a delay stops at once, though clients keep their connections', async (t) => {
     const { crud } = settings(t)
     const [service] = (await start(t, crud)) as [ServiceProcess]

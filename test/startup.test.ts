@@ -148,8 +148,8 @@ schema:
 `
   const { folder } = resourcesWith(t, 'gadget.yaml', gadget)
   const lines = await refusal({ STORE_BACKEND: 'memory', RESOURCES_DIR: folder })
-  assert.ok(lines.some((line) => /gadgets.*"colour"/.test(line)))
-  assert.ok(lines.some((line) => /gadgets.*endpoint "namespaces"/.test(line)))
+  assert.ok(lines.some((line) => /gadget\.yaml: .*"colour"/.test(line)))
+  assert.ok(lines.some((line) => /gadget\.yaml: .*endpoint "namespaces"/.test(line)))
 })
 
 test('a folder of resources that is not there is refused', async (t) => {
@@ -251,6 +251,22 @@ test('a service makes the folder of its database', async (t) => {
   t.after(() => service.stop('SIGKILL'))
   assert.equal(await service.stop(), 0)
   assert.ok(existsSync(join(folder, 'fleet.db')))
+})
+
+test('a type that no template reads is told of at start', async (t) => {
+  const RESOURCES_DIR = join(import.meta.dirname, '../examples/network-policies')
+  const env = { STORE_BACKEND: 'memory', AUTH_TOKEN: 'a-token-that-is-long', RESOURCES_DIR }
+  const service = await spawnService(env)
+  t.after(() => service.stop('SIGKILL'))
+  const warnings = service
+    .output()
+    .split('\n')
+    .filter((line) => line.includes('"level":40'))
+  assert.equal(warnings.length, 1, service.output())
+  assert.match(warnings[0] ?? '', /Nothing is made of network-policies yet/)
+  const read = await spawnService({ ...env, TEMPLATES_DIR: join(RESOURCES_DIR, 'templates') })
+  t.after(() => read.stop('SIGKILL'))
+  assert.doesNotMatch(read.output(), /Nothing is made of/)
 })
 
 test('a service without any documents starts, and knows no cluster', async (t) => {

@@ -8,6 +8,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openSqliteStore } from '../src/store/sqlite.ts'
 import { runStoreCommand, UsageProblem } from '../src/store-commands.ts'
+import { cli } from './cli-process.ts'
 import { temporaryPostgres } from './postgres-server.ts'
 import { COMPILED, MAIN, type ServiceProcess, spawnService, temporaryFolder } from './service.ts'
 
@@ -181,17 +182,17 @@ describe('verify', AT_ONCE, () => {
     })
   })
 
-  test('names what was tampered with, and exits with 1', async (t) => {
+  test('names what was tampered with, and exits with 4', async (t) => {
     const { path, env } = await filledFile(t)
     tamper(path, `${EDITED}; DELETE FROM documents WHERE id = 'c'`)
     const problems = ['revision 2 is not what it was: its hash is another', 'namespaces/c is missing']
     assert.deepEqual(await run(['verify'], env), {
-      code: 1,
+      code: 4,
       stdout: `not verified:\n${problems.map((problem) => `  ${problem}\n`).join('')}`,
       stderr: '',
     })
     const { code, stdout } = await run(['verify', '-o', 'json'], env)
-    assert.equal(code, 1)
+    assert.equal(code, 4)
     const verification = JSON.parse(stdout)
     assert.equal(verification.verified, false)
     assert.deepEqual(verification.problems, problems)
@@ -311,13 +312,13 @@ describe('prune-history', AT_ONCE, () => {
     assert.deepEqual(JSON.parse(done.stdout), { dry_run: false, ...what })
   })
 
-  test('gives up nothing of a history that is not whole, and exits with 1', async (t) => {
+  test('gives up nothing of a history that is not whole, and exits with 4', async (t) => {
     const { path, env } = await filledFile(t)
     tamper(path, EDITED)
     const rows = rowsOf(path)
     for (const more of [[], ['--dry-run']]) {
       const { code, stdout, stderr } = await run(['prune-history', '--before', hour(4), ...more], env)
-      assert.deepEqual({ code, stderr }, { code: 1, stderr: '' })
+      assert.deepEqual({ code, stderr }, { code: 4, stderr: '' })
       assert.match(stdout, /^nothing was given up/)
       assert.match(stdout, /^ {2}revision 2 is not what it was/m)
     }
@@ -520,7 +521,9 @@ describe('beside a running service', AT_ONCE, () => {
     const { status, body } = await service.call('GET', '/revisions/verify')
     assert.deepEqual([status, body.verified], [200, false])
     const { code, stdout } = await run(['verify', '-o', 'json'], env)
-    assert.equal(code, 1)
+    assert.equal(code, 4)
     assert.deepEqual(JSON.parse(stdout), body)
+    const asked = await cli(['verify', '-o', 'json'], { url: service.url })
+    assert.deepEqual([asked.code, JSON.parse(asked.stdout)], [code, body])
   })
 })

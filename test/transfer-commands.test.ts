@@ -450,7 +450,7 @@ describe('backup and restore', AT_ONCE, () => {
     for (const [what, content, message] of damaged) {
       writeFileSync(file('d'), content)
       const { code, stdout, stderr } = await runHere(['restore', '--from', file('d')], at(file('r.db')))
-      assert.deepEqual({ code, stdout }, { code: 1, stdout: '' }, what)
+      assert.deepEqual({ code, stdout }, { code: 4, stdout: '' }, what)
       assert.match(stderr, message)
       assert.ok(stderr.startsWith(`flux-resourceset: ${file('d')}: `), stderr)
     }
@@ -766,7 +766,7 @@ describe('bundles', AT_ONCE, () => {
         return { code: 2, stdout: '' }
       })
       assert.ok(
-        code === 1 || (code === 2 && /line 1\b|lines 1 |cut before line 1$/.test(what)),
+        code === 4 || (code === 2 && /line 1\b|lines 1 |cut before line 1$/.test(what)),
         `${what}: ${code}`,
       )
       assert.equal(stdout, '')
@@ -799,7 +799,7 @@ describe('bundles', AT_ONCE, () => {
     ] as const) {
       const refused = await run(['bundle', 'import', '--from', from, '--key', key], at(file('i.db')))
       assert.match(refused.stderr, message)
-      assert.deepEqual({ code: refused.code, stdout: refused.stdout }, { code: 1, stdout: '' })
+      assert.deepEqual({ code: refused.code, stdout: refused.stdout }, { code: 4, stdout: '' })
     }
     assert.ok(!existsSync(file('i.db')))
     const args = ['bundle', 'import', '--from', signed, '--key', other, '--key', pub]

@@ -12,7 +12,7 @@ import {
 } from './apply-set.ts'
 import { choosePrunable, type LeftEntry, type SetEntry } from './choose-prunable.ts'
 import { usage } from './failure.ts'
-import { clusterNoun, type Noun, nameOf } from './nouns.ts'
+import { clusterNoun, type Noun, nameOf, takes } from './nouns.ts'
 import { findDocument, listAll } from './read-documents.ts'
 import type { Session } from './session.ts'
 
@@ -56,11 +56,20 @@ export async function prepare(session: Session, flags: SetFlags, set: readonly W
   })
   const books = await keepBooks(session, flags, set)
   const all = [...steps, ...books.steps]
+  return { ...books, steps: all.length > 0 ? all : nothingToDo(session, set) }
+}
+
+/** That there is nothing to do is for the service to say as well: a document as it is, or no cluster at all. */
+function nothingToDo({ nouns }: Session, set: readonly Wanted[]): Step[] {
+  const isPatchable = ({ type }: Wanted): boolean =>
+    nouns.some((noun) => noun.name === type && takes(noun, 'patch'))
+  const wanted = set.find(isPatchable)
+  if (wanted) return [{ operation: { op: 'patch', type: wanted.type, id: wanted.id, patch: [] }, wanted }]
+  const assigned = nouns.find(({ delivery }) => delivery)
   const [first] = set
-  if (all.length > 0 || !first) return { ...books, steps: all }
-  // That there is nothing to do is for the service to say as well: a document as it is.
-  const nothing = { operation: { op: 'patch', type: first.type, id: first.id, patch: [] }, wanted: first }
-  return { ...books, steps: [nothing] }
+  if (!first || !assigned) return []
+  const nowhere = { selector: 'id,!id', allow_empty: true }
+  return [{ operation: { op: 'unassign', type: assigned.name, id: first.id, ...nowhere } }]
 }
 
 /** Documents as they are now. */

@@ -3,7 +3,7 @@ import type { DescribedChange } from '../domain/describe-change.ts'
 import { entriesOf, type Inventory } from './apply-set.ts'
 import { count } from './change-report.ts'
 import { PROGRAM } from './command-tree.ts'
-import { type Noun, nameOf } from './nouns.ts'
+import { describeMethods, type Noun, nameOf, takes } from './nouns.ts'
 import { startProgress } from './progress.ts'
 import { pathOf } from './read-documents.ts'
 import type { Session } from './session.ts'
@@ -128,6 +128,7 @@ async function whyNot(session: Session, question: Question): Promise<string | un
   const { set, entry, actor, origin, isLate } = question
   const noun = session.nouns.find(({ name }) => name === entry.type)
   if (!noun || noun.bookkeeping) return 'no file can hold it'
+  if (!takes(noun, 'delete')) return describeMethods(noun)
   if (isLate()) return 'the log could not be read in time'
   if (!origin) return `the log does not reach back to when it came into the set "${set}"`
   for await (const revision of revisionsOf(session, pathOf(noun, entry.id, 'history'))) {
@@ -151,10 +152,12 @@ function by({ revision, actor, time }: Revision): string {
 
 export function tellOfLeft(session: Session, left: readonly LeftEntry[]): void {
   for (const { why, ...entry } of left.slice(0, SHOWN)) {
-    const noun = session.nouns.find(({ name }) => name === entry.type)?.noun ?? entry.type
-    session.warn(
-      `${nameOf(entry)} is not pruned: ${why}. If it is to go: ${PROGRAM} ${noun} delete ${entry.id}`,
-    )
+    const noun = session.nouns.find(({ name }) => name === entry.type)
+    const hint =
+      noun && !takes(noun, 'delete')
+        ? ''
+        : `. If it is to go: ${PROGRAM} ${noun?.noun ?? entry.type} delete ${entry.id}`
+    session.warn(`${nameOf(entry)} is not pruned: ${why}${hint}`)
   }
   const more = left.length - SHOWN
   if (more > 0)

@@ -1,5 +1,6 @@
 // Every command: its name, one line about it, and where its definition is loaded from.
 
+import type { WriteMethod } from '../domain/resource-type.ts'
 import type { Define, DefineFor } from './command-tree.ts'
 import { aNoun, type Noun } from './nouns.ts'
 
@@ -17,6 +18,8 @@ interface NounCommand {
   readonly name: string
   summary(noun: Noun): string
   fits(noun: Noun): boolean
+  /** The method of the noun's routes that it cannot do without. */
+  readonly needs?: WriteMethod
   define(): Promise<DefineFor>
 }
 
@@ -191,30 +194,35 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     name: 'create',
     summary: (noun) => `create ${aNoun(noun)}${noun.delivery ? ', and assign it' : ''}`,
     fits: any,
+    needs: 'post',
     define: async () => (await import('./commands/create.ts')).defineCreate,
   },
   {
     name: 'update',
     summary: (noun) => `change fields of ${aNoun(noun)}`,
     fits: any,
+    needs: 'patch',
     define: async () => (await import('./commands/update.ts')).defineUpdate,
   },
   {
     name: 'edit',
     summary: (noun) => `change ${aNoun(noun)} in your editor`,
     fits: any,
+    needs: 'put',
     define: async () => (await import('./commands/edit.ts')).defineEdit,
   },
   {
     name: 'delete',
     summary: (noun) => `delete ${aNoun(noun)}`,
     fits: any,
+    needs: 'delete',
     define: async () => (await import('./commands/delete.ts')).defineDelete,
   },
   {
     name: 'restore',
     summary: ({ singular }) => `bring a deleted ${singular} back as it was`,
     fits: cluster,
+    needs: 'delete',
     define: async () => (await import('./commands/delete.ts')).defineRestore,
   },
   {

@@ -3,8 +3,9 @@ import { Command } from 'commander'
 import { type Api, openApi } from './api-client.ts'
 import { FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
 import { permissionWarning } from './contexts.ts'
+import { UnknownName } from './failure.ts'
 import type { Learned } from './learn-types.ts'
-import { type Noun, namesOf } from './nouns.ts'
+import { describeMethods, type Noun, namesOf, takes } from './nouns.ts'
 import { warnOfPlainHttp } from './plain-http.ts'
 import { parseFormat } from './print.ts'
 import { createSession, type Session } from './session.ts'
@@ -190,8 +191,11 @@ function addVerbs(
   noun: Noun,
   verb: string | undefined,
 ): void {
-  const fitting = NOUN_COMMANDS.filter(({ fits }) => fits(noun))
+  const possible = NOUN_COMMANDS.filter(({ fits }) => fits(noun))
+  const fitting = possible.filter(({ needs }) => !needs || takes(noun, needs))
   const named = fitting.find(({ name }) => name === verb)
+  if (!named && possible.some(({ name }) => name === verb))
+    throw new UnknownName(`${verb} is not possible: ${describeMethods(noun)}`)
   for (const { name, summary, define } of named ? [named] : fitting) {
     commands.add(parent, name, summary(noun), async (child) => (await define())(child, tools, noun))
   }

@@ -1,5 +1,6 @@
 // What the command line knows of a type: its names, its schema, and how it reaches clusters.
 import { isObject, type JsonObject } from '../domain/json.ts'
+import type { WriteMethod } from '../domain/resource-type.ts'
 import type { SchemaObject } from '../registry/resource-file.ts'
 
 export interface Noun {
@@ -13,6 +14,8 @@ export interface Noun {
   readonly bookkeeping: boolean
   readonly schema: SchemaObject
   readonly filters: readonly string[]
+  /** What can be done on its routes; all of it where an older server does not say. */
+  readonly methods?: readonly string[]
   /** Fields that name documents of a type. */
   readonly references: Readonly<Record<string, string>>
   readonly cluster?: {
@@ -77,6 +80,15 @@ export function nameOf({ type, id }: { readonly type: string; readonly id: strin
 export function assignedIds({ delivery }: Noun, cluster: JsonObject): string[] {
   const references = (cluster[delivery?.assigned_by ?? ''] ?? []) as readonly { readonly id: string }[]
   return references.map(({ id }) => id)
+}
+
+/** Whether its routes have a method. */
+export function takes({ methods }: Noun, method: WriteMethod): boolean {
+  return methods?.includes(method) ?? true
+}
+
+export function describeMethods({ name, methods = [] }: Noun): string {
+  return `the server takes only ${methods.join(', ')} of ${name}`
 }
 
 /** In a sentence, with its article. */

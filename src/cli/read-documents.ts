@@ -5,6 +5,7 @@ import type { Answer, Call } from './api-client.ts'
 import { usage } from './failure.ts'
 import { assignedIds, clusterNoun, type Noun } from './nouns.ts'
 import { startProgress } from './progress.ts'
+import { warningsIn } from './send-change.ts'
 import type { Session } from './session.ts'
 
 const PAGE = 5000
@@ -31,6 +32,7 @@ export interface Listed {
   readonly documents: Document[]
   readonly total: number
   readonly revision: string
+  readonly warnings: readonly string[]
 }
 
 /** All documents of a list, or the first so many of them. */
@@ -44,11 +46,13 @@ export async function listAll(session: Session, noun: Noun, options: ListOptions
     for (;;) {
       const size = Math.min(PAGE, limit - documents.length)
       const page = await readPage(session, noun, { ...query, at, limit: size, offset: documents.length })
+      // They are of the selector, and the same on every page.
+      if (documents.length === 0) for (const warning of page.warnings) session.warn(warning)
       for (const document of page.documents) documents.push(document)
       at ??= page.revision
       progress.show(documents.length, Math.min(page.total, limit))
       const isLast = page.documents.length === 0 || documents.length >= Math.min(page.total, limit)
-      if (isLast) return { documents, total: page.total, revision: page.revision }
+      if (isLast) return { ...page, documents }
     }
   } finally {
     progress.end()
@@ -56,8 +60,10 @@ export async function listAll(session: Session, noun: Noun, options: ListOptions
 }
 
 async function readPage(session: Session, noun: Noun, query: NonNullable<Call['query']>): Promise<Listed> {
-  const { body, headers } = await session.api.get(`/${noun.name}`, { query })
+  const answer = await session.api.get(`/${noun.name}`, { query })
+  const { body, headers } = answer
   return {
+    warnings: warningsIn(answer),
     documents: body,
     total: Number(headers['x-total-count'] ?? body.length),
     revision: String(headers['x-revision']),

@@ -38,6 +38,8 @@ export function hintFor(
   if (message.includes('allow_empty')) {
     return `${PROGRAM} cluster list --selector '…' shows what a selector matches`
   }
+  // Of a type without this method the message says all there is to say.
+  if (error === 'method_not_allowed' && !message.includes('read-only')) return undefined
   if (error === 'not_found' && message.startsWith('no route')) return HINTS.method_not_allowed
   return HINTS[error] ?? (status === 429 ? HINTS.too_many_requests : undefined)
 }

@@ -133,7 +133,7 @@ function touchedBy({ nouns }: Session, { impact, changes }: Preview): number {
   return Math.max(impact.clusters, changes.filter(({ type }) => type === clusters).length)
 }
 
-function warningsIn({ headers, body }: Answer): string[] {
+export function warningsIn({ headers, body }: Answer): string[] {
   if (Array.isArray(body?.warnings)) return body.warnings
   const header = headers.warning
   return header === undefined

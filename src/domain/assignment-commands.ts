@@ -1,18 +1,17 @@
 // Commands that change what one cluster is given, without rewriting the cluster.
 import type { Assign, Outcome, PatchValues, Unassign } from './command.ts'
 import type { Draft } from './draft.ts'
-import { findLive } from './find-document.ts'
+import { findLive, notAssigned } from './find-document.ts'
 import { equalJson, isObject, type JsonObject, pointer } from './json.ts'
 import { mergePatch } from './merge-patch.ts'
 import { below, checkSize, withId } from './parse-document.ts'
-import { fail, invalid, type Result, succeed } from './problem.ts'
+import { invalid, type Result, succeed } from './problem.ts'
 import {
   type DeliveredType,
   type Document,
   findReference,
   patchesOf,
   type Reference,
-  type ResourceType,
   referencesOf,
   type Types,
 } from './resource-type.ts'
@@ -25,7 +24,7 @@ export function assign(types: Types, draft: Draft, type: DeliveredType, command:
   const { document } = found.value
   const { delivery } = type
   const current = findReference(document, delivery, id)
-  if (command.how === 'merge' && !current) return notAssigned(type, id, command.cluster)
+  if (command.how === 'merge' && !current) return notAssigned(draft, type, id, command.cluster)
   if (!isObject(command.reference)) return invalid([{ path, message: 'must be an object' }])
   const keeps = command.how !== 'replace' && current
   const wanted = keeps ? mergePatch(current, command.reference) : command.reference
@@ -59,7 +58,7 @@ export function unassign(
   if (!found.ok) return found
   const { document } = found.value
   const removed = findReference(document, type.delivery, command.id)
-  if (!removed) return notAssigned(type, command.id, command.cluster)
+  if (!removed) return notAssigned(draft, type, command.id, command.cluster)
   draft.put(clusters.name, withoutReference(types, type, document, command.id), command)
   return succeed({ type: clusters.name, id: document.id, created: false, removed })
 }
@@ -79,7 +78,7 @@ export function patchValues(types: Types, draft: Draft, command: PatchValues): R
   const { document } = found.value
   const type = types.patchable
   if (!type || !findReference(document, type.delivery, component)) {
-    return notAssigned(type ?? clusters, component, command.cluster)
+    return notAssigned(draft, type ?? clusters, component, command.cluster)
   }
   if (!isObject(command.values))
     return invalid([{ path, message: 'must be an object: values by their path' }])
@@ -115,11 +114,4 @@ function withPatches(types: Types, cluster: Document, component: string, values:
   if (!Object.hasOwn(patches, component)) return cluster
   const { [component]: _dropped, ...rest } = patches
   return { ...cluster, [field]: rest }
-}
-
-function notAssigned(type: ResourceType, id: string, cluster: string): Result<never> {
-  return fail({
-    code: 'not_found',
-    message: `${type.singular} "${id}" is not assigned to cluster "${cluster}"`,
-  })
 }

@@ -1,5 +1,6 @@
 // References stay whole: whatever a document names exists, once, without cycles, under a DNS name of its own.
 import { type Draft, type Origin, pointerTo } from './draft.ts'
+import { unknownDocument } from './find-document.ts'
 import { getOrSet } from './get-or-set.ts'
 import { isObject, pointer } from './json.ts'
 import { type Detail, fail, invalid, MAX_DETAILS, type Result, succeed } from './problem.ts'
@@ -92,7 +93,9 @@ function checkAssignments(types: Types, draft: Draft, cluster: Document): Detail
     const patches = type.delivery.patches ? cluster[types.cluster.patches] : undefined
     if (!isObject(patches)) continue
     for (const id of Object.keys(patches).filter((id) => !seen.has(id))) {
-      const message = `patches a ${type.singular} that is not assigned to the cluster: assign "${id}" first`
+      const message = draft.get(type.name, id)
+        ? `patches a ${type.singular} that is not assigned to the cluster: assign "${id}" first`
+        : `patches what is not there: ${details.length < MAX_DETAILS ? unknownDocument(draft, type, id) : `no ${type.singular} "${id}"`}`
       details.push({ path: pointer(pointer('', types.cluster.patches), id), message })
     }
   }

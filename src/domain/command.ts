@@ -165,7 +165,7 @@ export interface Outcome {
   /** What a deleting command took away. */
   readonly removed?: JsonObject
   /** What the caller should know of it. */
-  readonly warning?: string
+  readonly warnings?: readonly string[]
 }
 
 const MAX_SUMMARISED = 5

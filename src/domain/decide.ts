@@ -6,13 +6,24 @@ import { checkWhole } from './check-whole.ts'
 import type { Assign, Command, ForClusters, Outcome } from './command.ts'
 import { create, patch, remove, replace, restore } from './document-commands.ts'
 import { Draft } from './draft.ts'
+import { unknownDocument } from './find-document.ts'
 import { pointer } from './json.ts'
 import type { Overlay } from './overlay.ts'
-import { fail, invalid, MAX_DETAILS, notFound, type Problem, type Result, succeed } from './problem.ts'
+import {
+  fail,
+  invalid,
+  MAX_DETAILS,
+  MAX_FOUND,
+  notFound,
+  type Problem,
+  type Result,
+  succeed,
+} from './problem.ts'
 import { type DeliveredType, findReference, type ResourceType, type Types } from './resource-type.ts'
 import { revokeOrphans } from './revoke-orphans.ts'
 import type { Steps } from './steps.ts'
 import { createToken, revokeToken, rotateToken } from './token.ts'
+import { UnknownKeys } from './unknown-keys.ts'
 import { findUnmetNeeds } from './unmet-needs.ts'
 import type { Change, View } from './view.ts'
 import { warnOfReserved } from './warn-of-reserved.ts'
@@ -38,6 +49,7 @@ export function* decide(types: Types, view: View, commands: readonly Command[]):
     const outcome = yield* run(types, draft, command, assigned)
     if (outcome.ok) outcomes.push(outcome.value)
     else problems.push(locate(outcome.problem, command))
+    if (problems.length > MAX_FOUND) break
   }
   if (problems.length > 0) return fail(joined(problems))
   const contradicted = checkIntent(types, view, draft, assigned)
@@ -50,7 +62,7 @@ export function* decide(types: Types, view: View, commands: readonly Command[]):
   const limits = yield* checkLimits(types, view, draft)
   if (!limits.ok) return asConflict(commands, limits)
   const warnings = [
-    ...outcomes.flatMap(({ warning }) => warning ?? []),
+    ...outcomes.flatMap(({ warnings = [] }) => warnings),
     ...whole.value,
     ...names.value,
     ...(yield* warnOfReserved(types, draft)),
@@ -109,7 +121,7 @@ function* run(
 ): Steps<Result<Outcome>> {
   if (command.op === 'for_clusters') return yield* runForClusters(types, draft, command, assigned)
   if (command.op === 'patch_values') return patchValues(types, draft, command)
-  if (command.op === 'create_token') return createToken(types, draft, command)
+  if (command.op === 'create_token') return yield* createToken(types, draft, command)
   if (command.op === 'rotate_token') return rotateToken(draft, command)
   if (command.op === 'revoke_token') return revokeToken(draft, command)
   const type = types.get(command.type)
@@ -153,7 +165,7 @@ function* runForClusters(
 ): Steps<Result<Outcome>> {
   const found = yield* findTargets(types, draft, command)
   if (!found.ok) return found
-  const { ids, warning } = found.value
+  const { ids, warnings = [] } = found.value
   for (const [i, id] of ids.entries()) {
     yield
     const done = yield* run(types, draft, command.each(id), assigned)
@@ -161,7 +173,7 @@ function* runForClusters(
     if (!done.ok) return 'ids' in command.targets ? fail(locate(done.problem, placed(command, i))) : done
   }
   const type = types.cluster.type.name
-  return succeed({ type, id: ids[0] ?? '', created: false, ...(warning && { warning }) })
+  return succeed({ type, id: ids[0] ?? '', created: false, warnings })
 }
 
 /** One of the clusters that a command names. */
@@ -173,27 +185,35 @@ function* findTargets(
   types: Types,
   draft: Draft,
   { targets, path }: ForClusters,
-): Steps<Result<{ ids: readonly string[]; warning?: string }>> {
+): Steps<Result<{ ids: readonly string[]; warnings?: readonly string[] }>> {
   if ('ids' in targets) return succeed(targets)
   const { selector, having, allowEmpty } = targets
-  const delivery = having && types.get(having.type)?.delivery
+  const type = having && types.get(having.type)
+  const delivery = type?.delivery
   const ids: string[] = []
+  const keys = new UnknownKeys(types.cluster, selector)
   let without = 0
   for (const { id, document } of draft.all(types.cluster.type.name)) {
     yield
+    keys.see(document)
     if (!selector.matches(document)) continue
     if (having && !(delivery && findReference(document, delivery, having.id))) without++
     else ids.push(id)
   }
+  // It may be the name that is wrong, and not the selector.
+  const unknown =
+    type && !draft.get(type.name, having.id) ? unknownDocument(draft, type, having.id) : undefined
   if (ids.length === 0 && !allowEmpty) {
     const message =
       without > 0
         ? `matches ${without} clusters, none of which is assigned "${having?.id}"`
         : `matches no cluster`
-    return invalid([{ path, message: `${message}: correct it, or set allow_empty to true` }])
+    const [misspelt] = keys.warnings()
+    const hint = (without > 0 && unknown) || misspelt || 'correct it, or set allow_empty to true'
+    return invalid([{ path, message: `${message}: ${hint}` }])
   }
   const warning =
     without > 0 &&
-    `left as they are, not being assigned "${having?.id}": ${without} of the clusters that match (${selector.text})`
-  return succeed({ ids, ...(warning && { warning }) })
+    `left as they are, not being assigned "${having?.id}": ${without} of the clusters that match (${selector.text})${unknown ? `: ${unknown}` : ''}`
+  return succeed({ ids, warnings: [...keys.warnings(), ...(warning ? [warning] : [])] })
 }

@@ -32,7 +32,7 @@ export function describeChange(change: BeforeAndAfter, clusterType: string): Des
 }
 
 /** Not even a digest of a secret leaves the store. */
-export function shown<T extends Document | null>(type: string, document: T): T {
+function shown<T extends Document | null>(type: string, document: T): T {
   if (type !== TOKENS || document === null) return document
   return withoutSecrets(asToken(document)) as unknown as T
 }

@@ -1,18 +1,27 @@
 // Where each field of an input comes from.
-import { isObject, type Json, own, pointer } from './json.ts'
+import { isObject, type Json, type JsonObject, own, pointer } from './json.ts'
 import { holderOf, switchedOn } from './render-inputs.ts'
 import {
   type ClusterType,
   type DeliveredType,
+  type Delivery,
   type Document,
   findReference,
   type InputField,
   idsIn,
+  isOn,
   patchesOf,
   type Reference,
 } from './resource-type.ts'
 
 type FieldSource = 'catalog' | 'override' | 'patch' | 'cluster' | 'default'
+
+/** What a field names to wait for, and the cluster does not get: it would be waited for in vain. */
+export const LEFT_OUT = ['not_assigned', 'switched_off', 'delivered_otherwise'] as const
+export interface LeftOut {
+  readonly id: string
+  readonly why: (typeof LEFT_OUT)[number]
+}
 
 export interface FieldOrigin {
   /** JSON pointer into the input. */
@@ -20,6 +29,7 @@ export interface FieldOrigin {
   readonly source: FieldSource
   /** Who says so: a document, or the type by a default. */
   readonly holder: 'cluster' | 'definition' | 'type'
+  readonly leftOut?: readonly LeftOut[]
   /** The value, in that document at any time. */
   readonly read: (document: Document) => Json | undefined
 }
@@ -28,6 +38,7 @@ export function explainInput(
   cluster: ClusterType,
   type: DeliveredType,
   [clusterDocument, definition, reference]: readonly [Document, Document, Reference],
+  absent: readonly string[],
 ): FieldOrigin[] {
   const { delivery } = type
   const { id } = reference
@@ -39,6 +50,15 @@ export function explainInput(
 
   const resolved = (path: string, source: string): FieldOrigin => {
     const holder = holderOf(delivery, definition, reference, source)
+    const waited = delivery.waitsFor.includes(source) ? idsIn(holder && own(holder, source)) : []
+    const leftOut = waited
+      .filter((other) => absent.includes(other))
+      .map((other) => ({ id: other, why: whyAbsent(delivery, clusterDocument, other) }))
+    const said = originOf(path, source, holder)
+    return leftOut.length > 0 ? { ...said, leftOut } : said
+  }
+
+  const originOf = (path: string, source: string, holder: JsonObject | undefined): FieldOrigin => {
     if (holder === reference) {
       const overrides = delivery.overrides.includes(source)
       return {
@@ -79,6 +99,12 @@ export function explainInput(
     }))
   }
   return [assigned, ...delivery.input.flatMap(explainField)]
+}
+
+function whyAbsent(delivery: Delivery, cluster: Document, id: string): LeftOut['why'] {
+  const found = findReference(cluster, delivery, id)
+  if (!found) return 'not_assigned'
+  return isOn(delivery, found) ? 'delivered_otherwise' : 'switched_off'
 }
 
 /** Nobody has said anything. */

@@ -1,6 +1,7 @@
 // Finds the document that a command is about, in the state that its caller expects.
 import type { Expectation } from './command.ts'
-import { fail, notFound, type Result, succeed } from './problem.ts'
+import { didYouMean } from './near-names.ts'
+import { fail, notFound, type Problem, type Result, succeed } from './problem.ts'
 import type { ResourceType, Types } from './resource-type.ts'
 import type { Entry, View } from './view.ts'
 
@@ -14,6 +15,32 @@ export function findLive(
   if (!entry) return notFound(type.singular, id)
   const met = checkExpectation(type, id, entry, expect)
   return met.ok ? succeed(entry) : met
+}
+
+/** Of an id that nothing has: those that are near. */
+export function unknownDocument(
+  view: View,
+  type: Pick<ResourceType, 'name' | 'singular'>,
+  id: string,
+): string {
+  return `no ${type.singular} "${id}"${didYouMean(id, idsOf(view, type.name))}`
+}
+
+function* idsOf(view: View, type: string): Generator<string> {
+  for (const { id } of view.all(type)) yield id
+}
+
+/** Of what a cluster does not have: whether there is such a thing at all. */
+export function notAssigned(
+  view: View,
+  type: Pick<ResourceType, 'name' | 'singular'>,
+  id: string,
+  cluster: string,
+): { readonly ok: false; readonly problem: Problem } {
+  const message = view.get(type.name, id)
+    ? `${type.singular} "${id}" is not assigned to cluster "${cluster}"`
+    : unknownDocument(view, type, id)
+  return fail({ code: 'not_found', message })
 }
 
 export function checkExpectation(

@@ -22,11 +22,17 @@ export interface Need extends DocumentName {
   readonly mayBeMissing: boolean
 }
 
+/** What may be done to documents of a type: made, replaced (or made under a given id), changed in part, deleted. */
+export const WRITE_METHODS = ['post', 'put', 'patch', 'delete'] as const
+export type WriteMethod = (typeof WRITE_METHODS)[number]
+
 export interface ResourceType {
   /** Plural and snake_case, as in routes and in the store: `platform_components`. */
   readonly name: string
   /** For sentences: `platform component`. */
   readonly singular: string
+  /** Reading is always possible; so is assigning, which changes clusters. */
+  readonly methods: ReadonlySet<WriteMethod>
   /** Of the JSON of one document, in characters. */
   readonly maxSize: number
   /** Fields in the schema's order, defaults filled in, nulls of optional fields left out. */

@@ -4,6 +4,8 @@ import { canonicalDns, type Document, referencesOf, type Types } from './resourc
 
 export interface Selector {
   readonly text: string
+  /** The keys that are labels, and no fields of clusters. */
+  readonly labels: readonly string[]
   matches(cluster: Document): boolean
 }
 
@@ -22,8 +24,10 @@ const MAX_REQUIREMENTS = 64
 export function parseSelector(types: Types, text: string): ParsedSelector {
   if (text.length > MAX_SELECTOR) return { ok: false, message: `is longer than ${MAX_SELECTOR} characters` }
   try {
-    const tests = new Parser(types, text).parse()
-    return { ok: true, selector: { text, matches: (cluster) => tests.every((test) => test(cluster)) } }
+    const parser = new Parser(types, text)
+    const tests = parser.parse()
+    const matches = (cluster: Document): boolean => tests.every((test) => test(cluster))
+    return { ok: true, selector: { text, labels: [...parser.labels], matches } }
   } catch (error) {
     if (!(error instanceof Misread)) throw error
     return { ok: false, message: error.message }
@@ -55,6 +59,7 @@ const USES = 'uses.'
 class Parser {
   readonly #types: Types
   readonly #text: string
+  readonly labels = new Set<string>()
   #at = 0
 
   constructor(types: Types, text: string) {
@@ -131,6 +136,7 @@ class Parser {
     if (key === 'id' || cluster.list.includes(key))
       return field(key, key === cluster.dns ? canonicalDns : undefined)
     if (!LABEL_KEY.test(key)) this.#fail(`holds "${key}", which is not a label key`, start)
+    this.labels.add(key)
     return label(cluster.labels, key)
   }
 

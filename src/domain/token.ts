@@ -6,6 +6,9 @@ import { checkExpectation, findLive } from './find-document.ts'
 import { checkGrant, type Grant } from './grant.ts'
 import { type Detail, fail, invalid, type Result, succeed } from './problem.ts'
 import type { Document, Types } from './resource-type.ts'
+import { parseSelector } from './selector.ts'
+import type { Steps } from './steps.ts'
+import { warnOfUnknownKeys } from './unknown-keys.ts'
 
 /** Where they are kept: beside the documents, and of no type that a request could name. */
 export const TOKENS = 'tokens'
@@ -108,7 +111,11 @@ export function parseTokenList(text: string): {
   return tokens.length > 0 ? { tokens } : { tokens, problem: 'holds no token' }
 }
 
-export function createToken(types: Types, draft: Draft, { token, expect }: CreateToken): Result<Outcome> {
+export function* createToken(
+  types: Types,
+  draft: Draft,
+  { token, expect }: CreateToken,
+): Steps<Result<Outcome>> {
   const details = [...checkName(token.name), ...checkGrant(types, draft, token)]
   if (token.expires_at !== undefined && token.expires_at <= token.created_at)
     details.push({ path: '/expires_at', message: `is ${token.expires_at}, which is over already` })
@@ -121,7 +128,9 @@ export function createToken(types: Types, draft: Draft, { token, expect }: Creat
     return fail({ code: 'conflict', message, details: [{ path: '/name', message }] })
   }
   put(draft, token)
-  return succeed({ type: TOKENS, id: token.id, created: true })
+  const parsed = token.selector === undefined ? undefined : parseSelector(types, token.selector)
+  const warnings = parsed?.ok ? yield* warnOfUnknownKeys(types.cluster, draft, parsed.selector) : []
+  return succeed({ type: TOKENS, id: token.id, created: true, warnings })
 }
 
 export function rotateToken(draft: Draft, command: RotateToken): Result<Outcome> {

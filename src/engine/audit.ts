@@ -1,8 +1,8 @@
 // Who set what: the origin of every value that a cluster gets, and the revisions that concern a cluster.
-import { explainInput, type FieldOrigin, valueAt } from '../domain/explain-input.ts'
+import { explainInput, type FieldOrigin, type LeftOut, valueAt } from '../domain/explain-input.ts'
 import { equalJson, type Json } from '../domain/json.ts'
 import { notFound, type Result, succeed } from '../domain/problem.ts'
-import { resolveInput, switchedOn } from '../domain/render-inputs.ts'
+import { absentFor, resolveInput, switchedOn } from '../domain/render-inputs.ts'
 import { type DeliveredType, type Document, referencesOf, type Types } from '../domain/resource-type.ts'
 import type { View } from '../domain/view.ts'
 import type { DocumentSpan } from '../store/store.ts'
@@ -25,6 +25,8 @@ interface ExplainedField {
   readonly time: string | null
   readonly actor: string | null
   readonly message: string | null
+  /** What the document names and this cluster does not get, and why not; only where there is some. */
+  readonly left_out?: readonly LeftOut[]
 }
 
 /** Says of every field of a cluster's inputs where it came from at a revision, and who last set it there. */
@@ -46,7 +48,8 @@ export async function explain(
     if (!definition) continue
     const input = resolveInput(types, view, type, definition, [cluster, reference, on])
     const ofDefinition = new Setters(`${type.name}/${reference.id}`)
-    const origins = explainInput(types.cluster, type, [cluster, definition, reference])
+    const absent = absentFor(view, type, definition, reference, on)
+    const origins = explainInput(types.cluster, type, [cluster, definition, reference], absent)
     const fields = origins.flatMap((origin) => {
       const value = valueAt(input, origin.path)
       if (value === undefined) return []
@@ -62,9 +65,11 @@ export async function explain(
 }
 
 function explained(origin: FieldOrigin, value: Json, setters: Setters | undefined): ExplainedField {
-  const { path, source } = origin
+  const { path, source, leftOut } = origin
   const { revision = null, time = null, actor = null, message = null } = setters?.found.get(origin) ?? {}
-  return { path, value, source, document: setters?.document ?? null, revision, time, actor, message }
+  const document = setters?.document ?? null
+  const said = { path, value, source, document, revision, time, actor, message }
+  return leftOut ? { ...said, left_out: leftOut } : said
 }
 
 /** Goes back along a document's history until every field in question has been seen to change. */

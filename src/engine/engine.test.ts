@@ -416,14 +416,16 @@ test('two engines on one SQLite file that write at once lose nothing and end equ
   )
 })
 
-test('an engine that drains takes no writes and says that it stops, while the state is still served', async (t) => {
+test('an engine that drains says so and finishes what comes, and one that has stopped takes no writes', async (t) => {
   const engine = await start(t)
   done(await engine.write([namespace('a')], author))
   engine.drain()
-  assert.equal(problemCode(await engine.write([namespace('b')], author)), 'unavailable')
   assert.equal(engine.draining, true)
+  done(await engine.write([namespace('b')], author))
+  await engine.stop()
+  assert.equal(problemCode(await engine.write([namespace('c')], author)), 'unavailable')
   assert.equal(engine.state.get('namespaces', 'a')?.id, 'a')
-  assert.equal(engine.state.revision, 1)
+  assert.equal(engine.state.revision, 2)
 })
 
 test('stopping finishes the writes under way before it lets go of the store', async (t) => {

@@ -6,8 +6,10 @@ import { type Decision, decide } from '../domain/decide.ts'
 import { type Grant, refuseBeyond } from '../domain/grant.ts'
 import { Comparison, IMPACT_LIMIT, type Impact, impactOf } from '../domain/impact.ts'
 import { fail, type Problem, type Result, succeed } from '../domain/problem.ts'
+import { refuseMethods } from '../domain/refuse-methods.ts'
 import type { Types } from '../domain/resource-type.ts'
 import { type Applied, State } from '../domain/state.ts'
+import type { Steps } from '../domain/steps.ts'
 import type { Change, PolledView, Slot, View } from '../domain/view.ts'
 import { NO_HASH } from '../store/hash-chain.ts'
 import {
@@ -34,7 +36,12 @@ export type Author = Pick<RevisionMeta, 'actor' | 'message' | 'request_id' | 'cl
 /** Commands, or what finds them out on top of whatever revision the write is decided on. */
 export type Work =
   | readonly Command[]
-  | { readonly operation: string; readonly load: (view: View) => Promise<Result<readonly Command[]>> }
+  | {
+      readonly operation: string
+      readonly load: (view: View) => Promise<Result<readonly Command[]>>
+      /** What the caller should know of what was asked for. */
+      readonly notice?: (view: View) => Steps<readonly string[]>
+    }
 
 export interface WriteOptions {
   /** Only what this allows; a dry run tells of the rest. */
@@ -122,7 +129,7 @@ export interface Engine {
   reach(revision: number, ms: number): Promise<boolean>
   /** Calls back after every change of what is served; answers how to stop that. */
   subscribe(published: () => void): () => void
-  /** Takes no more writes and says that it is not ready; polls go on. */
+  /** Says that it is stopping; what was begun before, and polls, go on. */
   drain(): void
   /** Finishes the writes under way, then lets go of the store. */
   stop(): Promise<void>
@@ -188,7 +195,8 @@ export async function startEngine({
   const past = openPast(store, types, state, now)
   const uses = followUses(store, now, (error) => onStoreError(error, 'uses'))
 
-  let stopping = false
+  let draining = false
+  let stopped = false
   const writes = new WriteQueue()
   let committing: Promise<unknown> | undefined
   let following: Promise<void> | undefined
@@ -372,17 +380,21 @@ export async function startEngine({
     const decided = await inTurns(decide(types, view, commands.value), signal)
     if (!decided.ok) return decided
     const decision = decided.value
+    // A seed file, which nobody is granted, fills what cannot be changed later.
+    const impossible = grant && refuseMethods(types, decision.changes)
+    if (impossible) return fail(impossible)
     const comparison = new Comparison(types, view, decision.after)
     const beyond = grant && (await inTurns(refuseBeyond(grant, comparison, decision.changes), signal))
     if (beyond && !dryRun) return fail(beyond)
     if (plan !== undefined && (await inTurns(planOf(decision.changes), signal)) !== plan) {
-      return refusePlan(types, past, view.revision, { plan, commands: commands.value, decision })
+      return refusePlan(decision.changes)
     }
     const removals = await inTurns(findRemovals(comparison, decision.changes, brakePercent), signal)
     if (removals.length === 0 || confirmRemovals || dryRun) {
       const isWayBack = 'load' in work
       const noticed = await warnOfDefinitions(types, past, view, { decision, actor, isWayBack })
-      const warnings = [...decision.warnings, ...noticed]
+      const asked = 'load' in work && work.notice ? await inTurns(work.notice(view), signal) : []
+      const warnings = [...asked, ...decision.warnings, ...noticed]
       return succeed({ decision: { ...decision, warnings }, removals, comparison, beyond })
     }
     return fail({
@@ -509,7 +521,7 @@ export async function startEngine({
   let timer: NodeJS.Timeout | undefined
   async function lookOn(): Promise<void> {
     await lookAgain()
-    if (stopping) return
+    if (draining) return
     interval = failure ? Math.min(interval * 2, MAX_LOOK_INTERVAL_MS) : LOOK_INTERVAL_MS
     timer = setTimeout(lookOn, interval * (0.5 + Math.random() / 2)).unref()
   }
@@ -560,7 +572,7 @@ export async function startEngine({
     },
     loaded,
     get draining() {
-      return stopping
+      return draining
     },
     get condition() {
       return condition()
@@ -570,7 +582,7 @@ export async function startEngine({
     uses,
     catchUp: look,
     write(work, author, options = {}) {
-      if (stopping) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
+      if (stopped) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
       if (options.dryRun) return guarded('read', () => preview(work, author, options))
       const isUrgent = options.grant === undefined || options.grant.role === 'admin'
       if (writes.size >= (isUrgent ? 2 : 1) * MAX_WAITING)
@@ -613,10 +625,11 @@ export async function startEngine({
       return () => subscribers.delete(published)
     },
     drain() {
-      stopping = true
+      draining = true
     },
     async stop() {
-      stopping = true
+      draining = true
+      stopped = true
       unwatch()
       clearTimeout(timer)
       await writes.drained()

@@ -1,16 +1,10 @@
 // A plan is a digest of changes: it tells whether a write still does what its preview showed.
 import { createHash } from 'node:crypto'
-import type { Command } from '../domain/command.ts'
-import { type Decision, decide } from '../domain/decide.ts'
-import { shown } from '../domain/describe-change.ts'
-import { diffFields } from '../domain/diff.ts'
-import { excerpt, type Json } from '../domain/json.ts'
 import { type Detail, fail, type Result } from '../domain/problem.ts'
-import type { Document, Types } from '../domain/resource-type.ts'
+import type { Document } from '../domain/resource-type.ts'
 import type { Steps } from '../domain/steps.ts'
 import { asToken, TOKENS } from '../domain/token.ts'
-import type { Change, Entry } from '../domain/view.ts'
-import type { Past } from './past.ts'
+import type { Change } from '../domain/view.ts'
 
 /** Equal for equal changes, whatever order they were made in and whatever else is in the fleet. */
 export function* planOf(changes: readonly Change[]): Steps<string> {
@@ -36,92 +30,21 @@ function byPlace(a: Change, b: Change): number {
   return a.type < b.type ? -1 : 1
 }
 
-function keyOf({ type, id }: Change): string {
-  return `${type}/${id}`
+const MAX_TOLD = 20
+
+/** Says what would happen now, and since when: at once, for other writes wait for this one. */
+export function refusePlan(changes: readonly Change[]): Result<never> {
+  const now = changes.length === 0 ? ': it would change nothing now' : ''
+  return fail({
+    code: 'plan_changed',
+    message: `this write does not do what the plan says${now}. Documents have changed since it was made, or the request is another one: preview it again`,
+    details: changes.slice(0, MAX_TOLD).map(describe),
+  })
 }
 
-/** How far back to look for what a plan was made of, and for how long. */
-const MAX_AGE = 50
-const SEARCH_MS = 500
-const MAX_DIFFERENCES = 20
-
-interface Unplanned {
-  readonly plan: string
-  readonly commands: readonly Command[]
-  /** What the commands do now. */
-  readonly decision: Decision
-}
-
-/** Finds the revision at which the same commands did what the plan says, to tell what has come between. */
-export async function refusePlan(
-  types: Types,
-  past: Past,
-  head: number,
-  { plan, commands, decision }: Unplanned,
-): Promise<Result<never>> {
-  const end = performance.now() + SEARCH_MS
-  for (
-    let revision = head - 1;
-    revision >= Math.max(head - MAX_AGE, 0) && performance.now() < end;
-    revision--
-  ) {
-    if (!(await past.resolve({ revision }, 'plan')).ok) break
-    const previewed = await past.read(revision, undefined, function* (view) {
-      const then = yield* decide(types, view, commands)
-      return then.ok && (yield* planOf(then.value.changes)) === plan ? then.value.changes : undefined
-    })
-    if (previewed) {
-      const why = `documents have changed since revision ${revision}, when it was made`
-      return planChanged(why, differences(previewed, decision.changes))
-    }
-  }
-  const now = decision.changes.slice(0, MAX_DIFFERENCES)
-  return planChanged(
-    'either the request is another one, or the plan is old',
-    now.map((change) => ({ path: `/${keyOf(change)}`, message: 'would be changed now' })),
-  )
-}
-
-function planChanged(why: string, details: readonly Detail[]): Result<never> {
-  const message = `this write does not do what the plan says: ${why}. Preview it again`
-  return fail({ code: 'plan_changed', message, details })
-}
-
-/** What a write does now that differs from what its preview showed. */
-function differences(previewed: readonly Change[], now: readonly Change[]): Detail[] {
-  const [then, today] = [byKey(previewed), byKey(now)]
-  const gone = [...then.keys()].filter((key) => !today.has(key))
-  const added = [...today.keys()].filter((key) => !then.has(key))
-  const changed = [...then].flatMap(([key, planned]) => differencesOf(key, planned, today.get(key)))
-  return [
-    ...changed,
-    ...gone.map((key) => ({ path: `/${key}`, message: 'was to be changed, and would not be now' })),
-    ...added.map((key) => ({ path: `/${key}`, message: 'would be changed, and was not to be' })),
-  ].slice(0, MAX_DIFFERENCES)
-}
-
-function byKey(changes: readonly Change[]): Map<string, Change> {
-  return new Map(changes.map((change) => [keyOf(change), change]))
-}
-
-function differencesOf(key: string, planned: Change, current: Change | undefined): Detail[] {
-  if (!current) return []
-  const found = new Map<string, string>()
-  for (const { path, before, after } of diffFields(
-    contentOf(planned, planned.after),
-    contentOf(current, current.after),
-  )) {
-    found.set(path, `would become ${excerpt(after)}, not ${excerpt(before)} as planned`)
-  }
-  for (const { path, before, after } of diffFields(
-    contentOf(planned, planned.before),
-    contentOf(current, current.before),
-  )) {
-    found.set(path, `was ${excerpt(before)} when the plan was made and is ${excerpt(after)} now`)
-  }
-  return [...found].map(([path, message]) => ({ path: `/${key}${path}`, message }))
-}
-
-function contentOf({ type }: Change, state: Pick<Entry, 'document' | 'deleted'> | undefined): Json {
-  return state === undefined || state.deleted ? null : shown(type, state.document)
+function describe({ type, id, before, after }: Change): Detail {
+  const removed = !after || after.deleted
+  const what = removed ? 'deleted' : !before || before.deleted ? 'created' : 'changed'
+  const since = before ? `, and was last changed by revision ${before.revision}` : ''
+  return { path: `/${type}/${id}`, message: `would be ${what} now${since}` }
 }

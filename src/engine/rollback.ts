@@ -6,6 +6,7 @@ import type { Document, Types } from '../domain/resource-type.ts'
 import type { Selector } from '../domain/selector.ts'
 import type { Steps } from '../domain/steps.ts'
 import { asToken, TOKENS } from '../domain/token.ts'
+import { warnOfUnknownKeys } from '../domain/unknown-keys.ts'
 import type { View } from '../domain/view.ts'
 import type { Engine, Work } from './engine.ts'
 import { inTurns } from './in-turns.ts'
@@ -112,12 +113,16 @@ export function rollback({ past }: Engine, types: Types, request: Rollback): Wor
       yield
       if (selector.matches(document)) return succeed(undefined)
     }
-    return invalid([
-      { path: '/selector', message: 'matches no cluster: correct it, or set allow_empty to true' },
-    ])
+    const [misspelt] = yield* warnOfUnknownKeys(types.cluster, view, selector)
+    const hint = misspelt ?? 'correct it, or set allow_empty to true'
+    return invalid([{ path: '/selector', message: `matches no cluster: ${hint}` }])
   }
 
-  return { operation: describe(request), load }
+  function* notice(view: View): Steps<string[]> {
+    return selector ? yield* warnOfUnknownKeys(types.cluster, view, selector) : []
+  }
+
+  return { operation: describe(request), load, notice }
 }
 
 function describe({ to, selector, types, ids }: Rollback): string {

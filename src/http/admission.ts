@@ -119,6 +119,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Aborted at the end of the request, whatever ends it. */
     left: AbortSignal
+    /** A write that began after the service was told to stop. */
+    isLate: boolean
   }
 }
 
@@ -202,6 +204,18 @@ export function limitPages(scope: FastifyInstance, { addressOf, admission: { pag
       return void sendProblem(reply, refuseShare(taken, 'too many pages are on their way'))
     atEnd(request, () => pages.give(network))
     done()
+  })
+}
+
+/** Writes that begin once the service is stopping are for another one; those whose bodies are on their way are finished. */
+export function refuseLateWrites(scope: FastifyInstance, { engine }: Service): void {
+  scope.addHook('onRequest', (request, _reply, done) => {
+    request.isLate = engine.draining && isWrite(request)
+    done()
+  })
+  scope.addHook('preValidation', (request, reply, done) => {
+    if (request.isLate) sendProblem(reply, { code: 'unavailable', message: 'the service is stopping' })
+    else done()
   })
 }
 

@@ -4,7 +4,7 @@ import cors from '@fastify/cors'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { POLL_BASE } from '../domain/base-url.ts'
 import type { Problem } from '../domain/problem.ts'
-import { followCaller, limitPages, shedLoad } from './admission.ts'
+import { followCaller, limitPages, refuseLateWrites, shedLoad } from './admission.ts'
 import { requireAccess } from './auth.ts'
 import { addBodyParser, BODY_LIMIT } from './body.ts'
 import { FairQueue } from './fair-queue.ts'
@@ -56,6 +56,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
   app.decorateRequest('identity', undefined)
   app.decorateRequest('bodyProblem', undefined)
   app.decorateRequest('left')
+  app.decorateRequest('isLate', false)
   const security = { ...SECURITY_HEADERS, ...(transport.tls && STRICT_TRANSPORT) }
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(security).header('X-Request-Id', request.id).header('X-Revision', engine.state.revision)
@@ -106,6 +107,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     scope.addHook('onRequest', requireAccess(auth))
     scope.addHook('onRequest', checkQuery)
     scope.addHook('onRequest', awaitRevision(service))
+    refuseLateWrites(scope, service)
     addBodyParser(scope, service)
     shedLoad(scope, service)
     sendJsonInPieces(scope)

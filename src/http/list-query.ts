@@ -2,7 +2,7 @@
 import type { FastifyReply } from 'fastify'
 import { type Detail, invalid, type Result, succeed } from '../domain/problem.ts'
 import { canonicalDns, type Document } from '../domain/resource-type.ts'
-import { parseSelector } from '../domain/selector.ts'
+import { parseSelector, type Selector } from '../domain/selector.ts'
 import type { RegisteredType, RegisteredTypes } from '../registry/build-types.ts'
 import type { QueryParam, SchemaObject } from '../registry/resource-file.ts'
 import { parseWhole, type RawQuery } from './query.ts'
@@ -17,6 +17,8 @@ interface Page {
 }
 
 export interface ListQuery extends Page {
+  /** What clusters are chosen by, if they are. */
+  readonly selector?: Selector
   matches(document: Document): boolean
 }
 
@@ -37,7 +39,11 @@ export function parseListQuery(
   if (!selected.ok) return invalid([{ path: '?selector', message: selected.message }])
   const { matches } = parsed.value
   const { selector } = selected
-  return succeed({ ...parsed.value, matches: (document) => matches(document) && selector.matches(document) })
+  return succeed({
+    ...parsed.value,
+    selector,
+    matches: (document) => matches(document) && selector.matches(document),
+  })
 }
 
 /** Answers everything unless told otherwise, and ignores what it does not know: a poll must not break. */

@@ -3,9 +3,10 @@ import type { Command, Expectation, Targets } from '../domain/command.ts'
 import { isObject, type Json, type JsonObject, own } from '../domain/json.ts'
 import { below } from '../domain/parse-document.ts'
 import { type Detail, invalid, MAX_FOUND, type Result, succeed } from '../domain/problem.ts'
+import { describeMethods } from '../domain/refuse-methods.ts'
 import { parseSelector } from '../domain/selector.ts'
 import type { Steps } from '../domain/steps.ts'
-import { BATCH_SCHEMA, MAX_OPERATIONS, OPERATIONS } from '../registry/batch-schema.ts'
+import { BATCH_SCHEMA, MAX_OPERATIONS, METHOD_OF, OPERATIONS } from '../registry/batch-schema.ts'
 import type { RegisteredTypes } from '../registry/build-types.ts'
 import { buildChecker } from '../registry/validator.ts'
 
@@ -88,6 +89,7 @@ class OperationParser {
     const [type, id, component] = [text('type'), text('id'), text('component')]
     const at = (field: string) => ({ path: `${this.#path}/${field}`, operation: this.#path })
     if (op !== 'patch_values') this.#checkType(op, type)
+    this.#checkMethod(op, type)
     const expect = this.#expect()
     switch (op) {
       case 'create':
@@ -164,6 +166,13 @@ class OperationParser {
     const names = known.map((type) => type.name).join(', ')
     const what = this.#types.get(name) ? 'cannot be assigned' : 'is an unknown type'
     this.#wrong('/type', `${what}: "${name}"; known are ${names}`)
+  }
+
+  #checkMethod(op: string, name: string): void {
+    const type = this.#types.get(name)
+    const needed = METHOD_OF[op]
+    if (!type || !needed || type.methods.has(needed)) return
+    this.#wrong('/op', `must not be "${op}": ${describeMethods(type)}`)
   }
 
   #checkFlags(type: string): void {

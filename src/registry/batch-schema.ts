@@ -1,4 +1,5 @@
 // The shape of a batch and of a rollback on the wire.
+import type { WriteMethod } from '../domain/resource-type.ts'
 import { MAX_SELECTOR } from '../domain/selector.ts'
 import type { SchemaObject } from './resource-file.ts'
 
@@ -60,6 +61,15 @@ export const OPERATIONS: Readonly<Record<string, SchemaObject>> = {
     'component',
     'values',
   ]),
+}
+
+/** What an operation on a document needs of its type; assigning needs nothing. */
+export const METHOD_OF: Readonly<Record<string, WriteMethod>> = {
+  create: 'post',
+  replace: 'put',
+  patch: 'patch',
+  delete: 'delete',
+  restore: 'delete',
 }
 
 const plan = {

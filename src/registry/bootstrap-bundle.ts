@@ -53,8 +53,16 @@ export function renderBundle(
     ...carried.filter((template) => template.endpoints.length > 0).map(({ yaml }) => yaml),
   ]
   const texts = manifests.map((each) => toText(isConcrete ? each : keptBySource(each)))
-  const silent = endpoints.filter((name) => !carried.some((template) => template.endpoints.includes(name)))
-  return [heading(cluster, options, silent), ...texts].join('---\n')
+  return [heading(cluster, options, warnOfUnread(types, templates)), ...texts].join('---\n')
+}
+
+/** Clusters would poll for these, and make nothing of what they get. */
+export function warnOfUnread(types: Types, templates: readonly Template[]): string[] {
+  const isRead = (name: string): boolean => templates.some(({ endpoints }) => endpoints.includes(name))
+  return types.delivered
+    .map(({ delivery }) => delivery.endpoint)
+    .filter((name) => !isRead(name))
+    .map((name) => `Nothing is made of ${name} yet: there is no template that reads it.`)
 }
 
 /** For Kubernetes, which reads YAML 1.1: `no` is a text only in quotes. */
@@ -77,7 +85,7 @@ function toText(of: Manifest): string {
   return of.toString({ lineWidth: 0 })
 }
 
-function heading(cluster: Document, options: BundleOptions, silent: readonly string[]): string {
+function heading(cluster: Document, options: BundleOptions, missing: readonly string[]): string {
   const lines =
     options.flavor === 'concrete'
       ? [
@@ -89,7 +97,6 @@ function heading(cluster: Document, options: BundleOptions, silent: readonly str
           'A Flux Kustomization fills it in by substituting from the ConfigMap cluster-identity; with the Flux Operator',
           `alone, fill in these two before applying: envsubst '\${${DNS}} \${${API_URL}}' < bootstrap.yaml`,
         ]
-  const missing = silent.map((name) => `Nothing is made of ${name} yet: there is no template that reads it.`)
   return [...lines, ...missing].map((line) => `# ${line}\n`).join('')
 }
 

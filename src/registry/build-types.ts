@@ -10,9 +10,11 @@ import {
   type ResourceType,
   type Types,
 } from '../domain/resource-type.ts'
+import { checkSchema } from './check-schema.ts'
 import { buildNormaliser } from './normalise.ts'
-import type { FluxSection, QueryParam, ResourceFile, SchemaObject } from './resource-file.ts'
+import type { FluxSection, LoadedFile, QueryParam, ResourceFile, SchemaObject } from './resource-file.ts'
 import { buildMatcher, buildNeeds, buildPatchNames, fieldsOfRules } from './rule-keys.ts'
+import { checkMethods, checkSecurity, methodsOf } from './type-methods.ts'
 import { buildDocumentChecker, MAX_BYTES } from './validator.ts'
 
 /** A type with what the faces need of its file. */
@@ -45,25 +47,29 @@ type Built =
   | { readonly ok: true; readonly types: RegisteredTypes }
   | { readonly ok: false; readonly problems: readonly string[] }
 
-/** First segments of the service's own routes, and what the store keeps for itself. */
+/** First segments of the service's own routes, those it keeps for later, and what the store keeps for itself. */
 const RESERVED_KINDS = new Set(
-  'api batch docs health history log metrics openapi ready revisions rollback rollouts sources tokens watch whoami'.split(
-    ' ',
-  ),
+  (
+    'api batch docs health history log metrics openapi ready revisions rollback sources tokens watch whoami ' +
+    'alerts approvals console events fleet freezes holds login proposals reports rollouts status webhooks'
+  ).split(' '),
 )
 /** Segments below a cluster that are not lists of references. */
 const RESERVED_LISTS = new Set('bootstrap history inputs patches restore status'.split(' '))
 
-export function buildTypes(files: readonly ResourceFile[]): Built {
-  const problems = [...files.flatMap(checkFile), ...checkTogether(files)]
-  if (problems.length > 0) return { ok: false, problems }
-  const clusterFile = files.find((file) => fluxOf(file).cluster) as ResourceFile
+/** Of files that are not all there, or lack what was wrong in them, it is told what is wrong beside that. */
+export function buildTypes(files: readonly LoadedFile[], isWhole = true): Built {
+  const problems = [...files.flatMap(checkFile), ...checkTogether(files, isWhole)]
+  const clusterFile = files.find((file) => fluxOf(file).cluster) as LoadedFile
   const all: RegisteredType[] = []
-  try {
-    for (const file of files) all.push(buildType(file, file === clusterFile ? files : []))
-  } catch (error) {
-    return { ok: false, problems: [`a schema cannot be used: ${(error as Error).message}`] }
+  for (const file of problems.length > 0 ? [] : files) {
+    try {
+      all.push(buildType(file, file === clusterFile ? files : []))
+    } catch (error) {
+      problems.push(`${file.path}: a schema cannot be used: ${(error as Error).message}`)
+    }
   }
+  if (problems.length > 0 || !isWhole) return { ok: false, problems }
   const byName = new Map(all.map((type) => [type.name, type]))
   const delivered = all.filter((type): type is RegisteredDelivery => type.delivery !== undefined)
   const byEndpoint = new Map(delivered.map((type) => [type.delivery.endpoint, type]))
@@ -91,6 +97,7 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
     schema,
     name: file.kind,
     singular: singularOf(file),
+    methods: methodsOf(file),
     maxSize: flux.bookkeeping ? MAX_INVENTORY_SIZE : MAX_DOCUMENT_SIZE,
     noun: nounOf(file),
     references: Object.entries(flux.references ?? {}).map(([field, type]) => ({ field, type })),
@@ -246,23 +253,62 @@ function defaultsOf(properties: readonly (readonly [string, SchemaObject])[]): J
   return Object.fromEntries(defaults.map(([name, schema]) => [name, schema.default as Json]))
 }
 
-function checkFile(file: ResourceFile): string[] {
+/** Everything that is wrong with a file on its own. */
+function checkFile(file: LoadedFile): string[] {
+  const { kind, versionInPath, default_query_params = [] } = file
+  const { assigned_by: list = '' } = fluxOf(file)
+  const problems = [
+    ...(RESERVED_KINDS.has(kind) ? [`kind "${kind}" is taken by the service itself`] : []),
+    ...(RESERVED_LISTS.has(list) ? [`x-flux.assigned_by "${list}" is reserved`] : []),
+    ...(versionInPath ? ['versionInPath must be false: routes have no version in them'] : []),
+    ...default_query_params
+      .filter(({ name }) => name !== 'limit' && name !== 'offset')
+      .map(
+        ({ name }) => `default_query_params names "${name}": lists take limit and offset, and query_params`,
+      ),
+    ...checkMethods(file),
+    ...checkSecurity(file),
+    ...checkNames(file),
+    ...checkPatterns(file),
+    ...schemasIn(file).flatMap(([place, schema]) => checkSchema(place, close(schema))),
+  ]
+  return problems.map((problem) => `${file.path}: ${problem}`)
+}
+
+/** The schemas of a file, each where it stands. */
+function schemasIn({ schema: { key, items, 'x-flux': flux = {} } }: ResourceFile): [string, SchemaObject][] {
+  const below = (place: string, schemas: { readonly [name: string]: SchemaObject }) =>
+    Object.entries(schemas).map(([name, schema]): [string, SchemaObject] => [`${place}.${name}`, schema])
+  return [
+    ['schema.key.schema', keySchema(key)],
+    ...below('schema.items.properties', items.properties),
+    ...below('x-flux.reference', flux.reference ?? {}),
+  ]
+}
+
+function checkPatterns(file: ResourceFile): string[] {
+  return Object.entries(fluxOf(file).waits_among ?? {}).flatMap(([field, pattern]) => {
+    try {
+      new RegExp(pattern, 'u')
+      return []
+    } catch (error) {
+      return [`x-flux.waits_among.${field}: ${(error as Error).message}`]
+    }
+  })
+}
+
+/** Names of fields that are not there. */
+function checkNames(file: ResourceFile): string[] {
   const flux = fluxOf(file)
   const properties = new Set(Object.keys(file.schema.items.properties))
   const sources = new Set([...properties, ...Object.keys(flux.reference ?? {})])
   const need = (known: ReadonlySet<string>, name: string, where: string): string[] =>
-    known.has(name)
-      ? []
-      : [`${file.kind}: ${where} names "${name}", which is not one of ${[...known].join(', ')}`]
+    known.has(name) ? [] : [`${where} names "${name}", which is not one of ${[...known].join(', ')}`]
   const inputs = inputFields(flux).flatMap((field) =>
     field.kind === 'value' ? [field.source] : field.kind === 'group' ? field.sources : [],
   )
   const { cluster } = flux
   return [
-    ...(RESERVED_KINDS.has(file.kind) ? [`${file.kind}: this name is taken by the service itself`] : []),
-    ...(RESERVED_LISTS.has(flux.assigned_by ?? '')
-      ? [`${file.kind}: assigned_by "${flux.assigned_by}" is reserved`]
-      : []),
     ...(flux.overrides ?? []).flatMap((name) => need(properties, name, 'x-flux.overrides')),
     ...(flux.enabled_by
       ? need(new Set(Object.keys(flux.reference ?? {})), flux.enabled_by, 'x-flux.enabled_by')
@@ -287,42 +333,45 @@ function checkFile(file: ResourceFile): string[] {
   ]
 }
 
-function checkTogether(files: readonly ResourceFile[]): string[] {
+function checkTogether(files: readonly LoadedFile[], isWhole: boolean): string[] {
   const kinds = new Set(files.map(({ kind }) => kind))
   const assignable = new Set(files.flatMap((file) => (fluxOf(file).assigned_by ? [file.kind] : [])))
   const clusters = files.filter((file) => fluxOf(file).cluster)
   const own = new Set(Object.keys(clusters[0]?.schema.items.properties ?? {}))
   return [
-    ...(clusters.length === 1 ? [] : [`exactly one type must have x-flux.cluster, not ${clusters.length}`]),
+    ...(clusters.length === 1 || !isWhole
+      ? []
+      : [`exactly one type must have x-flux.cluster, not ${clusters.length}`]),
     ...twins(files, 'endpoint', (file) => fluxOf(file).endpoint),
     ...twins(files, 'assigned_by', (file) => fluxOf(file).assigned_by),
     ...twins(files, 'noun', nounOf),
     ...files
       .filter((file) => fluxOf(file).patches)
       .slice(1)
-      .map(({ kind }) => `${kind}: patches are keyed by id alone, so only one type may have x-flux.patches`),
+      .map(({ path }) => `${path}: patches are keyed by id alone, so only one type may have x-flux.patches`),
     ...files
       .filter((file) => own.has(fluxOf(file).assigned_by ?? ''))
       .map(
-        (file) => `${file.kind}: assigned_by "${fluxOf(file).assigned_by}" is a property of clusters already`,
+        (file) =>
+          `${file.path}: x-flux.assigned_by "${fluxOf(file).assigned_by}" is a property of clusters already`,
       ),
     ...files.flatMap((file) =>
       Object.values(fluxOf(file).references ?? {})
-        .filter((kind) => !kinds.has(kind))
-        .map((kind) => `${file.kind}: x-flux.references names an unknown type "${kind}"`),
+        .filter((kind) => isWhole && !kinds.has(kind))
+        .map((kind) => `${file.path}: x-flux.references names an unknown type "${kind}"`),
     ),
     ...files.flatMap((file) =>
       (fluxOf(file).needs ?? [])
-        .filter(({ type }) => !assignable.has(type))
-        .map(({ type }) => `${file.kind}: x-flux.needs names "${type}", which clusters cannot be given`),
+        .filter(({ type }) => isWhole && !assignable.has(type))
+        .map(({ type }) => `${file.path}: x-flux.needs names "${type}", which clusters cannot be given`),
     ),
   ]
 }
 
 function twins(
-  files: readonly ResourceFile[],
+  files: readonly LoadedFile[],
   key: string,
-  read: (file: ResourceFile) => string | undefined,
+  read: (file: LoadedFile) => string | undefined,
 ): string[] {
   const seen = new Map<string, string>()
   return files.flatMap((file) => {
@@ -330,6 +379,6 @@ function twins(
     if (value === undefined) return []
     const other = seen.get(value)
     seen.set(value, file.kind)
-    return other ? [`${file.kind}: ${key} "${value}" is used by ${other} already`] : []
+    return other ? [`${file.path}: x-flux.${key} "${value}" is used by ${other} already`] : []
   })
 }

@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseDocument as parseYaml } from 'yaml'
 import { buildTypes, type RegisteredTypes } from './build-types.ts'
-import { checkResourceFile, type ResourceFile } from './resource-file.ts'
+import { withoutMistakes } from './mistakes-in-file.ts'
+import { checkResourceFile, type LoadedFile, type ResourceFile } from './resource-file.ts'
 
 export type LoadedTypes =
   | { readonly ok: true; readonly types: RegisteredTypes }
@@ -12,7 +13,7 @@ export type LoadedTypes =
 /** A file of a later folder replaces one of the same kind in an earlier folder. */
 export function loadTypes(folders: readonly string[]): LoadedTypes {
   const problems: string[] = []
-  const files = new Map<string, ResourceFile>()
+  const files = new Map<string, LoadedFile>()
   for (const folder of folders) {
     const inFolder = new Map<string, string>()
     for (const path of listFiles(folder, problems)) {
@@ -21,11 +22,11 @@ export function loadTypes(folders: readonly string[]): LoadedTypes {
       const twin = inFolder.get(file.kind)
       if (twin) problems.push(`${path}: kind "${file.kind}" is defined by ${twin} already`)
       inFolder.set(file.kind, path)
-      files.set(file.kind, file)
+      files.set(file.kind, { ...file, path })
     }
   }
-  if (problems.length > 0) return { ok: false, problems }
-  return buildTypes([...files.values()])
+  const built = buildTypes([...files.values()], problems.length === 0)
+  return built.ok ? built : { ok: false, problems: [...problems, ...built.problems] }
 }
 
 /** The YAML files of a folder, by name. */
@@ -39,6 +40,7 @@ export function listFiles(folder: string, problems: string[]): string[] {
   }
 }
 
+/** The file, or of one with mistakes what can still be looked at. */
 function readResourceFile(path: string, problems: string[]): ResourceFile | undefined {
   let content: unknown
   try {
@@ -54,5 +56,5 @@ function readResourceFile(path: string, problems: string[]): ResourceFile | unde
     const extra = params.additionalProperty ? ` (${params.additionalProperty})` : ''
     problems.push(`${path}: ${instancePath || '/'} ${message}${extra}`)
   }
-  return undefined
+  return withoutMistakes(content)
 }

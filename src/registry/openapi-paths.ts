@@ -1,6 +1,6 @@
 // The paths of the API, in OpenAPI's words.
 import { POLL_BASE } from '../domain/base-url.ts'
-import type { InputField } from '../domain/resource-type.ts'
+import { type InputField, WRITE_METHODS } from '../domain/resource-type.ts'
 import type { RegisteredDelivery, RegisteredType, RegisteredTypes } from './build-types.ts'
 import {
   AT,
@@ -145,6 +145,12 @@ function idOf(type: RegisteredType): SchemaObject {
   return published(schema)
 }
 
+/** Without the methods that the type has no routes for. */
+function allowed({ methods }: RegisteredType, path: Node): Node {
+  const left = WRITE_METHODS.filter((method) => !methods.has(method))
+  return Object.fromEntries(Object.entries(path).filter(([name]) => !left.some((method) => method === name)))
+}
+
 export function documentPaths(types: RegisteredTypes, type: RegisteredType): Node {
   const { name, singular, file } = type
   const document = ref(schemaName(type))
@@ -161,7 +167,7 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
     : inQuery('cascade', 'Also removes every reference to it.', { type: 'boolean' })
   const patch = ref(`${schemaName(type)}_to_merge`)
   return {
-    [`/${name}`]: {
+    [`/${name}`]: allowed(type, {
       get: operation({
         tag: name,
         id: `list_${name}`,
@@ -177,7 +183,7 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
           200: ok(
             'Documents ordered by id; X-Total-Count and Link tell of the rest.',
             { type: 'array', items: document },
-            ['X-Request-Id', 'X-Total-Count', 'Link'],
+            ['X-Request-Id', 'X-Total-Count', 'Link', ...(isCluster ? ['Warning'] : [])],
           ),
         },
         problems: [...READING, 410],
@@ -194,8 +200,8 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
         },
         problems: CREATING,
       }),
-    },
-    [`/${name}/{id}`]: {
+    }),
+    [`/${name}/{id}`]: allowed(type, {
       parameters: [id],
       get: operation({
         tag: name,
@@ -234,7 +240,7 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
         answers: written(document),
         problems: WRITING,
       }),
-    },
+    }),
     [`/${name}/{id}/history`]: {
       get: operation({
         tag: name,
@@ -257,26 +263,31 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
   }
 }
 
+function restorePath(type: RegisteredType, cluster: Node): Node {
+  return {
+    [`/${type.name}/{cluster}/restore`]: {
+      post: operation({
+        tag: type.name,
+        id: `restore_${type.name}`,
+        summary:
+          'Bring a deleted cluster back as it was; warnings tell which of its definitions are not what they were.',
+        parameters: [cluster, ...WRITE],
+        answers: written(ref(schemaName(type))),
+        problems: WRITING,
+      }),
+    },
+  }
+}
+
 export function clusterPaths(types: RegisteredTypes): Node {
   const type = types.get(types.cluster.type.name) as RegisteredType
   const { name } = type
   const cluster = inPath('cluster', 'Id of the cluster.', idOf(type))
-  const document = ref(schemaName(type))
   const assignments = types.delivered.map((other) => assignmentPath(type, other))
   const patchable = types.delivered.find(({ delivery }) => delivery.patches)
   const secret = { type: 'string', ...schemaOf('dns-subdomain') }
   return {
-    [`/${name}/{cluster}/restore`]: {
-      post: operation({
-        tag: name,
-        id: `restore_${name}`,
-        summary:
-          'Bring a deleted cluster back as it was; warnings tell which of its definitions are not what they were.',
-        parameters: [cluster, ...WRITE],
-        answers: written(document),
-        problems: WRITING,
-      }),
-    },
+    ...(type.methods.has('delete') && restorePath(type, cluster)),
     [`/${name}/{cluster}/bootstrap`]: {
       get: operation({
         tag: name,
@@ -305,7 +316,7 @@ export function clusterPaths(types: RegisteredTypes): Node {
         ],
         answers: {
           200: {
-            ...ok('The manifests, several documents in one stream.', {}, ['X-Request-Id']),
+            ...ok('The manifests, several documents in one stream.', {}, ['X-Request-Id', 'Warning']),
             content: { 'application/yaml': {} },
           },
         },

@@ -1,6 +1,8 @@
 // The log and the writes of many documents, in OpenAPI's words.
+
+import { LEFT_OUT } from '../domain/explain-input.ts'
 import { TOKENS } from '../domain/token.ts'
-import { BATCH_SCHEMA, OPERATIONS, REVERT_SCHEMA, ROLLBACK_SCHEMA } from './batch-schema.ts'
+import { BATCH_SCHEMA, METHOD_OF, OPERATIONS, REVERT_SCHEMA, ROLLBACK_SCHEMA } from './batch-schema.ts'
 import type { RegisteredType, RegisteredTypes } from './build-types.ts'
 import {
   GOING_BACK,
@@ -211,6 +213,12 @@ function rollbackSchema(types: RegisteredTypes): Node {
   }
 }
 
+/** The types that an operation can be of. */
+function takers(op: string, types: readonly RegisteredType[]): readonly RegisteredType[] {
+  const needed = METHOD_OF[op]
+  return needed ? types.filter(({ methods }) => methods.has(needed)) : types
+}
+
 /** With every operation spelt out, for every type that it can be of, and every way to say which are meant. */
 function batchSchema(types: RegisteredTypes): Node {
   const clusters = types.cluster.type.name
@@ -237,7 +245,8 @@ function batchSchema(types: RegisteredTypes): Node {
     from: readonly RegisteredType[],
     more: (type: RegisteredType) => Record<string, unknown>,
     ways: (type: RegisteredType) => readonly string[],
-  ): Node[] => from.flatMap((type) => variant(op, { type: { const: type.name }, ...more(type) }, ways(type)))
+  ): Node[] =>
+    takers(op, from).flatMap((type) => variant(op, { type: { const: type.name }, ...more(type) }, ways(type)))
   const byId = (): readonly string[] => ['id']
   const forClusters = (): readonly string[] => ['clusters', 'selector']
   const any = ({ name }: RegisteredType): readonly string[] =>
@@ -457,6 +466,18 @@ const VERIFICATION_SCHEMA = {
 }
 
 const nullableText = { type: ['string', 'null'] }
+const LEFT_OUT_SCHEMA = {
+  type: 'array',
+  minItems: 1,
+  description:
+    'What the value names in its document and this input does not wait for: the cluster is not assigned it, has switched it off, or gets it in a way that cannot be waited for.',
+  items: {
+    type: 'object',
+    required: ['id', 'why'],
+    properties: { id: { type: 'string' }, why: { type: 'string', enum: LEFT_OUT } },
+  },
+}
+
 const EXPLANATION_SCHEMA = {
   type: 'object',
   required: ['cluster', 'endpoint', 'revision', 'inputs'],
@@ -485,6 +506,7 @@ const EXPLANATION_SCHEMA = {
                 time: { ...nullableText, format: 'date-time' },
                 actor: nullableText,
                 message: nullableText,
+                left_out: LEFT_OUT_SCHEMA,
               },
             },
           },

@@ -137,7 +137,7 @@ function valueSchemas({ cluster, patchable, get }: RegisteredTypes): Node {
 
 /** What tools need of a type beside its schema and routes: how it is called, and how it reaches clusters. */
 function describeType({ cluster }: RegisteredTypes, type: RegisteredType): Node {
-  const { name, singular, noun, file, filters, delivery, references } = type
+  const { name, singular, noun, file, filters, methods, delivery, references } = type
   const { dns, patches, labels, environment } = cluster
   return {
     name,
@@ -147,6 +147,7 @@ function describeType({ cluster }: RegisteredTypes, type: RegisteredType): Node 
     bookkeeping: file.schema['x-flux']?.bookkeeping ?? false,
     schema: ref(schemaName(type)),
     filters: filters.map((filter) => filter.name),
+    methods: ['get', ...methods],
     references: Object.fromEntries(references.map(({ field, type }) => [field, type])),
     ...(type === cluster.type && { cluster: { dns, patches, labels, environment } }),
     ...(delivery && {

@@ -1,5 +1,6 @@
 // The shape of a resource file: Firestone's keys, with our own under `schema.x-flux`.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { JsonObject } from '../domain/json.ts'
 import { RULE_DEPENDENCIES, RULE_KEYS, type RuleKeys } from './rule-keys.ts'
 
 /** A JSON Schema, as far as we read it. */
@@ -49,9 +50,25 @@ export interface FluxSection extends RuleKeys {
   }
 }
 
+/** Verbs of HTTP by what they are for: the list, or one document of it. */
+export interface MethodLists {
+  readonly resource?: readonly string[]
+  readonly instance?: readonly string[]
+  readonly instance_attrs?: readonly string[]
+}
+
+/** A resource file, and where it was read from. */
+export interface LoadedFile extends ResourceFile {
+  readonly path: string
+}
+
 export interface ResourceFile {
   readonly kind: string
   readonly apiVersion: string
+  readonly versionInPath?: boolean
+  readonly methods?: MethodLists
+  readonly security?: MethodLists & { readonly scheme?: { readonly [name: string]: JsonObject } }
+  readonly default_query_params?: readonly { readonly name?: unknown }[]
   readonly metadata?: { readonly name?: string; readonly description?: string }
   readonly descriptions?: { readonly [level: string]: { readonly [method: string]: string } }
   readonly schema: {
@@ -130,10 +147,11 @@ const fileSchema = {
       type: 'object',
       additionalProperties: { type: 'object', additionalProperties: { type: 'string' } },
     },
-    methods: { type: 'object', properties: methodsByLevel },
+    methods: { type: 'object', properties: methodsByLevel, additionalProperties: false },
     security: {
       type: 'object',
       properties: { ...methodsByLevel, scheme: { type: 'object', additionalProperties: { type: 'object' } } },
+      additionalProperties: false,
     },
     schema: {
       type: 'object',

@@ -96,6 +96,10 @@ export function schemaOf(format: string | undefined): SchemaObject | undefined {
   return { pattern, ...(maxLength !== undefined && { maxLength }) }
 }
 
+export function knownFormats(): readonly string[] {
+  return Object.keys(FORMATS)
+}
+
 export function matchesFormat(format: string, text: string): boolean {
   return TESTS[format]?.(text) ?? false
 }

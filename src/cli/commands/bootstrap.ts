@@ -15,6 +15,7 @@ import { harmless } from '../print.ts'
 import { startProgress } from '../progress.ts'
 import { listAll, pathOf, TOKENS } from '../read-documents.ts'
 import { checkFolder, replaceFile } from '../replace-file.ts'
+import { warningsIn } from '../send-change.ts'
 import type { Session } from '../session.ts'
 
 interface Flags {
@@ -106,6 +107,7 @@ async function bootstrap(session: Session, cluster: string | undefined, flags: F
   if (tokenGrace !== undefined && !withToken) throw usage('--token-grace goes with --with-token')
   checkGrace(tokenGrace, '--token-grace')
   const noun = clusterNoun(session.nouns)
+  const warned = new Set<string>()
   const read: Read = async (id, { flavor = flags.flavor, secret = tokenSecret } = {}) => {
     const query = {
       flavor,
@@ -115,8 +117,13 @@ async function bootstrap(session: Session, cluster: string | undefined, flags: F
       cert_secret: flags.certSecret,
       flux_instance: flags.fluxInstance === false ? false : undefined,
     }
-    const { body } = await session.api.get(pathOf(noun, id, 'bootstrap'), { query })
-    return String(body)
+    const answer = await session.api.get(pathOf(noun, id, 'bootstrap'), { query })
+    // The same for every cluster.
+    for (const warning of warningsIn(answer).filter((each) => !warned.has(each))) {
+      warned.add(warning)
+      session.warn(warning)
+    }
+    return String(answer.body)
   }
   if (outputDir === undefined) {
     const bundle = await read(cluster as string)

@@ -27,6 +27,7 @@ export interface Explained {
       readonly time: string | null
       readonly actor: string | null
       readonly message: string | null
+      readonly left_out?: readonly { readonly id: string; readonly why: string }[]
     }[]
   }[]
 }
@@ -109,11 +110,13 @@ function inputTable({ table }: Look, inputs: Inputs['inputs']): string {
 
 function explainTable({ table }: Look, { inputs }: Explained): string {
   const rows = inputs.flatMap(({ id, fields }) =>
-    fields.map(({ path, value, source, revision, actor, message }) => [
+    fields.map(({ path, value, source, revision, actor, message, left_out = [] }) => [
       id,
       path,
       typeof value === 'string' ? value : excerpt(value),
-      source,
+      [source, ...left_out.map((other) => `without ${other.id} (${other.why.replaceAll('_', ' ')})`)].join(
+        ', ',
+      ),
       String(revision ?? ''),
       actor ?? '',
       message ?? '',

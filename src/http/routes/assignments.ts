@@ -1,11 +1,13 @@
 // What one cluster is given: references and patches, changed without rewriting the cluster.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { notAssigned } from '../../domain/find-document.ts'
 import type { Json } from '../../domain/json.ts'
 import { notFound, type Result, succeed } from '../../domain/problem.ts'
 import { type DeliveredType, findReference, patchesOf, type Reference } from '../../domain/resource-type.ts'
 import type { Entry, View } from '../../domain/view.ts'
 import { accepts, JSON_TYPE, MERGE_PATCH, refuseBody } from '../body.ts'
 import { sendProblem } from '../problem-response.ts'
+import type { RawQuery } from '../query.ts'
 import { readEntry } from '../read-at.ts'
 import type { Service } from '../service.ts'
 import { answerWrite, etagOf } from '../write.ts'
@@ -41,8 +43,10 @@ async function findAssigned(
   const cluster = await readEntry(service, request, reply, service.types.cluster.type, clusterId)
   if (!cluster.ok) return cluster
   const reference = findReference(cluster.value.document, type.delivery, id)
-  return reference
-    ? succeed({ cluster: cluster.value, reference })
+  if (reference) return succeed({ cluster: cluster.value, reference })
+  const { at } = request.query as RawQuery
+  return at === undefined
+    ? notAssigned(service.engine.state, type, id, clusterId)
     : notFound(`assigned ${type.singular}`, id)
 }
 

@@ -3,12 +3,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { parseBaseUrl } from '../../domain/base-url.ts'
 import { parseDuration } from '../../domain/duration.ts'
 import { type Detail, invalid, type Result, succeed } from '../../domain/problem.ts'
-import { type BundleOptions, renderBundle } from '../../registry/bootstrap-bundle.ts'
+import { type BundleOptions, renderBundle, warnOfUnread } from '../../registry/bootstrap-bundle.ts'
 import { matchesFormat } from '../../registry/validator.ts'
 import { sendProblem } from '../problem-response.ts'
 import type { RawQuery } from '../query.ts'
 import { readEntry } from '../read-at.ts'
 import type { Service } from '../service.ts'
+import { warningHeaders } from '../warning-header.ts'
 
 const FLAVORS = ['concrete', 'identity'] as const
 const DEFAULT_INTERVAL = '5m'
@@ -24,6 +25,7 @@ const BOOTSTRAP = {
 export function bundleRoutes(app: FastifyInstance, service: Service): void {
   const { types, templates } = service
   const clusters = types.cluster.type
+  const unread = warnOfUnread(types, templates)
   app.get<{ Params: { id: string }; Querystring: RawQuery }>(
     `/${clusters.name}/:id/bootstrap`,
     BOOTSTRAP,
@@ -33,6 +35,7 @@ export function bundleRoutes(app: FastifyInstance, service: Service): void {
       const cluster = await readEntry(service, request, reply, clusters, request.params.id)
       if (!cluster.ok) return sendProblem(reply, cluster.problem)
       const bundle = renderBundle(types, templates, cluster.value.document, options.value)
+      if (unread.length > 0) reply.header('Warning', warningHeaders(unread))
       return reply.type('application/yaml').send(bundle)
     },
   )

@@ -3,8 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Json } from '../../domain/json.ts'
 import { notFound, type Result, succeed } from '../../domain/problem.ts'
 import { type RenderedAnswer, renderInputs } from '../../domain/render-inputs.ts'
-import type { DeliveredType, Document } from '../../domain/resource-type.ts'
+import type { DeliveredType, Document, Types, WriteMethod } from '../../domain/resource-type.ts'
 import type { Steps } from '../../domain/steps.ts'
+import { UnknownKeys } from '../../domain/unknown-keys.ts'
 import type { Entry, View } from '../../domain/view.ts'
 import { explain } from '../../engine/audit.ts'
 import { inTurns } from '../../engine/in-turns.ts'
@@ -18,6 +19,7 @@ import { sendProblem } from '../problem-response.ts'
 import { parseAt, type RawQuery } from '../query.ts'
 import { readAt, readEntry } from '../read-at.ts'
 import type { Service } from '../service.ts'
+import { warningHeaders } from '../warning-header.ts'
 import { answerWrite, entryAnswer, etagOf } from '../write.ts'
 
 interface ById {
@@ -40,7 +42,7 @@ const PATCH = {
 export function documentRoutes(app: FastifyInstance, service: Service): void {
   for (const type of service.types.all) {
     readRoutes(app, service, type)
-    writeRoutes(app, service, type)
+    for (const method of type.methods) WRITE_ROUTES[method](app, service, type)
   }
   clusterRoutes(app, service)
 }
@@ -56,12 +58,12 @@ function readRoutes(app: FastifyInstance, service: Service, type: RegisteredType
         const sender = senderOf(service, request, 'read')
         return inLane(service.admission.lists, sender, async () => {
           const view = engine.state.freeze()
-          const page = inTurns(pageOf(view, type.name, query.value), sender.signal)
+          const page = inTurns(pageOf(types, view, type.name, query.value), sender.signal)
           return succeed(await page.finally(view.release))
         })
       },
       earlier: async (past, revision) =>
-        succeed(await past.read(revision, type.name, (view) => pageOf(view, type.name, query.value))),
+        succeed(await past.read(revision, type.name, (view) => pageOf(types, view, type.name, query.value))),
     })
     if (!page.ok) return sendProblem(reply, page.problem)
     sendPageHeaders(
@@ -70,7 +72,9 @@ function readRoutes(app: FastifyInstance, service: Service, type: RegisteredType
       query.value,
       page.value.total,
     )
-    return reply.send(page.value.documents)
+    const { documents, warnings } = page.value
+    if (warnings.length > 0) reply.header('Warning', warningHeaders(warnings))
+    return reply.send(documents)
   })
 
   app.get<ById>(`/${type.name}/:id`, READ, async (request, reply) => {
@@ -85,31 +89,39 @@ function readRoutes(app: FastifyInstance, service: Service, type: RegisteredType
 
 /** The documents of a page, how many there are on all of them, and the revision of the fleet they are from. */
 function* pageOf(
+  { cluster }: Types,
   view: View,
   type: string,
-  { limit, offset, matches }: ListQuery,
-): Steps<{ documents: Document[]; total: number; revision: number }> {
+  { limit, offset, matches, selector }: ListQuery,
+): Steps<{ documents: Document[]; total: number; revision: number; warnings: readonly string[] }> {
   const documents: Document[] = []
+  const keys = selector && new UnknownKeys(cluster, selector)
   let total = 0
   for (const { document } of view.all(type)) {
     yield
+    keys?.see(document)
     if (!matches(document)) continue
     if (total >= offset && documents.length < limit) documents.push(document)
     total++
   }
-  return { documents, total, revision: view.revision }
+  return { documents, total, revision: view.revision, warnings: keys?.warnings() ?? [] }
 }
 
-function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredType): void {
-  const { name } = type
+const WRITE_ROUTES: Record<
+  WriteMethod,
+  (app: FastifyInstance, service: Service, type: RegisteredType) => void
+> = { post: createRoute, put: replaceRoute, patch: patchRoute, delete: deleteRoute }
 
+function createRoute(app: FastifyInstance, service: Service, { name }: RegisteredType): void {
   app.post<WithBody>(`/${name}`, WRITE, (request, reply) => {
     const command = { op: 'create', type: name, document: request.body, path: '' } as const
     return answerWrite({ service, request, reply }, command, ({ after }, { id }) =>
       entryAnswer(after.get(name, id) as Entry, { status: 201, headers: { Location: `/${name}/${id}` } }),
     )
   })
+}
 
+function replaceRoute(app: FastifyInstance, service: Service, { name }: RegisteredType): void {
   app.put<ById & WithBody>(`/${name}/:id`, WRITE, (request, reply) => {
     const { id } = request.params
     const command = { op: 'replace', type: name, id, document: request.body, path: '' } as const
@@ -120,7 +132,9 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
       ),
     )
   })
+}
 
+function patchRoute(app: FastifyInstance, service: Service, { name }: RegisteredType): void {
   app.patch<ById & WithBody>(`/${name}/:id`, PATCH, (request, reply) => {
     const { id } = request.params
     const format = mediaTypeOf(request) === JSON_PATCH ? 'json' : 'merge'
@@ -129,7 +143,10 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
       entryAnswer(after.get(name, id) as Entry),
     )
   })
+}
 
+function deleteRoute(app: FastifyInstance, service: Service, type: RegisteredType): void {
+  const { name } = type
   const flags = type === service.types.cluster.type ? ['purge'] : ['cascade']
   const options = { config: { access: 'write', flags }, preHandler: refuseBody } as const
   app.delete<ById>(`/${name}/:id`, options, (request, reply) => {
@@ -147,10 +164,7 @@ function writeRoutes(app: FastifyInstance, service: Service, type: RegisteredTyp
   })
 }
 
-function clusterRoutes(app: FastifyInstance, service: Service): void {
-  const { engine, types } = service
-  const { name, singular } = types.cluster.type
-
+function restoreRoute(app: FastifyInstance, service: Service, name: string): void {
   const restore = { config: { access: 'write' }, preHandler: refuseBody } as const
   app.post<ById>(`/${name}/:id/restore`, restore, (request, reply) => {
     const { id } = request.params
@@ -159,6 +173,14 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
       entryAnswer(after.get(name, id) as Entry),
     )
   })
+}
+
+function clusterRoutes(app: FastifyInstance, service: Service): void {
+  const { engine, types } = service
+  const { name, singular, methods } = types.cluster.type
+
+  // Takes back a deletion.
+  if (methods.has('delete')) restoreRoute(app, service, name)
 
   app.get<{ Params: { id: string; endpoint: string }; Querystring: RawQuery }>(
     `/${name}/:id/inputs/:endpoint`,
