@@ -259,7 +259,17 @@ def expect(case, status, holds, what):
         raise Failure(operation=case.operation.label, title="Wrong access", message=f"Got {status}, expected {what}")
 
 
-RANKS = {"cluster": 0, "poller": 1, "viewer": 2, "reader": 2, "editor": 3, "scoped-editor": 3, "admin": 4, "writer": 4}
+RANKS = {
+    "cluster": 0,
+    "poller": 1,
+    "mirror": 2,
+    "viewer": 3,
+    "reader": 3,
+    "editor": 4,
+    "scoped-editor": 4,
+    "admin": 5,
+    "writer": 5,
+}
 
 
 def role_for(operation):
@@ -269,6 +279,11 @@ def role_for(operation):
         return None
     if path.startswith("/tokens"):
         return "admin"
+    # The log is copied by mirrors, and by those who may do everything.
+    if path == "/log":
+        return "mirror" if ROLE == "mirror" else "admin"
+    if path == "/watch":
+        return "mirror"
     if path == "/whoami" or path.startswith("/api/v2/flux/clusters/"):
         return "cluster"
     return "poller" if path == "/api/v2/flux/clusters" else "viewer"
