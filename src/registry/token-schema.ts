@@ -13,7 +13,7 @@ const granted = {
   cluster: {
     type: 'string',
     description: 'Of the role cluster: the id of the cluster.',
-    example: 'demo-cluster-01',
+    example: 'us-east-prod-01',
   },
   selector: {
     type: 'string',

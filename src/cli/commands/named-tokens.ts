@@ -44,7 +44,10 @@ function defineCreate(command: Command, { run }: Tools): void {
     .argument('<name>', 'what the audit calls whoever uses it')
     .addOption(roleOption('what it is for').makeOptionMandatory())
     .option('--cluster <id>', 'of the role cluster: the one that it polls for')
-    .option('-l, --selector <selector>', 'of an editor: only changes that touch clusters which match; of a mirror: only these')
+    .option(
+      '-l, --selector <selector>',
+      'of an editor: only changes that touch clusters which match; of a mirror: only these',
+    )
     .option('--types <types>', 'of an editor: only changes of these types, joined by commas', collectIds)
     .option('--expires <when>', 'until when: 12h, 90d, 2027-01-31 or an RFC 3339 time (default never)')
     .option(...MESSAGE)
