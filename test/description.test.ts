@@ -78,6 +78,7 @@ interface Parameter {
 
 interface Media {
   readonly schema: Schema
+  readonly example?: Json
   readonly examples?: Readonly<Record<string, { readonly value: Json }>>
 }
 
@@ -294,10 +295,16 @@ interface Example {
   readonly body: Json
 }
 
+/** By name; the only one has none. */
+function namedIn({ example, examples = {} }: Media): [name: string, value: Json][] {
+  const named = Object.entries(examples).map(([name, { value }]): [string, Json] => [name, value])
+  return example === undefined ? named : [['', example]]
+}
+
 function examplesIn({ operations }: Description): Example[] {
   return operations.flatMap((operation) =>
-    Object.entries(operation.requestBody?.content ?? {}).flatMap(([type, { examples = {} }]) =>
-      Object.entries(examples).map(([name, { value: body }]) => ({ operation, name, type, body })),
+    Object.entries(operation.requestBody?.content ?? {}).flatMap(([type, media]) =>
+      namedIn(media).map(([name, body]) => ({ operation, name, type, body })),
     ),
   )
 }
@@ -389,8 +396,8 @@ describe('every example of a request works on a fleet of examples', () => {
     const service = await startService({ types: builtInTypes(POLICIES) })
     const { operations } = await describeApi(service)
     for (const { operationId, requestBody } of operations)
-      for (const [type, { examples }] of Object.entries(requestBody?.content ?? {}))
-        assert.ok(Object.keys(examples ?? {}).length > 0, `${operationId} ${type}`)
+      for (const [type, media] of Object.entries(requestBody?.content ?? {}))
+        assert.ok(namedIn(media).length > 0, `${operationId} ${type}`)
     const namesIn = (id: string): string[] => {
       const found = operations.find(({ operationId }) => operationId === id)
       return Object.keys(found?.requestBody?.content['application/json']?.examples ?? {})
@@ -402,7 +409,7 @@ describe('every example of a request works on a fleet of examples', () => {
   test('but of a type that nobody could guess there is none, rather than a wrong one', async (t) => {
     const { document, operations } = await describeApi(await startService({ types: bareTypes(t, CODES) }))
     const creating = operations.find(({ operationId }) => operationId === 'create_codes')
-    assert.deepEqual(creating?.requestBody?.content['application/json']?.examples, {})
+    assert.deepEqual(Object.keys(creating?.requestBody?.content['application/json'] ?? {}), ['schema'])
     const { code } = document.components.schemas.code.properties
     assert.equal(code.example, undefined)
   })
@@ -429,7 +436,7 @@ test('every failure has one answer for all operations, with a short example of i
   const { responses } = description.document.components
   const validate = compile(description, '/components/schemas/error')
   for (const [name, { content }] of Object.entries<{ content: Record<string, Media> }>(responses)) {
-    const { value } = content['application/json']?.examples?.example ?? assert.fail(name)
+    const value = content['application/json']?.example ?? assert.fail(name)
     assert.ok(validate(value), name)
     const { error } = value as { error: keyof typeof STATUS }
     assert.equal(name, `problem_${STATUS[error]}`)

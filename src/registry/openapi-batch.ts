@@ -143,9 +143,9 @@ function isFalse(field: string): Node {
 }
 
 /** An operation of each sort, on what the other examples create. */
-export function batchExamples(types: RegisteredTypes): Examples {
+export function batchExamples(types: RegisteredTypes): Examples | undefined {
   const definition = types.delivered.find((type) => exampleDocument(types, type)) ?? types.delivered[0]
-  if (!definition) return {}
+  if (!definition) return undefined
   const clusters = types.cluster.type.name
   const cluster = exampleId(types.get(clusters) as RegisteredType)
   const { name: type } = definition
@@ -167,12 +167,13 @@ export function batchExamples(types: RegisteredTypes): Examples {
       },
     }),
   }
-  return Object.fromEntries(
+  const examples = Object.fromEntries(
     Object.entries(operations).map(([op, operation]) => [
       op,
       { summary: describeOperations(types)[op]?.description, value: { operations: [{ op, ...operation }] } },
     ]),
   )
+  return { examples }
 }
 
 export function rollbackSchema(types: RegisteredTypes): Node {

@@ -14,18 +14,21 @@ export function ref(name: string): Node {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** Examples of a body, each by a name of its own. */
-export type Examples = Readonly<
-  Record<string, { readonly summary?: string | undefined; readonly value: unknown }>
->
+/** Of a body: the only one, or several by names of their own. */
+export type Examples =
+  | { readonly example: unknown }
+  | {
+      readonly examples: Readonly<
+        Record<string, { readonly summary?: string | undefined; readonly value: unknown }>
+      >
+    }
 
 export function json(schema: Node, type = 'application/json', examples?: Examples): Node {
-  return { [type]: { schema, ...(examples && { examples }) } }
+  return { [type]: { schema, ...examples } }
 }
 
-/** The only example of a body. */
-export function example(value: unknown): Examples {
-  return value === undefined ? {} : { example: { value } }
+export function example(value: unknown): Examples | undefined {
+  return value === undefined ? undefined : { example: value }
 }
 
 export function ok(description: string, schema: Node, headers: readonly string[] = []): Node {

@@ -60,7 +60,8 @@ const PROBLEMS: Readonly<Record<number, DescribedProblem>> = {
     message: 'this Idempotency-Key was used for another request: take a new key for every write',
   },
   429: {
-    description: 'Too many requests with wrong credentials, or more at once than the share of one caller.',
+    description:
+      'Too many requests with wrong credentials, or more at once than the share of one caller; Retry-After says when to try again.',
     error: 'rate_limited',
     message: 'too many requests with credentials that are not valid: wait, and correct them',
   },
@@ -70,7 +71,7 @@ const PROBLEMS: Readonly<Record<number, DescribedProblem>> = {
     message: 'something failed here; the log has more under request id req-1',
   },
   503: {
-    description: 'The store is away, or the service is stopping.',
+    description: 'The store is away, or the service is stopping; Retry-After says when to try again.',
     error: 'unavailable',
     message: 'the store cannot be used now: try again',
   },

@@ -158,7 +158,7 @@ function newTokenSchema(types: RegisteredTypes): Node {
 function tokenExamples(types: RegisteredTypes): Examples {
   const cluster = types.get(types.cluster.type.name) as RegisteredType
   const values = { cluster: exampleId(cluster), selector: 'environment in (dev,qa)', types: [cluster.name] }
-  return Object.fromEntries(
+  const examples = Object.fromEntries(
     ROLES.map((role) => {
       const scope = Object.fromEntries(SCOPES[role].map((field) => [field, values[field]]))
       return [
@@ -167,6 +167,7 @@ function tokenExamples(types: RegisteredTypes): Examples {
       ]
     }),
   )
+  return { examples }
 }
 
 export function whoamiPath(): Node {
