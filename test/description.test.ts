@@ -1,7 +1,7 @@
 // What the description of the API says of requests: generators can read it, it is neither more nor less than what is
 // taken, and every example of it works.
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
@@ -13,6 +13,7 @@ import type { RegisteredTypes } from '../src/registry/build-types.ts'
 import {
   type Answer,
   builtInTypes,
+  RESOURCES,
   smallFleet,
   startService,
   type TestService,
@@ -390,6 +391,15 @@ describe('every example of a request works on a fleet of examples', () => {
 
   test('with types that give no example and refer to each other', async (t) => {
     await assertAllWork(bareTypes(t, BARE_TYPE, TIERS))
+  })
+
+  test('with clusters of other environments than those that their example names', async (t) => {
+    const file = readFileSync(join(RESOURCES, 'cluster.yaml'), 'utf8')
+    const types = bareTypes(t, file.replaceAll('[dev, qa, uat, prod]', '[lab, live]'))
+    await assertAllWork(types)
+    const { document } = await describeApi(await startService({ types, fleet: {} }))
+    assert.equal(document.components.schemas.cluster.properties.environment.example, 'lab')
+    assert.equal(document.components.schemas.cluster.example.environment, 'lab')
   })
 
   test('and there is one of every body, of every operation of a batch, and of every role', async () => {

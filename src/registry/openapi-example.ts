@@ -37,8 +37,12 @@ export function exampleOf(schema: SchemaObject): Json | undefined {
   }
 }
 
+/** Whoever copies a type and changes its choices may leave an example behind that is none of them. */
 function givenIn({ example, default: usual, const: only, enum: values }: SchemaObject): Json | undefined {
-  return [example, usual, only, values?.[0]].find((value) => value !== undefined) as Json | undefined
+  const given = [example, usual, only, values?.[0]].find(
+    (value) => value !== undefined && (values?.includes(value) ?? true),
+  )
+  return given as Json | undefined
 }
 
 /** The first text that the schema allows. */

@@ -162,9 +162,10 @@ function reshapeThen(consequence: SchemaObject, below: Shape): SchemaObject {
 
 /** Texts and numbers have an example: readers of the description would make one up from the pattern or the maximum. */
 function shown(schema: SchemaObject): SchemaObject {
-  const { type, enum: values, example = exampleOf(schema) } = schema
+  const { type } = schema
   const isPlain = type === 'string' || type === 'integer' || type === 'number'
-  return isPlain && !values && example !== undefined ? { ...schema, example } : schema
+  const example = isPlain ? exampleOf(schema) : undefined
+  return example === undefined ? schema : { ...schema, example }
 }
 
 /** What no object may have as a key, however open it is. */
