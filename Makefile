@@ -1,5 +1,5 @@
 # Two commands do all the set-up: `make run` and `make test`.
-.PHONY: run test test-flux test-faults test-postgres test-fuzz check bench cli cli-demo demo demo-delete
+.PHONY: run test test-flux test-faults test-postgres test-fuzz test-clients check bench cli cli-demo demo demo-delete
 
 # Where the demo listens; any other setting of the service can be given the same way.
 export LISTEN_ADDR ?= 127.0.0.1:8080
@@ -49,6 +49,9 @@ test-postgres: node_modules/.package-lock.json ## Try the store on PostgreSQL 14
 
 test-fuzz: node_modules/.package-lock.json ## Ask the API everything that its description allows, right and wrong, with every role; needs Python
 	@node_modules/.bin/node tools/fuzz/run.ts
+
+test-clients: node_modules/.package-lock.json ## Generate clients in TypeScript, Python and Go, compile and use them; skips what there is no toolchain for
+	@npm run --silent test:clients
 
 check: node_modules/.package-lock.json ## Types, lint, format, dead code
 	@npm run check --silent

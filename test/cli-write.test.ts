@@ -549,6 +549,15 @@ describe('update', PARALLEL, () => {
     assert.deepEqual((platform_components as Json[])[0], { id: 'a', enabled: false })
   })
 
+  test('takes what is in a list of a cluster for what its type says', async (t) => {
+    const fleet = await start(t)
+    const run = await fleet.run([
+      ...['cluster', 'update', 'one', '-o', 'json', '--set', 'platform_components[0].oci_tag=17'],
+    ])
+    assert.equal(run.code, 0, run.stderr)
+    assert.deepEqual((parse(run).platform_components as Json[])[0], { id: 'a', enabled: true, oci_tag: '17' })
+  })
+
   test('a map that is set as a whole is that map afterwards', async (t) => {
     const fleet = await start(t)
     const labels = async (value: string): Promise<Json | undefined> =>

@@ -462,6 +462,28 @@ test('the browsable description shows the description that the service serves, a
   assert.deepEqual((await open(service, '/docs/json')).body, (await open(service, '/openapi.json')).body)
 })
 
+test('the browsable description has a title of its own, follows the dark scheme and fits a phone', async () => {
+  const service = await startService()
+  const page = (await open(service, '/docs')).text
+  assert.match(page, /<title>flux-resourceset API<\/title>/)
+  const script = (await open(service, '/docs/static/theme/page.js')).text
+  assert.match(script, /prefers-color-scheme: dark/)
+  assert.match(script, /name = 'viewport'/)
+  const style = (await open(service, '/docs/static/theme/page.css')).text
+  // Whatever is styled here is what the page is made of.
+  const parts = await Promise.all(
+    ['swagger-ui.css', 'swagger-ui-bundle.js'].map((name) => open(service, `/docs/static/${name}`)),
+  )
+  const made = parts.map(({ text }) => text).join()
+  const classes = new Set(
+    [...`${style} .dark-mode`.matchAll(/\.([a-z][\w-]+)(?=[^{}]*(?:\{|$))/g)].map(
+      ([, name]) => name as string,
+    ),
+  )
+  assert.ok(classes.has('response-col_links') && classes.has('dark-mode'))
+  for (const name of classes) assert.ok(made.includes(name), name)
+})
+
 test('the browsable description also works over plain HTTP on any host', async () => {
   const service = await startService()
   const { headers } = await open(service, '/docs')

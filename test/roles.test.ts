@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import type { Grant, Role } from '../src/domain/grant.ts'
+import { type Grant, ROLES, type Role } from '../src/domain/grant.ts'
 import type { Json, JsonObject } from '../src/domain/json.ts'
 import { newToken } from '../src/engine/token-secret.ts'
 import type { RegisteredTypes } from '../src/registry/build-types.ts'
@@ -396,6 +396,7 @@ async function callersOf(service: TestService): Promise<Caller[]> {
     'an editor of namespaces in dev': { role: 'editor', types: ['namespaces'], selector: 'environment=dev' },
     'an admin': { role: 'admin' },
   }
+  assert.deepEqual(new Set(Object.values(grants).map(({ role }) => role)), new Set(ROLES))
   const never = newToken(
     { name: 'never', grant: { role: 'admin' }, expiresAt: undefined, createdBy: 'test' },
     new Date(),

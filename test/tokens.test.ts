@@ -6,6 +6,7 @@ import os from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ROLES } from '../src/domain/grant.ts'
 import type { Json, JsonObject } from '../src/domain/json.ts'
 import { isSecret, tokenIdOf } from '../src/engine/token-secret.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
@@ -179,12 +180,15 @@ function creation(open: Open): void {
     const cases: Record<string, JsonObject> = {
       one: { role: 'cluster', cluster: 'one' },
       poll: { role: 'poller' },
+      copy: { role: 'mirror' },
+      part: { role: 'mirror', selector: 'environment=dev' },
       view: { role: 'viewer', expires_at },
       edit: { role: 'editor' },
       dev: { role: 'editor', selector: 'environment in (dev,qa)' },
       narrow: { role: 'editor', selector: 'id', types: ['clusters', 'namespaces'], expires_at },
       all: { role: 'admin' },
     }
+    assert.deepEqual(new Set(Object.values(cases).map(({ role }) => role)), new Set(ROLES))
     for (const [name, granted] of Object.entries(cases)) {
       const { secret, answer } = await create(service, name, granted)
       const { body, status } = await service.call('GET', '/whoami', { token: secret })
@@ -424,12 +428,9 @@ function refusals(open: Open): void {
 
   test('to all but admins, who may not even look', async (t) => {
     const service = await start(t, { store: await open(t) })
-    const roles: JsonObject[] = [
-      { role: 'cluster', cluster: 'one' },
-      { role: 'poller' },
-      { role: 'viewer' },
-      { role: 'editor' },
-    ]
+    const roles = ROLES.filter((role) => role !== 'admin').map(
+      (role): JsonObject => ({ role, ...(role === 'cluster' && { cluster: 'one' }) }),
+    )
     const secrets = [READ_TOKEN]
     for (const [i, granted] of roles.entries()) secrets.push((await create(service, `t${i}`, granted)).secret)
     await service.call('GET', '/tokens')

@@ -1,4 +1,5 @@
 // What the command line knows of a type: its names, its schema, and how it reaches clusters.
+import { withArticle } from '../domain/article.ts'
 import { isObject, type JsonObject } from '../domain/json.ts'
 import type { WriteMethod } from '../domain/resource-type.ts'
 import type { SchemaObject } from '../registry/resource-file.ts'
@@ -46,7 +47,7 @@ export function isNoun(value: unknown): value is Noun {
   )
 }
 
-/** The nouns of a server's description of itself, or nothing when it has none. */
+/** The nouns of a server's description of itself, with whole schemas; undefined when it has none. */
 export function readNouns(openapi: unknown): readonly Noun[] | undefined {
   const document = openapi as {
     'x-flux-types'?: readonly Noun[]
@@ -54,8 +55,20 @@ export function readNouns(openapi: unknown): readonly Noun[] | undefined {
   } | null
   const schemas = document?.components?.schemas
   if (!Array.isArray(document?.['x-flux-types']) || !schemas) return undefined
-  const resolve = (schema: SchemaObject): SchemaObject =>
-    schemas[String(schema.$ref).replace('#/components/schemas/', '')] ?? {}
+  const resolve = (schema: SchemaObject): SchemaObject => {
+    const name =
+      typeof schema.$ref === 'string' ? schema.$ref.replace('#/components/schemas/', '') : undefined
+    const { properties, items, ...rest } = (name === undefined ? schema : schemas[name]) ?? {}
+    return {
+      ...rest,
+      ...(properties && {
+        properties: Object.fromEntries(
+          Object.entries(properties).map(([field, child]) => [field, resolve(child)]),
+        ),
+      }),
+      ...(items && { items: resolve(items) }),
+    }
+  }
   // What tools keep for themselves comes last.
   const ordered = document['x-flux-types'].toSorted((a, b) => Number(a.bookkeeping) - Number(b.bookkeeping))
   const nouns = ordered.map((noun: Noun) => ({
@@ -93,7 +106,7 @@ export function describeMethods({ name, methods = [] }: Noun): string {
 
 /** In a sentence, with its article. */
 export function aNoun({ singular }: Noun): string {
-  return `${/^[aeiou]/i.test(singular) ? 'an' : 'a'} ${singular}`
+  return withArticle(singular)
 }
 
 /** The name of a type that may be given as it is called on the command line. */

@@ -13,6 +13,26 @@ import type { Change, Entry, View } from './view.ts'
 export const ROLES = ['cluster', 'poller', 'mirror', 'viewer', 'editor', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
+/** What each role may do, to be read after its name. */
+export const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
+  cluster: 'polls for one cluster',
+  poller: 'polls for every cluster',
+  mirror: 'copies the log, all of it or what its selector leaves',
+  viewer: 'reads everything',
+  editor: 'writes inside its scope',
+  admin: 'may do everything',
+}
+
+/** What a role can be limited by. */
+export const SCOPES: Readonly<Record<Role, readonly (keyof Omit<Grant, 'role'>)[]>> = {
+  cluster: ['cluster'],
+  poller: [],
+  mirror: ['selector'],
+  viewer: [],
+  editor: ['selector', 'types'],
+  admin: [],
+}
+
 export interface Grant {
   readonly role: Role
   /** Of the role cluster: the id of the one that it polls for. */
@@ -50,16 +70,17 @@ export function checkGrant(types: Types, view: View | undefined, grant: Grant): 
   const clusters = types.cluster.type
   if (role === 'cluster' && cluster === undefined)
     details.push({ path: '/cluster', message: 'is required for the role cluster: the id of the cluster' })
-  if (role !== 'cluster' && cluster !== undefined)
+  const takes = SCOPES[role]
+  if (cluster !== undefined && !takes.includes('cluster'))
     details.push({ path: '/cluster', message: `goes with the role cluster only, not with ${role}` })
   else if (cluster !== undefined && view && !view.get(clusters.name, cluster))
     details.push({ path: '/cluster', message: `names an unknown ${clusters.singular} "${cluster}"` })
-  if (selector !== undefined && role !== 'editor' && role !== 'mirror')
+  if (selector !== undefined && !takes.includes('selector'))
     details.push({
       path: '/selector',
       message: `goes with the roles editor and mirror only, not with ${role}`,
     })
-  if (names !== undefined && role !== 'editor')
+  if (names !== undefined && !takes.includes('types'))
     details.push({ path: '/types', message: `goes with the role editor only, not with ${role}` })
   const parsed = selector === undefined ? undefined : parseSelector(types, selector)
   if (parsed && !parsed.ok) details.push({ path: '/selector', message: parsed.message })

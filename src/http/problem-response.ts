@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { Problem, ProblemCode } from '../domain/problem.ts'
 
-const STATUS: Record<ProblemCode, number> = {
+export const STATUS: Record<ProblemCode, number> = {
   validation_error: 400,
   unauthorized: 401,
   forbidden: 403,

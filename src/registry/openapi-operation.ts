@@ -1,5 +1,6 @@
 // Building blocks of an OpenAPI description: operations, parameters, answers.
 import type { RegisteredType } from './build-types.ts'
+import { describeOperation } from './operation-texts.ts'
 import type { SchemaObject } from './resource-file.ts'
 import { schemaOf } from './validator.ts'
 
@@ -13,8 +14,21 @@ export function ref(name: string): Node {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-export function json(schema: Node, type = 'application/json'): Node {
-  return { [type]: { schema } }
+/** Of a body: the only one, or several by names of their own. */
+export type Examples =
+  | { readonly example: unknown }
+  | {
+      readonly examples: Readonly<
+        Record<string, { readonly summary?: string | undefined; readonly value: unknown }>
+      >
+    }
+
+export function json(schema: Node, type = 'application/json', examples?: Examples): Node {
+  return { [type]: { schema, ...examples } }
+}
+
+export function example(value: unknown): Examples | undefined {
+  return value === undefined ? undefined : { example: value }
 }
 
 export function ok(description: string, schema: Node, headers: readonly string[] = []): Node {
@@ -26,7 +40,7 @@ function headed(names: readonly string[]): Node {
   return { headers: headerRefs(['X-Revision', ...names]) }
 }
 
-function headerRefs(names: readonly string[]): Node {
+export function headerRefs(names: readonly string[]): Node {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
@@ -41,37 +55,6 @@ export const LOOKING_BACK = [400, 404, 410, ...ANYWHERE]
 export const CREATING = [400, 409, 412, 413, 415, 422, ...ANYWHERE]
 export const WRITING = [400, 404, 409, 412, 413, 415, 422, ...ANYWHERE]
 export const GOING_BACK = [400, 404, 409, 410, 412, 413, 415, 422, ...ANYWHERE]
-
-const PROBLEMS: Readonly<Record<number, string>> = {
-  400: 'Something in the request is wrong; details name it.',
-  401: 'No valid token.',
-  403: 'The token may not do this.',
-  404: 'No such document or cluster.',
-  409: 'A conflict, a changed plan, or a change that removes a lot and was not confirmed.',
-  410: 'History from before that revision was given up.',
-  412: 'If-Match or If-None-Match does not hold.',
-  413: 'The body is too large.',
-  415: 'The body is of a type that is not taken here.',
-  422: 'The Idempotency-Key was used for another request.',
-  429: 'Too many failures to say who asks.',
-  500: 'A failure of the service; the request id leads to its log.',
-  503: 'The store is away, or the service is stopping.',
-}
-const PROBLEM_HEADERS: Readonly<Record<number, readonly string[]>> = {
-  401: ['WWW-Authenticate'],
-  429: ['Retry-After'],
-  503: ['Retry-After'],
-}
-
-/** What the operations refer to. */
-export function problemResponses(): Node {
-  return Object.fromEntries(
-    Object.entries(PROBLEMS).map(([status, description]) => {
-      const names = ['X-Request-Id', ...(PROBLEM_HEADERS[Number(status)] ?? [])]
-      return [`problem_${status}`, { description, headers: headerRefs(names), content: json(ref('error')) }]
-    }),
-  )
-}
 
 const header = (description: string, schema: SchemaObject, required = true): Node => ({
   description,
@@ -130,11 +113,13 @@ export interface Operation {
 
 export function operation(described: Operation): Node {
   const { tag, id, summary, parameters, body, bodyless = false, answers, problems, open } = described
+  const description = describeOperation(id)
   const refused = problems.map((status) => [status, { $ref: `#/components/responses/problem_${status}` }])
   return {
     tags: [tag],
     operationId: id,
     summary,
+    ...(description !== undefined && { description }),
     ...(parameters && { parameters }),
     ...(body && { requestBody: { required: !bodyless, content: body } }),
     ...(open && { security: [] }),

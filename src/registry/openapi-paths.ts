@@ -1,10 +1,20 @@
 // The paths of the API, in OpenAPI's words.
+import { withArticle } from '../domain/article.ts'
 import { POLL_BASE } from '../domain/base-url.ts'
+import type { JsonObject } from '../domain/json.ts'
 import { type InputField, WRITE_METHODS } from '../domain/resource-type.ts'
 import type { RegisteredDelivery, RegisteredType, RegisteredTypes } from './build-types.ts'
 import {
+  exampleChange,
+  exampleDocument,
+  exampleId,
+  exampleOverride,
+  exampleValues,
+} from './openapi-example.ts'
+import {
   AT,
   CREATING,
+  example,
   IF_ABSENT,
   IF_CHANGED,
   IF_MATCH,
@@ -30,12 +40,29 @@ import {
   WRITTEN_HEADERS,
 } from './openapi-operation.ts'
 import { NDJSON } from './openapi-revisions.ts'
-import { published } from './openapi-schema.ts'
+import { jsonPatchBody, published } from './openapi-schema.ts'
 import type { SchemaObject } from './resource-file.ts'
 import { schemaOf } from './validator.ts'
 
 const MERGE_PATCH = 'application/merge-patch+json'
 const JSON_PATCH = 'application/json-patch+json'
+
+/** The same schema under both names of a merge patch. */
+function mergePatch(schema: Node, value: JsonObject): Node {
+  return {
+    ...json(schema, 'application/json', example(value)),
+    ...json(schema, MERGE_PATCH, example(value)),
+  }
+}
+
+function jsonPatch(value: JsonObject): Node {
+  const operations = Object.entries(value).map(([name, field]) => ({
+    op: 'add',
+    path: `/${name}`,
+    value: field,
+  }))
+  return json(jsonPatchBody(), JSON_PATCH, example(operations))
+}
 
 /** The answer to a poll. */
 export function inputs(types: RegisteredTypes, type: RegisteredDelivery): Node {
@@ -91,8 +118,12 @@ function clusterList({ cluster }: RegisteredTypes): Node {
 }
 
 export function pollPaths(types: RegisteredTypes): Node {
-  const dns = inPath('dns', 'DNS name of the cluster; case and a trailing dot do not matter.')
   const cluster = types.get(types.cluster.type.name) as RegisteredType
+  const { example: name } = cluster.schema.properties?.[types.cluster.dns] ?? {}
+  const dns = inPath('dns', 'DNS name of the cluster; case and a trailing dot do not matter.', {
+    type: 'string',
+    ...(name !== undefined && { example: name }),
+  })
   const answers = (schema: Node): Operation['answers'] => ({
     200: ok('Inputs for the Flux Operator.', schema, ['ETag']),
     304: NOT_MODIFIED,
@@ -142,7 +173,7 @@ function written(schema: Node, { created = false } = {}): Operation['answers'] {
 
 function idOf(type: RegisteredType): SchemaObject {
   const { description: _description, ...schema } = type.schema.properties?.id ?? {}
-  return published(schema)
+  return published({ ...schema, example: exampleId(type) })
 }
 
 /** Without the methods that the type has no routes for. */
@@ -153,6 +184,7 @@ function allowed({ methods }: RegisteredType, path: Node): Node {
 
 export function documentPaths(types: RegisteredTypes, type: RegisteredType): Node {
   const { name, singular, file } = type
+  const one = withArticle(singular)
   const document = ref(schemaName(type))
   const said = (level: string, method: string, otherwise: string): string =>
     file.descriptions?.[level]?.[method] ?? otherwise
@@ -166,6 +198,8 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
       )
     : inQuery('cascade', 'Also removes every reference to it.', { type: 'boolean' })
   const patch = ref(`${schemaName(type)}_to_merge`)
+  const { id: _id, ...fields } = exampleDocument(types, type) ?? {}
+  const change = exampleChange(types, type)
   return {
     [`/${name}`]: allowed(type, {
       get: operation({
@@ -191,9 +225,13 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
       post: operation({
         tag: name,
         id: `create_${name}`,
-        summary: said('resource', 'post', `Create a ${singular}.`),
+        summary: said('resource', 'post', `Create ${one}.`),
         parameters: [...WRITE],
-        body: json(ref(`${schemaName(type)}_to_create`)),
+        body: json(
+          ref(`${schemaName(type)}_to_create`),
+          'application/json',
+          example(exampleDocument(types, type)),
+        ),
         answers: {
           200: ok('A preview with dry_run.', ref('preview'), WRITTEN_HEADERS),
           201: ok('The new document.', document, [...WRITTEN_HEADERS, 'ETag', 'Location']),
@@ -206,7 +244,7 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
       get: operation({
         tag: name,
         id: `get_${name}`,
-        summary: said('instance', 'get', `Get a ${singular}.`),
+        summary: said('instance', 'get', `Get ${one}.`),
         parameters: [AT, IF_CHANGED],
         answers: {
           200: ok('The document, with its ETag.', document, ['X-Request-Id', 'ETag']),
@@ -217,25 +255,25 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
       put: operation({
         tag: name,
         id: `replace_${name}`,
-        summary: said('instance', 'put', `Replace a ${singular}.`),
+        summary: said('instance', 'put', `Replace ${one}.`),
         parameters: [IF_MATCH, IF_ABSENT, ...WRITE],
-        body: json(ref(`${schemaName(type)}_to_replace`)),
+        body: json(ref(`${schemaName(type)}_to_replace`), 'application/json', example(fields)),
         answers: written(document, { created: true }),
         problems: WRITING,
       }),
       patch: operation({
         tag: name,
         id: `patch_${name}`,
-        summary: said('instance', 'patch', `Change some fields of a ${singular}.`),
+        summary: said('instance', 'patch', `Change some fields of ${one}.`),
         parameters: [IF_MATCH, ...WRITE],
-        body: { ...json(patch), ...json(patch, MERGE_PATCH), ...json(ref('json_patch'), JSON_PATCH) },
+        body: { ...mergePatch(patch, change), ...jsonPatch(change) },
         answers: written(document),
         problems: WRITING,
       }),
       delete: operation({
         tag: name,
         id: `delete_${name}`,
-        summary: said('instance', 'delete', `Delete a ${singular}.`),
+        summary: said('instance', 'delete', `Delete ${one}.`),
         parameters: [flag, IF_MATCH, ...WRITE],
         answers: written(document),
         problems: WRITING,
@@ -245,9 +283,12 @@ export function documentPaths(types: RegisteredTypes, type: RegisteredType): Nod
       get: operation({
         tag: name,
         id: `history_${name}`,
-        summary: `The revisions that changed a ${singular}, newest first.`,
+        summary: `The revisions that changed ${one}, newest first.`,
         // Of what was never there, a later page is empty.
-        parameters: [inPath('id', 'Id, also of one that is gone.'), ...REVISION_PAGE],
+        parameters: [
+          inPath('id', 'Id, also of one that is gone.', { type: 'string', example: exampleId(type) }),
+          ...REVISION_PAGE,
+        ],
         answers: {
           200: {
             ...ok('Revisions, each with its change of this document.', {}, ['X-Request-Id', 'Link']),
@@ -363,6 +404,8 @@ function assignmentPath(cluster: RegisteredType, type: RegisteredDelivery): Node
   const reference = ref(`${schemaName(type)}_reference`)
   const list = type.delivery.assignedBy
   const patch = ref(`${schemaName(type)}_reference_to_merge`)
+  const one = withArticle(type.singular)
+  const override = exampleOverride(type)
   const verb = (
     id: string,
     summary: string,
@@ -375,23 +418,23 @@ function assignmentPath(cluster: RegisteredType, type: RegisteredDelivery): Node
         inPath('cluster', 'Id of the cluster.', idOf(cluster)),
         inPath('id', `Id of the ${type.singular}.`, idOf(type)),
       ],
-      get: verb('get_assigned', `How a ${type.singular} is assigned.`, {
+      get: verb('get_assigned', `How ${one} is assigned.`, {
         parameters: [AT],
         answers: { 200: ok('The reference.', reference, ['X-Request-Id', 'ETag']) },
         problems: LOOKING_BACK,
       }),
-      put: verb('assign', `Assign a ${type.singular}, or replace how it is assigned.`, {
+      put: verb('assign', `Assign ${one}, or replace how it is assigned.`, {
         ...write,
-        body: json(ref(`${schemaName(type)}_reference_to_replace`)),
+        body: json(ref(`${schemaName(type)}_reference_to_replace`), 'application/json', example(override)),
         bodyless: true,
         answers: written(reference, { created: true }),
       }),
-      patch: verb('override', `Change how a ${type.singular} is assigned.`, {
+      patch: verb('override', `Change how ${one} is assigned.`, {
         ...write,
-        body: { ...json(patch), ...json(patch, MERGE_PATCH) },
+        body: mergePatch(patch, override),
         answers: written(reference),
       }),
-      delete: verb('unassign', `Take a ${type.singular} from the cluster.`, {
+      delete: verb('unassign', `Take ${one} from the cluster.`, {
         ...write,
         answers: written(reference),
       }),
@@ -408,7 +451,8 @@ function patchesPath(types: RegisteredTypes, patchable: RegisteredType, cluster:
     rest: Pick<Operation, 'answers' | 'body' | 'parameters' | 'problems'>,
   ): Node => operation({ tag: type.name, id: `${id}_patches`, summary, ...rest })
   const write = { parameters: [IF_MATCH, ...WRITE], answers: written(answer), problems: WRITING }
-  const body = json(ref('values_to_merge'))
+  const values = exampleValues(types)
+  const body = json(ref('values_to_merge'), 'application/json', example(values))
   return {
     [`/${type.name}/{cluster}/${patches}/{id}`]: {
       parameters: [cluster, inPath('id', `Id of the ${patchable.singular}.`, idOf(patchable))],
@@ -420,7 +464,7 @@ function patchesPath(types: RegisteredTypes, patchable: RegisteredType, cluster:
       put: verb('replace', 'Replace the values.', { ...write, body }),
       patch: verb('change', 'Set some values; null removes one.', {
         ...write,
-        body: { ...body, ...json(ref('values_to_merge'), MERGE_PATCH) },
+        body: mergePatch(ref('values_to_merge'), values),
       }),
       delete: verb('delete', 'Remove all the values.', write),
     },

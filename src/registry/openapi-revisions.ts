@@ -2,9 +2,11 @@
 
 import { LEFT_OUT } from '../domain/explain-input.ts'
 import { TOKENS } from '../domain/token.ts'
-import { BATCH_SCHEMA, METHOD_OF, OPERATIONS, REVERT_SCHEMA, ROLLBACK_SCHEMA } from './batch-schema.ts'
-import type { RegisteredType, RegisteredTypes } from './build-types.ts'
+import { REVERT_SCHEMA } from './batch-schema.ts'
+import type { RegisteredTypes } from './build-types.ts'
+import { batchExamples, rollbackSchema } from './openapi-batch.ts'
 import {
+  example,
   GOING_BACK,
   IMPACT_LIMIT,
   inHeader,
@@ -24,20 +26,17 @@ import {
   REVISION_PAGE,
   ref,
   SELECTOR,
-  schemaName,
   time,
   WHOLE,
   WRITE,
   WRITTEN_HEADERS,
 } from './openapi-operation.ts'
 import { requested } from './openapi-schema.ts'
-import type { SchemaObject } from './resource-file.ts'
-import { schemaOf } from './validator.ts'
 
 export const NDJSON = 'application/x-ndjson'
 
 export function revisionPaths(types: RegisteredTypes): Node {
-  const revision = inPath('revision', 'Its number.', REVISION)
+  const revision = inPath('revision', 'Its number.', { ...REVISION, example: 1 })
   const names = types.all.map(({ name }) => name)
   const text = (name: string, description: string): Node => inQuery(name, description)
   return {
@@ -98,20 +97,28 @@ export function revisionPaths(types: RegisteredTypes): Node {
     '/revisions/{revision}/revert': {
       post: fleetWrite('revert_revision', 'Undo what a revision did, unless it was built on since.', {
         parameters: [revision, ...WRITE],
-        body: json(requested(REVERT_SCHEMA)),
+        body: json(
+          requested(REVERT_SCHEMA),
+          'application/json',
+          example({ message: 'it broke the ingress' }),
+        ),
         bodyless: true,
       }),
     },
     '/rollback': {
       post: fleetWrite('rollback', 'Make the fleet, or a part of it, as it was.', {
         parameters: WRITE,
-        body: json(rollbackSchema(types)),
+        body: json(
+          rollbackSchema(types),
+          'application/json',
+          example({ to_revision: 1, message: 'back to the start' }),
+        ),
       }),
     },
     '/batch': {
       post: fleetWrite('batch', 'Many changes as one revision, all of them or none.', {
         parameters: WRITE,
-        body: json(batchSchema(types)),
+        body: json(ref('batch'), 'application/json', batchExamples(types)),
       }),
     },
   }
@@ -186,120 +193,6 @@ function fleetWrite(
     ),
   }
   return operation({ tag: 'revisions', id, summary, answers, problems: GOING_BACK, ...rest })
-}
-
-function rollbackSchema(types: RegisteredTypes): Node {
-  const clusters = types.cluster.type.name
-  const names = types.all.map(({ name }) => name)
-  const { properties = {}, ...rest } = requested(ROLLBACK_SCHEMA)
-  const { to_revision, to_time, selector, types: chosen, ...others } = properties
-  const when = [
-    { to_revision: { ...to_revision, ...REVISION } },
-    { to_time: { ...to_time, ...schemaOf('date-time') } },
-  ]
-  const what: Record<string, SchemaObject>[] = [
-    { types: { ...chosen, items: { type: 'string', enum: names } } },
-    // A selector chooses clusters.
-    { selector: selector ?? {}, types: { ...chosen, items: { const: clusters } } },
-  ]
-  return {
-    oneOf: when.flatMap((moment) =>
-      what.map((part) => ({
-        ...rest,
-        required: [...Object.keys(moment), ...('selector' in part ? ['selector'] : [])],
-        properties: { ...moment, ...part, ...others },
-      })),
-    ),
-  }
-}
-
-/** The types that an operation can be of. */
-function takers(op: string, types: readonly RegisteredType[]): readonly RegisteredType[] {
-  const needed = METHOD_OF[op]
-  return needed ? types.filter(({ methods }) => methods.has(needed)) : types
-}
-
-/** With every operation spelt out, for every type that it can be of, and every way to say which are meant. */
-function batchSchema(types: RegisteredTypes): Node {
-  const clusters = types.cluster.type.name
-  const variant = (op: string, more: Record<string, unknown>, ways: readonly string[]): Node[] => {
-    const schema = requested(OPERATIONS[op] as SchemaObject)
-    const { id, clusters, selector, allow_empty, if_revision, ...properties } = schema.properties ?? {}
-    const targets: Record<string, Record<string, unknown>> = {
-      id: { id, ...(if_revision && { if_revision }) },
-      clusters: { clusters, ...(allow_empty && { allow_empty }) },
-      selector: { selector, allow_empty },
-    }
-    // What is unassigned is named beside where.
-    const named = op === 'unassign' ? { id } : {}
-    return ways.map((way) => ({
-      ...schema,
-      required: [
-        ...new Set([...(schema.required ?? []).filter((name) => name !== 'id'), ...Object.keys(named), way]),
-      ],
-      properties: { ...properties, ...named, ...targets[way], op: { const: op }, ...more },
-    }))
-  }
-  const each = (
-    op: string,
-    from: readonly RegisteredType[],
-    more: (type: RegisteredType) => Record<string, unknown>,
-    ways: (type: RegisteredType) => readonly string[],
-  ): Node[] =>
-    takers(op, from).flatMap((type) => variant(op, { type: { const: type.name }, ...more(type) }, ways(type)))
-  const byId = (): readonly string[] => ['id']
-  const forClusters = (): readonly string[] => ['clusters', 'selector']
-  const any = ({ name }: RegisteredType): readonly string[] =>
-    name === clusters ? ['id', ...forClusters()] : byId()
-  const create = each(
-    'create',
-    types.all,
-    (type) => ({ document: ref(`${schemaName(type)}_to_create`) }),
-    () => ['document'],
-  )
-  const operations = [
-    ...create,
-    ...each('replace', types.all, (type) => ({ document: ref(`${schemaName(type)}_to_replace`) }), byId),
-    ...each(
-      'patch',
-      types.all,
-      (type) => ({ patch: { anyOf: [ref(`${schemaName(type)}_to_merge`), ref('json_patch')] } }),
-      any,
-    ),
-    ...each(
-      'delete',
-      types.all,
-      ({ name }) => ({ [name === clusters ? 'cascade' : 'purge']: { const: false } }),
-      any,
-    ),
-    ...each(
-      'restore',
-      types.all,
-      () => ({}),
-      ({ name }) => (name === clusters ? ['id', 'clusters'] : ['id']),
-    ),
-    ...each(
-      'assign',
-      types.delivered,
-      (type) => ({ ref: ref(`${schemaName(type)}_reference_to_assign`), ensure: { const: false } }),
-      forClusters,
-    ),
-    ...each(
-      'assign',
-      types.delivered,
-      (type) => ({
-        ref: ref(`${schemaName(type)}_reference_to_assign`),
-        ensure: { const: true },
-        merge: { const: false },
-      }),
-      forClusters,
-    ).map((schema) => ({ ...schema, required: [...(schema.required as string[]), 'ensure'] })),
-    ...each('unassign', types.delivered, () => ({}), forClusters),
-    ...(types.patchable ? variant('patch_values', { values: ref('values_to_merge') }, forClusters()) : []),
-  ]
-  const { properties = {}, ...rest } = requested(BATCH_SCHEMA)
-  const { operations: list, ...others } = properties
-  return { ...rest, properties: { operations: { ...list, items: { oneOf: operations } }, ...others } }
 }
 
 const nullableDocument = { type: ['object', 'null'], additionalProperties: true }

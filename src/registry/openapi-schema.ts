@@ -1,6 +1,7 @@
 // Schemas as clients read them: what our formats mean, and what may be sent where a document is answered.
 import { FORBIDDEN_KEYS } from '../domain/json.ts'
 import { MAX_OPERATIONS } from '../domain/json-patch.ts'
+import { exampleOf } from './openapi-example.ts'
 import { PLAN } from './openapi-operation.ts'
 import type { SchemaObject } from './resource-file.ts'
 import { schemaOf, WRITABLE, WRITABLE_KEY } from './validator.ts'
@@ -13,16 +14,24 @@ export function published(schema: SchemaObject): SchemaObject {
   return reshape(schema, published)
 }
 
-/** As it is sent: null stands for an optional field that is left out. */
+/**
+ * As it is sent: null stands for an optional field that is left out. Defaults are told in words, since generated clients
+ * take a field with a default for one that must be there, or cannot read a default beside null.
+ */
 export function sent(schema: SchemaObject): SchemaObject {
   const { required = [], properties } = schema
-  const { then: consequence, ...whole } = reshape(schema, sent)
+  const { then: consequence, default: usual, ...whole } = reshape(schema, sent)
   return {
     ...whole,
+    ...(usual !== undefined && { description: withDefault(whole.description, usual) }),
     ...(properties && { properties: optional(whole.properties ?? {}, required) }),
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
     ...(consequence !== undefined && { then: sentThen(consequence as SchemaObject, required) }),
   }
+}
+
+function withDefault(description: string | undefined, usual: unknown): string {
+  return [description, `Default: ${JSON.stringify(usual)}.`].filter(Boolean).join(' ')
 }
 
 /** A condition asks for a value, and null is none. */
@@ -38,26 +47,20 @@ function optional(properties: Properties, required: readonly string[]): Properti
   return mapValues(properties, (child, name) => (required.includes(name) ? child : nullable(child)))
 }
 
-/** As it is merged (RFC 7396): any field or none, and null removes what need not be there, or was not. */
+/**
+ * As it is merged (RFC 7396): any field or none, and null removes what need not be there. Null for what was never there
+ * is taken too, and not told: clients that are generated from it could then hold nothing but nulls.
+ */
 export function merged(schema: SchemaObject): SchemaObject {
   const { required = [], if: _if, then: _then, default: _default, ...rest } = schema
-  if (!rest.properties && typeof rest.additionalProperties !== 'object') return sent(rest)
-  const { properties, propertyNames, additionalProperties, ...whole } = reshape(rest, merged)
-  const removing = { type: 'null' }
-  const key = schemaOf((rest.propertyNames as SchemaObject | undefined)?.format)?.pattern ?? ''
+  const isMap = typeof rest.additionalProperties === 'object'
+  if (!rest.properties && !isMap) return sent(rest)
+  const { properties, additionalProperties, ...whole } = reshape(rest, merged)
+  const kept = required.filter((name) => name !== 'id')
   return {
     ...whole,
-    ...(properties && {
-      properties: optional(
-        properties,
-        required.filter((name) => name !== 'id'),
-      ),
-    }),
-    propertyNames: anyKey(),
-    ...(typeof additionalProperties === 'object' && {
-      patternProperties: { [String(key)]: nullable(additionalProperties) },
-    }),
-    additionalProperties: removing,
+    ...(properties && { properties: optional(properties, kept) }),
+    additionalProperties: isMap ? nullable(additionalProperties as SchemaObject) : false,
   }
 }
 
@@ -84,8 +87,8 @@ export function requested(schema: SchemaObject): SchemaObject {
   }
 }
 
-/** A JSON patch (RFC 6902). */
-export function jsonPatchSchema(): SchemaObject {
+/** The schemas of a JSON patch (RFC 6902), and of one of its operations. */
+export function jsonPatchSchemas(): Record<string, SchemaObject> {
   const pointer = { type: 'string', pattern: '^(?:/(?:[^~/]|~[01])*)*$', example: '/labels/team' }
   const operation = (ops: readonly string[], more: Properties): SchemaObject => ({
     type: 'object',
@@ -93,11 +96,14 @@ export function jsonPatchSchema(): SchemaObject {
     properties: { op: { type: 'string', enum: ops }, path: pointer, ...more },
   })
   return {
-    description:
-      'RFC 6902. What the operations add, copy and move may come to three times what a document may have.',
-    type: 'array',
-    maxItems: MAX_OPERATIONS,
-    items: {
+    json_patch: {
+      description:
+        'RFC 6902. What the operations add, copy and move may come to three times what a document may have.',
+      type: 'array',
+      maxItems: MAX_OPERATIONS,
+      items: { $ref: '#/components/schemas/json_patch_operation' },
+    },
+    json_patch_operation: {
       oneOf: [
         operation(['add', 'replace', 'test'], { value: {} }),
         operation(['remove'], {}),
@@ -105,6 +111,14 @@ export function jsonPatchSchema(): SchemaObject {
       ],
     },
   }
+}
+
+/**
+ * The same as a body beside others. openapi-python-client tells bodies apart by code that fails on lists; one that is put
+ * together it cannot read, and leaves out.
+ */
+export function jsonPatchBody(): SchemaObject {
+  return { allOf: [{ $ref: '#/components/schemas/json_patch' }, { maxItems: MAX_OPERATIONS }] }
 }
 
 /** Without some of the fields that must be there. */
@@ -126,7 +140,7 @@ function reshape(schema: SchemaObject, below: Shape): SchemaObject {
   const { properties, items, additionalProperties, propertyNames, then: consequence } = schema
   const isMap = typeof additionalProperties === 'object'
   return {
-    ...spelt(schema),
+    ...shown(spelt(schema)),
     ...(properties && { properties: mapValues(properties, (child) => below(child)) }),
     ...(items && { items: below(items) }),
     ...(isMap && {
@@ -134,8 +148,24 @@ function reshape(schema: SchemaObject, below: Shape): SchemaObject {
       propertyNames: { ...spelt((propertyNames ?? {}) as SchemaObject), ...anyKey(propertyNames) },
     }),
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    ...(consequence !== undefined && { then: reshape(consequence as SchemaObject, below) }),
+    ...(consequence !== undefined && { then: reshapeThen(consequence as SchemaObject, below) }),
   }
+}
+
+/** What it asks for is one of its properties, which tools that check descriptions look for. */
+function reshapeThen(consequence: SchemaObject, below: Shape): SchemaObject {
+  const { required, properties, ...rest } = reshape(consequence, below)
+  if (!required) return { ...rest, ...(properties && { properties }) }
+  const asked = Object.fromEntries(required.map((name) => [name, {}]))
+  return { ...rest, required, properties: { ...asked, ...properties } }
+}
+
+/** Texts and numbers have an example: readers of the description would make one up from the pattern or the maximum. */
+function shown(schema: SchemaObject): SchemaObject {
+  const { type } = schema
+  const isPlain = type === 'string' || type === 'integer' || type === 'number'
+  const example = isPlain ? exampleOf(schema) : undefined
+  return example === undefined ? schema : { ...schema, example }
 }
 
 /** What no object may have as a key, however open it is. */

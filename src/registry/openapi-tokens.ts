@@ -1,8 +1,11 @@
 // Tokens and identities, in OpenAPI's words.
-import { ROLES } from '../domain/grant.ts'
-import { TOKEN_NAME } from '../domain/token.ts'
-import type { RegisteredTypes } from './build-types.ts'
+import { ROLE_MEANINGS, ROLES, SCOPES } from '../domain/grant.ts'
+import { DEFAULT_GRACE, TOKEN_NAME } from '../domain/token.ts'
+import type { RegisteredType, RegisteredTypes } from './build-types.ts'
+import { exampleId } from './openapi-example.ts'
 import {
+  type Examples,
+  example,
   IF_MATCH,
   inPath,
   inQuery,
@@ -19,8 +22,8 @@ import {
   WRITING,
   WRITTEN_HEADERS,
 } from './openapi-operation.ts'
+import { byValue, every, lacks, needs } from './openapi-rules.ts'
 import { requested } from './openapi-schema.ts'
-import type { SchemaObject } from './resource-file.ts'
 import {
   IDENTITY_SCHEMA,
   ISSUED_TOKEN_SCHEMA,
@@ -30,7 +33,7 @@ import {
 } from './token-schema.ts'
 
 export function tokenPaths(types: RegisteredTypes): Node {
-  const id = inPath('id', 'Its id, or its name.')
+  const id = inPath('id', 'Its id, or its name.', { type: 'string', example: EXAMPLE_NAME })
   const preview = 'a preview with dry_run'
   return {
     '/tokens': {
@@ -59,7 +62,7 @@ export function tokenPaths(types: RegisteredTypes): Node {
         id: 'create_token',
         summary: 'Create a token. For admins.',
         parameters: [...WRITE],
-        body: json(newTokenSchema(types)),
+        body: json(newTokenSchema(types), 'application/json', tokenExamples(types)),
         answers: {
           200: ok('A preview with dry_run.', ref('preview'), WRITTEN_HEADERS),
           201: ok('The token with its secret, which is shown this once.', ref('issued_token'), [
@@ -101,7 +104,7 @@ export function tokenPaths(types: RegisteredTypes): Node {
         id: 'rotate_token',
         summary: 'Give a token a new secret; earlier ones stay valid for a while. For admins.',
         parameters: [id, IF_MATCH, ...WRITE],
-        body: json(rotationSchema()),
+        body: json(rotationSchema(), 'application/json', example({ grace: DEFAULT_GRACE })),
         bodyless: true,
         answers: {
           200: ok(
@@ -116,37 +119,55 @@ export function tokenPaths(types: RegisteredTypes): Node {
   }
 }
 
+const EXAMPLE_NAME = 'ci-team-a'
 const NAME = { pattern: TOKEN_NAME.source }
 const DURATION = { pattern: '^(?:[0-9]{1,6}[dhms])+$' }
 
 function rotationSchema(): Node {
   const { properties = {}, ...rest } = ROTATION_SCHEMA
-  return { ...rest, properties: { grace: { ...properties.grace, ...DURATION } } }
+  const { default: usual, ...grace } = { ...properties.grace, ...DURATION }
+  return {
+    ...rest,
+    properties: { grace: { ...grace, description: `${grace.description} Default: ${usual}.` } },
+  }
 }
 
 /** With what each role takes. */
 function newTokenSchema(types: RegisteredTypes): Node {
   const { properties = {}, ...rest } = requested(NEW_TOKEN_SCHEMA)
-  const { name, role, cluster, selector, types: chosen, ...others } = properties
+  const { name, types: chosen } = properties
   const names = types.all.map((type) => type.name)
-  const common = { name: { ...name, ...NAME }, ...others }
-  const variants: readonly [roles: readonly string[], more: Record<string, SchemaObject>, needs: string[]][] =
-    [
-      [['cluster'], { cluster: cluster ?? {} }, ['cluster']],
-      [['poller', 'viewer', 'admin'], {}, []],
-      [
-        ['editor'],
-        { selector: selector ?? {}, types: { ...chosen, items: { type: 'string', enum: names } } },
-        [],
-      ],
-    ]
+  const rules = ROLES.map((role) => {
+    const scopes = ['cluster', 'selector', 'types'].filter(
+      (field) => !SCOPES[role].some((one) => one === field),
+    )
+    return { values: [role], rule: every(lacks(...scopes), role === 'cluster' ? needs('cluster') : {}) }
+  })
   return {
-    oneOf: variants.map(([roles, more, needs]) => ({
-      ...rest,
-      required: ['name', 'role', ...needs],
-      properties: { ...common, role: { ...role, enum: roles }, ...more },
-    })),
+    ...rest,
+    properties: {
+      ...properties,
+      name: { ...name, ...NAME },
+      types: { ...chosen, items: { type: 'string', enum: names } },
+    },
+    ...byValue('role', rules),
   }
+}
+
+/** One for each role. */
+function tokenExamples(types: RegisteredTypes): Examples {
+  const cluster = types.get(types.cluster.type.name) as RegisteredType
+  const values = { cluster: exampleId(cluster), selector: 'environment in (dev,qa)', types: [cluster.name] }
+  const examples = Object.fromEntries(
+    ROLES.map((role) => {
+      const scope = Object.fromEntries(SCOPES[role].map((field) => [field, values[field]]))
+      return [
+        role,
+        { summary: `${role} ${ROLE_MEANINGS[role]}`, value: { name: EXAMPLE_NAME, role, ...scope } },
+      ]
+    }),
+  )
+  return { examples }
 }
 
 export function whoamiPath(): Node {

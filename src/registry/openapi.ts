@@ -1,11 +1,15 @@
 // The API described in OpenAPI 3.1, made from the types: what a type gains, its description gains.
 import { PROBLEM_CODES } from '../domain/problem.ts'
-import type { RegisteredType, RegisteredTypes } from './build-types.ts'
-import { HEADERS, MIN_REVISION, type Node, problemResponses, ref, schemaName } from './openapi-operation.ts'
+import type { RegisteredDelivery, RegisteredType, RegisteredTypes } from './build-types.ts'
+import { batchSchemas } from './openapi-batch.ts'
+import { exampleDocument, exampleId, exampleOverride } from './openapi-example.ts'
+import { HEADERS, MIN_REVISION, type Node, ref, schemaName } from './openapi-operation.ts'
 import { clusterPaths, documentPaths, inputs, operationPaths, pollPaths } from './openapi-paths.ts'
+import { problemResponses } from './openapi-problems.ts'
 import { logPath, REVISION_SCHEMAS, revisionPaths, watchPath } from './openapi-revisions.ts'
-import { jsonPatchSchema, merged, published, sent, without } from './openapi-schema.ts'
+import { jsonPatchSchemas, merged, published, sent, without } from './openapi-schema.ts'
 import { TOKEN_SCHEMAS, tokenPaths, whoamiPath } from './openapi-tokens.ts'
+import type { SchemaObject } from './resource-file.ts'
 
 /** Of the OIDC issuer, for those who log in on a command line. */
 export interface Login {
@@ -27,11 +31,12 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode, login }: O
       title: 'flux-resourceset',
       version,
       description:
-        'The desired state of a fleet of Kubernetes clusters, polled by the Flux Operator of each of them.',
+        'The desired state of a fleet of Kubernetes clusters, polled by the Flux Operator of each of them. Where the service is set up for them, client certificates do instead of a token.',
+      contact: { name: 'The maintainers of flux-resourceset' },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    security: [{ bearer_auth: [] }, { basic_auth: [] }],
+    security: [{ bearer_auth: [] }, { basic_auth: [] }, ...(login ? [{ oidc: [] }] : [])],
     tags: [
       { name: 'polls', description: 'What clusters ask for.' },
       ...(crud
@@ -61,10 +66,6 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode, login }: O
           scheme: 'basic',
           description: 'The token as password, with any user name.',
         },
-        client_certificate: {
-          type: 'mutualTLS',
-          description: 'A certificate that names a cluster, where the service asks for certificates.',
-        },
         ...(login && {
           oidc: {
             type: 'openIdConnect',
@@ -74,11 +75,11 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode, login }: O
         }),
       },
       schemas: {
-        ...Object.fromEntries(types.all.flatMap((type) => typeSchemas(type, crud))),
+        ...Object.fromEntries(types.all.flatMap((type) => typeSchemas(types, type, crud))),
         ...Object.fromEntries(
           types.delivered.map((type) => [`${schemaName(type)}_inputs`, inputs(types, type)]),
         ),
-        ...(crud && { json_patch: jsonPatchSchema(), ...valueSchemas(types) }),
+        ...(crud && { ...jsonPatchSchemas(), ...valueSchemas(types), ...batchSchemas(types) }),
         error: ERROR_SCHEMA,
         ...(crud ? REVISION_SCHEMAS : { impact: REVISION_SCHEMAS.impact }),
         ...TOKEN_SCHEMAS,
@@ -103,19 +104,41 @@ function withMinRevision(paths: Node): Node {
 }
 
 /** A document and a reference, as they are answered and as they are sent. */
-function typeSchemas(type: RegisteredType, crud: boolean): [name: string, schema: Node][] {
+function typeSchemas(
+  types: RegisteredTypes,
+  type: RegisteredType,
+  crud: boolean,
+): [name: string, schema: Node][] {
   const name = schemaName(type)
   const { schema, referenceSchema: reference } = type
+  const document = exampleDocument(types, type)
   const answered: [string, Node][] = [
-    [name, published(schema)],
-    ...(reference ? [[`${name}_reference`, published(reference)] as [string, Node]] : []),
+    [
+      name,
+      {
+        ...linked(types, type, published(schema), 'reference'),
+        ...(document && { example: type.normalise(document) }),
+      },
+    ],
+    ...(reference
+      ? [
+          [
+            `${name}_reference`,
+            {
+              ...published(reference),
+              example: { id: exampleId(type), ...exampleOverride(type as RegisteredDelivery) },
+            },
+          ] as [string, Node],
+        ]
+      : []),
   ]
   if (!crud) return answered
+  const created = linked(types, type, sent(schema), 'reference_to_assign')
   return [
     ...answered,
-    [`${name}_to_create`, sent(schema)],
-    [`${name}_to_replace`, without(sent(schema), 'id')],
-    [`${name}_to_merge`, merged(schema)],
+    [`${name}_to_create`, created],
+    [`${name}_to_replace`, without(created, 'id')],
+    [`${name}_to_merge`, linked(types, type, merged(schema), 'reference_to_assign')],
     ...(reference
       ? ([
           [`${name}_reference_to_assign`, sent(reference)],
@@ -124,6 +147,21 @@ function typeSchemas(type: RegisteredType, crud: boolean): [name: string, schema
         ] as [string, Node][])
       : []),
   ]
+}
+
+/** The lists of a cluster refer to the schemas of references, so that clients have one type for each. */
+function linked(
+  { cluster, delivered }: RegisteredTypes,
+  type: RegisteredType,
+  schema: SchemaObject,
+  kind: string,
+): SchemaObject {
+  if (type !== cluster.type) return schema
+  const lists = delivered.map((other) => {
+    const list = other.delivery.assignedBy
+    return [list, { ...schema.properties?.[list], items: ref(`${schemaName(other)}_${kind}`) }]
+  })
+  return { ...schema, properties: { ...schema.properties, ...Object.fromEntries(lists) } }
 }
 
 /** A cluster's values for one of its components. */

@@ -1,5 +1,5 @@
 // The shape of tokens on the wire.
-import { ROLES } from '../domain/grant.ts'
+import { ROLE_MEANINGS, ROLES } from '../domain/grant.ts'
 import { DEFAULT_GRACE } from '../domain/token.ts'
 import type { SchemaObject } from './resource-file.ts'
 
@@ -8,17 +8,17 @@ const granted = {
   role: {
     type: 'string',
     enum: ROLES,
-    description:
-      'cluster polls for one cluster; poller for all; viewer reads everything; editor writes inside its scope; admin may do everything.',
+    description: `${ROLES.map((role) => `${role} ${ROLE_MEANINGS[role]}`).join('; ')}.`,
   },
   cluster: {
     type: 'string',
     description: 'Of the role cluster: the id of the cluster.',
-    example: 'demo-cluster-01',
+    example: 'us-east-prod-01',
   },
   selector: {
     type: 'string',
-    description: 'Of an editor: only changes that touch clusters which match, and no others.',
+    description:
+      'Of an editor: only changes that touch clusters which match, and no others. Of a mirror: only these clusters are copied.',
     example: 'environment in (dev,qa)',
   },
   types: {

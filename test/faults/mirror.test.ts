@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { mayMirror, ROLES } from '../../src/domain/grant.ts'
 import { openMemoryStore } from '../../src/store/memory.ts'
 import { openPostgresStore } from '../../src/store/postgres.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
@@ -333,10 +334,14 @@ describe('the first copy', { concurrency: 2 }, () => {
     await checkSame(mirror, upstream, 1)
   })
 
-  for (const role of ['viewer', 'editor']) {
+  for (const role of ROLES.filter((role) => !mayMirror({ role }))) {
     test(`is not made with a token of the role ${role}, which is told`, async (t) => {
       const upstream = await upstreamOf(t)
-      const UPSTREAM_TOKEN = await createToken(upstream, { name: 'wrong', role })
+      const UPSTREAM_TOKEN = await createToken(upstream, {
+        name: 'wrong',
+        role,
+        ...(role === 'cluster' && { cluster: 'k0' }),
+      })
       const mirror = await mirrorOf(t, upstream.url, { UPSTREAM_TOKEN })
       const reason = `this needs the role mirror, and yours is ${role}`
       await waitFor('it says why', async () => (await ready(mirror)).text.includes(reason))

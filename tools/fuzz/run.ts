@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import type { Role } from '../../src/domain/grant.ts'
 import {
   type Answer,
   READ_TOKEN,
@@ -29,7 +30,7 @@ const REQUIREMENTS = join(HERE, 'requirements.txt')
 /** Schemathesis ends long before; one that hangs is a failure too. */
 const TIMEOUT_MS = 15 * 60_000
 
-interface Role {
+interface Caller {
   /** A token of the environment; none and no grant: nobody. */
   readonly token?: string
   /** What a token is created with. */
@@ -40,12 +41,14 @@ interface Role {
   readonly isShut?: boolean
 }
 
-const ROLES: Readonly<Record<string, Role>> = {
+/** Everybody that asks: nobody, the tokens of the environment, and each role at least once. */
+const CALLERS: Readonly<Record<string, Caller>> & Readonly<Record<Role, Caller>> = {
   anonymous: { spares: 'everything', isShut: true },
   reader: { token: READ_TOKEN, spares: 'everything' },
   writer: { token: WRITE_TOKEN },
   cluster: { grant: { role: 'cluster', cluster: 'demo-cluster-01' }, spares: 'everything', isShut: true },
   poller: { grant: { role: 'poller' }, spares: 'everything', isShut: true },
+  mirror: { grant: { role: 'mirror' }, spares: 'everything', isShut: true },
   viewer: { grant: { role: 'viewer' }, spares: 'everything' },
   editor: { grant: { role: 'editor' } },
   'scoped-editor': {
@@ -57,7 +60,7 @@ const ROLES: Readonly<Record<string, Role>> = {
 
 const { values: options } = parseArgs({
   options: {
-    roles: { type: 'string', default: process.env.FUZZ_ROLES || Object.keys(ROLES).join() },
+    roles: { type: 'string', default: process.env.FUZZ_ROLES || Object.keys(CALLERS).join() },
     seed: { type: 'string', default: process.env.FUZZ_SEED || '1' },
     examples: { type: 'string', default: process.env.FUZZ_EXAMPLES || '15' },
     help: { type: 'boolean' },
@@ -66,7 +69,7 @@ const { values: options } = parseArgs({
 
 const HELP = `Usage: node tools/fuzz/run.ts [--roles reader,writer] [--seed 1] [--examples 15]
 
-  --roles     which of ${Object.keys(ROLES).join(', ')}; FUZZ_ROLES
+  --roles     which of ${Object.keys(CALLERS).join(', ')}; FUZZ_ROLES
   --seed      another seed asks other things, the same seed the same; FUZZ_SEED
   --examples  how many requests to make up for each operation, beside those that every run makes; FUZZ_EXAMPLES
 
@@ -109,7 +112,7 @@ function install(): void {
 }
 
 /** Answers what is wrong, a line each. */
-async function fuzz(name: string, role: Role): Promise<string[]> {
+async function fuzz(name: string, role: Caller): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-fuzz-'))
   const service = await spawnService({
     API_MODE: 'crud',
@@ -150,7 +153,7 @@ interface Given {
   readonly id?: string
 }
 
-async function tokenFor(service: ServiceProcess, name: string, { token, grant }: Role): Promise<Given> {
+async function tokenFor(service: ServiceProcess, name: string, { token, grant }: Caller): Promise<Given> {
   if (!grant) return token === undefined ? {} : { token }
   const { status, body, text } = await service.call('POST', '/tokens', {
     body: { name: `fuzz-${name}`, ...grant },
@@ -163,7 +166,7 @@ async function tokenFor(service: ServiceProcess, name: string, { token, grant }:
 async function checkSpared(
   service: ServiceProcess,
   name: string,
-  { spares }: Role,
+  { spares }: Caller,
   before: number,
 ): Promise<string[]> {
   const { revision } = (await service.call('GET', '/ready')).body
@@ -204,7 +207,7 @@ async function checkScope(
 
 async function runSchemathesis(
   { url }: ServiceProcess,
-  { spares }: Role,
+  { spares }: Caller,
   { name, token, id, examples, folder }: Given & { name: string; examples: number; folder: string },
 ): Promise<{ report: Report | undefined; code: number | null }> {
   const path = join(folder, 'report.json')
@@ -278,14 +281,14 @@ for (const name of ['seed', 'examples'] as const) {
     giveUp(`--${name} must be a whole number of 1 or more, not "${options[name]}"`)
 }
 const wanted = options.roles.split(',')
-const unknown = wanted.filter((name) => !Object.hasOwn(ROLES, name))
+const unknown = wanted.filter((name) => !Object.hasOwn(CALLERS, name))
 if (unknown.length > 0) giveUp(`unknown roles: ${unknown.join(', ')}\n\n${HELP}`)
 install()
 mkdirSync(REPORTS, { recursive: true })
 console.log(`seed ${options.seed}, ${options.examples} examples; reports in .tools/fuzz-reports`)
 const failed: string[] = []
 for (const name of wanted) {
-  const problems = await fuzz(name, ROLES[name] as Role)
+  const problems = await fuzz(name, CALLERS[name] as Caller)
   if (problems.length > 0) failed.push(name)
 }
 if (failed.length > 0) {

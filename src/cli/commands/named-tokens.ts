@@ -1,6 +1,6 @@
 // `token`: who may come in, as what, and until when.
 import { type Command, Option } from 'commander'
-import { describeGrant, ROLES, scopeOf } from '../../domain/grant.ts'
+import { describeGrant, ROLE_MEANINGS, ROLES, scopeOf } from '../../domain/grant.ts'
 import { confirm } from '../ask.ts'
 import { addSubcommand, PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
@@ -18,7 +18,7 @@ import type { Identity } from './login.ts'
 export function defineToken(command: Command, tools: Tools): void {
   command.addHelpText(
     'after',
-    '\nAll but whoami is for admins. Roles: cluster polls for one cluster, poller for all; viewer reads everything; editor\nchanges what its scope allows; admin may do everything.',
+    `\nAll but whoami is for admins. Roles:\n${ROLES.map((role) => `  ${role.padEnd(8)} ${ROLE_MEANINGS[role]}`).join('\n')}`,
   )
   defineCreate(command, tools)
   defineList(command, tools)
@@ -44,7 +44,10 @@ function defineCreate(command: Command, { run }: Tools): void {
     .argument('<name>', 'what the audit calls whoever uses it')
     .addOption(roleOption('what it is for').makeOptionMandatory())
     .option('--cluster <id>', 'of the role cluster: the one that it polls for')
-    .option('-l, --selector <selector>', 'of an editor: only changes that touch clusters which match')
+    .option(
+      '-l, --selector <selector>',
+      'of an editor: only changes that touch clusters which match; of a mirror: only these',
+    )
     .option('--types <types>', 'of an editor: only changes of these types, joined by commas', collectIds)
     .option('--expires <when>', 'until when: 12h, 90d, 2027-01-31 or an RFC 3339 time (default never)')
     .option(...MESSAGE)

@@ -4,6 +4,7 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { stringify } from 'yaml'
 import { buildOpenapi } from '../../registry/openapi.ts'
+import { THEME } from '../docs-page.ts'
 import { sendProblem } from '../problem-response.ts'
 import type { Service } from '../service.ts'
 
@@ -58,6 +59,7 @@ export async function descriptionRoutes(app: FastifyInstance, service: Service):
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: CONTENT_SECURITY_POLICY,
+    theme: THEME,
     uiConfig: { docExpansion: 'none', layout: 'BaseLayout' },
   })
 }
