@@ -516,6 +516,16 @@ describe('a plan', () => {
     assert.equal(service.engine.state.revision, 7)
   })
 
+  test('tells two long values apart that differ at their ends', async () => {
+    const service = await start()
+    const long = 'x'.repeat(300)
+    await service.call('PATCH', '/clusters/one', { body: { vm_image: `${long}A` } })
+    const plan = await planned(service, PATCH, change)
+    await service.call('PATCH', '/clusters/one', { body: { vm_image: `${long}B` } })
+    const { '/clusters/one/vm_image': said } = detailsOf(await apply(service, PATCH, plan, change))
+    assert.match(said ?? '', /^was …x+A" when the plan was made and is …x+B" now$/)
+  })
+
   test('is refused when the document was changed in between, and says what differs', async () => {
     const service = await start()
     const plan = await planned(service, PATCH, change)

@@ -4,7 +4,7 @@ import type { Command } from '../domain/command.ts'
 import { type Decision, decide } from '../domain/decide.ts'
 import { shown } from '../domain/describe-change.ts'
 import { diffFields } from '../domain/diff.ts'
-import { excerpt, type Json } from '../domain/json.ts'
+import { excerpts, type Json } from '../domain/json.ts'
 import { type Detail, fail, type Result } from '../domain/problem.ts'
 import type { Document, Types } from '../domain/resource-type.ts'
 import type { Steps } from '../domain/steps.ts'
@@ -111,13 +111,15 @@ function differencesOf(key: string, planned: Change, current: Change | undefined
     contentOf(planned, planned.after),
     contentOf(current, current.after),
   )) {
-    found.set(path, `would become ${excerpt(after)}, not ${excerpt(before)} as planned`)
+    const [wanted, now] = excerpts(before, after)
+    found.set(path, `would become ${now}, not ${wanted} as planned`)
   }
   for (const { path, before, after } of diffFields(
     contentOf(planned, planned.before),
     contentOf(current, current.before),
   )) {
-    found.set(path, `was ${excerpt(before)} when the plan was made and is ${excerpt(after)} now`)
+    const [then, now] = excerpts(before, after)
+    found.set(path, `was ${then} when the plan was made and is ${now} now`)
   }
   return [...found].map(([path, message]) => ({ path: `/${key}${path}`, message }))
 }
