@@ -163,6 +163,34 @@ describe('a question', PARALLEL, () => {
     assert.equal(fleet.revision(), 1)
   })
 
+  test('that nobody can answer is told with what to know and what to add, and nothing is changed', async (t) => {
+    const fleet = await start(t)
+    const { code, stdout, stderr } = await fleet.run('cluster delete one')
+    assert.deepEqual([code, stdout, fleet.revision()], [2, '', 1])
+    assert.equal(
+      stderr,
+      `Error: this would delete cluster one, and there is no terminal to ask on: nothing was changed
+  1 cluster receives something else: dev 1 — 1 leaves the fleet
+  Its Flux removes 1 namespace, 2 platform components, 1 role binding at the next poll.
+  Way back: flux-resourceset-cli cluster restore one.
+Hint: look at it with --dry-run; then add --yes, or --plan with the plan that it prints
+`,
+    )
+  })
+
+  test('comes with what it is about once more where that has left the screen', async (t) => {
+    const fleet = await start(t)
+    const ids = Array.from({ length: 9 }, (_, i) => `n${i}`)
+    const create = ids.map((id) => ({ op: 'create', type: 'namespaces', document: { id } }))
+    const assign = ids.map((id) => ({ op: 'assign', type: 'namespaces', ref: { id }, selector: 'id' }))
+    const { body } = await fleet.call('POST', '/batch', { body: { operations: [...create, ...assign] } })
+    const { screen } = await fleet.ask(`revert ${body.revision}`, 'no')
+    const line = /^2 clusters receive something else: dev 1, prod 1 — 2 lose n0, .* and 5 more differences$/gm
+    assert.equal(screen.match(line)?.length, 2, screen)
+    const short = await fleet.ask(many, 'no')
+    assert.equal(short.screen.match(/^2 clusters receive something else/gm)?.length, 1)
+  })
+
   test('is asked on a dumb terminal, without colours, bars or movements of the cursor', async (t) => {
     const fleet = await start(t)
     for (const [typed, code] of [

@@ -1259,7 +1259,7 @@ describe('revert and rollback', PARALLEL, () => {
 
 /** What needs an answer is not done where nobody can give one. */
 const NOBODY_TO_ASK =
-  /^Error: this would .*, and there is no terminal to ask on: nothing was changed\nHint: .*--dry-run.*--yes, or --plan/m
+  /^Error: this would .*, and there is no terminal to ask on: nothing was changed\n(?: {2}.*\n)+Hint: .*--dry-run.*--yes, or --plan/m
 
 describe('every write', PARALLEL, () => {
   const EDIT = "sed -i 's/team: a/team: x/'"

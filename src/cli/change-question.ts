@@ -8,7 +8,6 @@ import { PROGRAM } from './command-tree.ts'
 import { count, firstOf } from './count.ts'
 import { withCounts } from './impact-report.ts'
 import { clusterNoun, type Noun } from './nouns.ts'
-import { plain } from './terminal.ts'
 
 /** Of what is removed, so many are named. */
 const NAMED = 3
@@ -55,7 +54,7 @@ function leavingQuestion(
   const deleted = gone.filter(({ op }) => op === 'delete')
   const verb = deleted.length === gone.length ? 'delete' : deleted.length === 0 ? 'purge' : 'delete or purge'
   const only = leaving === 1 ? gone[0]?.id : undefined
-  const which = only === undefined ? count(leaving, 'cluster') : `cluster ${plain(only)}`
+  const which = only === undefined ? count(leaving, 'cluster') : `cluster ${only}`
   const isCut = changes.length < change_count
   return {
     does: `${verb} ${which}${others(touched - leaving)}`,

@@ -157,7 +157,8 @@ async function agreeTo(
   const question = questionFor(session.nouns, seen, needsRemovals)
   if (!question) return {}
   const hint = `${LOOK_FIRST}${needsRemovals ? '; and --confirm removals' : ''}`
-  const isAgreed = await agree(session, question, hint, (look) => describePreview(look, seen))
+  const summary = receivers(seen.impact)
+  const isAgreed = await agree(session, { ...question, summary }, hint, (look) => describePreview(look, seen))
   if (!isAgreed) return {}
   return { plan: seen.plan, ...(needsRemovals && { confirm: 'removals' }) }
 }

@@ -49,7 +49,7 @@ export function defineConfig(command: Command, { program, surroundings }: Tools)
   command.addHelpText(
     'after',
     () =>
-      `\nThe file is ${configPath(terminal.env) ?? 'below your HOME'}, readable by you alone. Flags and the variables FLUX_API_URL,\nFLUX_API_TOKEN and FLUX_API_WRITE_TOKEN come before it.`,
+      `\nThe file is ${configPath(terminal.env) ?? 'below your HOME'}, readable by you alone. Flags and the variables FLUX_API_URL,\nFLUX_API_TOKEN, FLUX_API_WRITE_TOKEN and FLUX_API_ASK come before it.`,
   )
   defineSetContext(command, config)
   defineUseContext(command, config)

@@ -208,7 +208,7 @@ async function askFirst(session: Session, tokens: readonly ShownToken[]): Promis
   const notes = tokens.map((token) => {
     const { name, last_used_at: used, last_used_from: from } = token
     const use = used ? `last used ${fromNow(used, now)} from ${from}` : 'never used'
-    return plain(`${name}: ${describeGrant(token)}, ${use}`)
+    return `${name}: ${describeGrant(token)}, ${use}`
   })
   const does = `revoke ${tokens.length === 1 ? 'this token' : `these ${tokens.length} tokens`}`
   await agree(session, { does, word: 'yes', notes }, 'add --yes')
