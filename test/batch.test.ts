@@ -305,7 +305,8 @@ describe('one batch is one revision', () => {
     ]) {
       const { changes, impact } = await done(service, 1, operations)
       assert.equal(changes, 0)
-      assert.deepEqual(impact, { clusters: 0, by_environment: {}, endpoints: {}, details: [] })
+      const { touched, clusters, endpoints, inputs, details } = impact
+      assert.deepEqual([touched, clusters, endpoints, inputs, details], [0, 0, {}, [], []])
     }
     assert.equal(service.engine.state.revision, 1)
     assert.equal((await service.call('GET', '/clusters/two')).headers.etag, '"1"')

@@ -114,6 +114,14 @@ function assertCounts(impact: Impact): void {
       changed: sum('changed'),
     }
     assert.deepEqual(counts, expected)
+    // Counted once more by input, without the clusters that come and go.
+    if (impact.joining + impact.leaving > 0) continue
+    const inputs = impact.inputs.filter((input) => input.endpoint === endpoint)
+    const byInput = (key: 'added' | 'removed' | 'changed') => inputs.reduce((n, input) => n + input[key], 0)
+    assert.deepEqual(
+      { added: byInput('added'), removed: byInput('removed'), changed: byInput('changed') },
+      { added: sum('added'), removed: sum('removed'), changed: sum('changed') },
+    )
   }
 }
 

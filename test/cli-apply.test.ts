@@ -134,6 +134,7 @@ function launch(args: readonly string[], options: CliOptions & { readonly uid?: 
     env: cliEnv(options),
     cwd,
     timeout: 30_000,
+    detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(uid !== undefined && { uid, gid: uid }),
   })
@@ -170,7 +171,7 @@ namespaces: [{id: team-c}]
       'clusters/two configured',
       'namespaces/team-b configured',
       'namespaces/team-c created',
-      'revision 2; 1 cluster receives something else: prod 1',
+      'revision 2; 1 cluster receives something else: prod 1 — 1 gets team-c (new)',
     ])
     assert.equal(stderr, '')
     assert.deepEqual(await changesOf(service, 2), [
@@ -201,7 +202,7 @@ namespaces: [{id: team-c}]
   test('a seed file makes an empty service what seeding makes it', async (t) => {
     const fleet = JSON.parse(readFileSync(SEED, 'utf8'))
     const [seeded, applied] = await Promise.all([start(t, { fleet }), start(t, { fleet: {} })])
-    await done(applied, ['apply', '-f', SEED])
+    await done(applied, ['apply', '-f', SEED, '--yes'])
     assert.deepEqual(await documentsOf(applied), await documentsOf(seeded))
     assert.deepEqual(await pollsOf(applied), await pollsOf(seeded))
     assert.equal(revisionOf(applied), 1)
@@ -359,7 +360,7 @@ node_count: null
 `,
     })
     const before = await get(service, '/clusters/one')
-    await done(service, ['apply', '-f', join(folder, 'one.yaml')])
+    await done(service, ['apply', '-f', join(folder, 'one.yaml'), '--yes'])
     const { node_count, ...kept } = before
     assert.equal(node_count, 5)
     assert.deepEqual(await get(service, '/clusters/one'), {
@@ -381,7 +382,7 @@ node_count: null
 
   test('applying again what was applied makes no revision and says so', async (t) => {
     const service = await start(t, { fleet: {} })
-    await done(service, ['apply', '-f', SEED])
+    await done(service, ['apply', '-f', SEED, '--yes'])
     const { stdout, stderr } = await done(service, ['apply', '-f', SEED])
     assert.equal(stdout, 'nothing to change\n')
     assert.equal(stderr, '')
@@ -624,7 +625,9 @@ describe('pruning', CONCURRENTLY, () => {
     })
     await done(service, ['apply', '-f', join(folder, 'set.json')])
     put(folder, 'set.json', { rolebindings: [{ id: 'r' }] })
-    await done(service, ['apply', '-f', join(folder, 'set.json'), '--prune'])
+    const prune = ['apply', '-f', join(folder, 'set.json'), '--prune']
+    assertRefused(await on(service, prune), 2, 'would delete cluster three', '--yes')
+    await done(service, [...prune, '--yes'])
     assert.deepEqual(await changesOf(service, 3), [
       'delete clusters/three',
       'delete namespaces/x',
@@ -639,7 +642,7 @@ describe('pruning', CONCURRENTLY, () => {
     const service = await start(t)
     const { id: _id, ...same } = cluster('old', { namespaces: [{ id: 'team-a' }] })
     const folder = files(t, { 'set.json': { clusters: [cluster('kept'), { id: 'old', ...same }] } })
-    const args = ['apply', '-f', join(folder, 'set.json'), '--prune']
+    const args = ['apply', '-f', join(folder, 'set.json'), '--prune', '--yes']
     await done(service, args)
     put(folder, 'set.json', { clusters: [{ id: 'kept' }, { id: 'new', ...same }] })
     await done(service, args)
@@ -728,7 +731,7 @@ describe('pruning', CONCURRENTLY, () => {
     const service = await start(t)
     const many = Array.from({ length: 7 }, (_, i) => cluster(`k${i}`))
     const folder = files(t, { 'set.json': { clusters: many } })
-    const args = ['apply', '-f', join(folder, 'set.json')]
+    const args = ['apply', '-f', join(folder, 'set.json'), '--yes']
     await done(service, args)
     put(folder, 'set.json', { clusters: many.slice(0, 1) })
     const refused = await on(service, [...args, '--prune'])
@@ -864,7 +867,7 @@ describe('how an apply is made', CONCURRENTLY, () => {
     assert.equal(no.code, 4, no.screen)
     assert.match(no.screen, /~ clusters\/one/)
     assert.match(no.screen, /~ clusters\/two/)
-    assert.match(no.screen, /Change 2 clusters\?/)
+    assert.match(no.screen, /Remove team-a from one and change 1 other\?/)
     assert.match(no.screen, /nothing was changed/)
     assert.equal(revisionOf(service), 1)
     const single = await onTerminal(['apply', '-f', join(folder, 'one.json')], { url })
@@ -880,20 +883,39 @@ describe('how an apply is made', CONCURRENTLY, () => {
     assert.equal(revisionOf(service), 5)
   })
 
-  test('on a terminal many removals have to be typed out', async (t) => {
+  test('on a terminal clusters that go have to be counted', async (t) => {
     const service = await start(t)
     const many = Array.from({ length: 7 }, (_, i) => cluster(`k${i}`))
     const folder = files(t, { 'set.json': { clusters: many } })
     const args = ['apply', '-f', join(folder, 'set.json')]
-    await done(service, args)
+    await done(service, [...args, '--yes'])
     put(folder, 'set.json', { clusters: many.slice(0, 1) })
     const { url } = service
-    const yes = await onTerminal([...args, '--prune'], { url, typing: [['go on: ', 'yes\r']] })
-    assert.equal(yes.code, 4, yes.screen)
+    for (const typed of ['yes', 'removals', '7']) {
+      const no = await onTerminal([...args, '--prune'], { url, typing: [['go on: ', `${typed}\r`]] })
+      assert.equal(no.code, 4, no.screen)
+    }
     assert.equal(revisionOf(service), 2)
-    const removals = await onTerminal([...args, '--prune'], { url, typing: [['go on: ', 'removals\r']] })
-    assert.equal(removals.code, 0, removals.screen)
+    // What was agreed to passes the brake, too.
+    const six = await onTerminal([...args, '--prune'], { url, typing: [['"6" to go on: ', '6\r']] })
+    assert.equal(six.code, 0, six.screen)
+    assert.match(six.screen, /Delete 6 clusters\? /)
     assert.deepEqual(await ids(service, 'clusters'), ['k0', 'one', 'two'])
+  })
+
+  test('no bar is drawn over the question while somebody thinks about it', async (t) => {
+    const service = await start(t)
+    const folder = files(t, {
+      'two.json': { clusters: ['one', 'two'].map((id) => ({ id, labels: { wave: '1' } })) },
+    })
+    const { code, screen } = await onTerminal(['apply', '-f', join(folder, 'two.json')], {
+      url: service.url,
+      typing: [['go on: ', 'yes\r', 1000]],
+    })
+    assert.equal(code, 0, screen)
+    const [, sinceAsked = ''] = screen.split('Change 2 clusters?')
+    assert.match(sinceAsked, /^ Type "yes" to go on: /)
+    assert.doesNotMatch(sinceAsked, /Applying/)
   })
 })
 
@@ -912,7 +934,7 @@ describe('diff', CONCURRENTLY, () => {
 
   test('right after an apply there is none', async (t) => {
     const service = await start(t, { fleet: {} })
-    await done(service, ['apply', '-f', SEED])
+    await done(service, ['apply', '-f', SEED, '--yes'])
     assert.deepEqual(await on(service, ['diff', '-f', SEED, '--prune']), { code: 0, stdout: '', stderr: '' })
   })
 
@@ -931,7 +953,7 @@ describe('diff', CONCURRENTLY, () => {
     assert.match(plain.stdout, /^\+ namespaces\/z$/m)
     assert.match(plain.stdout, /^~ namespaces\/y$\n.*\/labels\/a: \(none\) → "1"$/m)
     assert.match(plain.stdout, /^~ clusters\/two$/m)
-    assert.match(plain.stdout, /^1 cluster receives something else: prod 1$/m)
+    assert.match(plain.stdout, /^1 cluster receives something else: prod 1 — 1 gets z \(new\)$/m)
     assert.doesNotMatch(plain.stdout, /namespaces\/x|applied_sets/)
     assert.equal(plain.stderr, '')
     const pruning = await on(service, [...args, '--prune'])
@@ -939,6 +961,15 @@ describe('diff', CONCURRENTLY, () => {
     assert.match(pruning.stdout, /^- namespaces\/x$/m)
     assert.equal(revisionOf(service), 2)
     assert.deepEqual(await get(service, '/applied_sets'), sets)
+  })
+
+  test('of what the service refuses names the file and the document, as apply does', async (t) => {
+    const service = await start(t)
+    const document = { type: 'clusters', ...cluster('new', { environment: 'prd' }) }
+    const folder = files(t, { 'clusters/c.json': document })
+    const said = `${join(folder, 'clusters/c.json')}: clusters/new /environment must be one of`
+    assertRefused(await on(service, ['diff', '-f', folder]), 1, said)
+    assertRefused(await on(service, ['apply', '-f', folder, '--dry-run']), 1, said)
   })
 
   test('for programs is the preview of the service', async (t) => {
@@ -983,7 +1014,8 @@ describe('export', CONCURRENTLY, () => {
         ])
         try {
           const { stdout } = await done(source, ['export', '-o', format])
-          if (parseAllDocuments(stdout).length > 0) await done(copy, ['apply', '-f', '-'], { input: stdout })
+          if (parseAllDocuments(stdout).length > 0)
+            await done(copy, ['apply', '-f', '-', '--yes'], { input: stdout })
           assert.deepEqual(await documentsOf(copy), await documentsOf(source))
           assert.deepEqual(await pollsOf(copy), await pollsOf(source))
           const diff = await on(source, ['diff', '-f', '-'], { input: stdout })
@@ -1016,7 +1048,7 @@ describe('export', CONCURRENTLY, () => {
     const service = await start(t, { fleet: { namespaces: [{ id: 'x', annotations }] } })
     const copy = await start(t, { fleet: {} })
     const { stdout } = await done(service, ['export'])
-    await done(copy, ['apply', '-f', '-'], { input: stdout })
+    await done(copy, ['apply', '-f', '-', '--yes'], { input: stdout })
     assert.deepEqual((await get(copy, '/namespaces/x')).annotations, annotations)
   })
 
@@ -1054,7 +1086,7 @@ describe('export', CONCURRENTLY, () => {
     )
     const { stdout } = await done(service, ['export', '--selector', 'environment=prod', '-o', 'json'])
     const copy = await start(t, { fleet: {} })
-    await done(copy, ['apply', '-f', '-'], { input: stdout })
+    await done(copy, ['apply', '-f', '-', '--yes'], { input: stdout })
     assert.deepEqual(await ids(copy, 'clusters'), ['two'])
     // Component c needs b, and b needs a.
     assert.deepEqual(await ids(copy, 'platform_components'), ['a', 'b', 'c'])
@@ -1127,7 +1159,7 @@ describe('large sets', CONCURRENTLY, () => {
       clusters: numbers.slice(0, 3000).map((i) => cluster(`k${i}`, { namespaces: [{ id: `n${i}` }] })),
     }
     const folder = files(t, { 'fleet.json': fleet })
-    const args = ['apply', '-f', join(folder, 'fleet.json')]
+    const args = ['apply', '-f', join(folder, 'fleet.json'), '--yes']
     const { stdout } = await done(service, args)
     assert.equal(revisionOf(service), 1)
     assert.equal((await service.call('GET', '/clusters?limit=0')).headers['x-total-count'], '3000')
@@ -1151,8 +1183,9 @@ describe('large sets', CONCURRENTLY, () => {
     const args = ['apply', '-f', join(folder, 'fleet.json')]
     assertRefused(await on(service, args), 2, '30 MiB', '--split')
     assertRefused(await on(service, [...args, '--split', '--dry-run']), 2, '--dry-run')
+    assertRefused(await on(service, [...args, '--split']), 2, 'without a preview', '--yes')
     assert.equal(revisionOf(service), 1)
-    await done(service, [...args, '--split', '-m', 'all of it'])
+    await done(service, [...args, '--split', '--yes', '-m', 'all of it'])
     assert.equal(revisionOf(service), 3)
     assert.equal((await get(service, '/revisions/2')).message, 'all of it (part 1 of 2)')
     const clustersIn = async (revision: number) =>
@@ -1163,10 +1196,10 @@ describe('large sets', CONCURRENTLY, () => {
 
     await run(service, ['PUT', '/clusters/two/namespaces/goes', {}])
     put(folder, 'fleet.json', tooLarge('y'))
-    const refused = await on(service, [...args, '--split', '--prune'])
+    const refused = await on(service, [...args, '--split', '--prune', '--yes'])
     assertRefused(refused, 1, 'in use')
     await run(service, ['DELETE', '/clusters/two/namespaces/goes'])
-    await done(service, [...args, '--split', '--prune'])
+    await done(service, [...args, '--split', '--prune', '--yes'])
     assert.deepEqual(
       {
         'it was told what had been stored': /revision 5/.test(refused.stderr),
@@ -1220,7 +1253,7 @@ describe('long work', CONCURRENTLY, () => {
   test('that is interrupted is done wholly or not at all', async (t) => {
     const numbers = Array.from({ length: 2000 }, (_, i) => `n${i}`)
     const folder = files(t, { 'set.json': namespaces(...numbers) })
-    const args = ['apply', '-f', join(folder, 'set.json')]
+    const args = ['apply', '-f', join(folder, 'set.json'), '--yes']
     for (const delay of [60, 110, 140, 170, 200, 240]) {
       const service = await start(t, { fleet: {} })
       const { child, ended } = launch(args, { url: service.url })
@@ -1245,7 +1278,7 @@ describe('long work', CONCURRENTLY, () => {
         await sleep(300)
       },
     })
-    const { child, ended } = launch(['apply', '-f', folder, '--name', 'set'], { url: front.url })
+    const { child, ended } = launch(['apply', '-f', folder, '--name', 'set', '--yes'], { url: front.url })
     interrupt = () => child.kill('SIGINT')
     const { code, stderr } = await ended
     assert.equal(code, 130)

@@ -25,7 +25,7 @@ import {
 const types = builtInTypes()
 const OPENAPI = JSON.stringify(buildOpenapi(types, { version: 'test', mode: 'crud' }))
 const LIST = ['cluster', 'list']
-const CREATE = ['namespace', 'create', 'x']
+const CREATE = ['namespace', 'create', 'x', '--yes']
 
 let service: TestService
 before(async () => {
@@ -225,6 +225,19 @@ describe('a server that is away', { concurrency: 4 }, () => {
     const stderr = await fail(3, ['no answer within 0.5 s'], [...CREATE, '--timeout', '0.5'], { url })
     assert.equal(seen[0]?.method, 'POST')
     assert.match(stderr, /may (?:still )?(?:be|have been) made|wholly or not at all|see the log/i)
+  })
+
+  test('a preview without an answer, by a dry run or before a question, changed nothing for certain', async (t) => {
+    const { url, seen } = await fake(t, () => {})
+    const create = ['namespace', 'create', 'x', '--timeout', '0.5']
+    for (const args of [create, [...create, '--dry-run']]) {
+      const stderr = await fail(3, ['no answer within 0.5 s'], args, { url })
+      assert.doesNotMatch(stderr, /may have been made/)
+    }
+    assert.deepEqual(
+      seen.map(({ method, url: path }) => `${method} ${path}`),
+      ['POST /namespaces?dry_run=true', 'POST /namespaces?dry_run=true'],
+    )
   })
 })
 
@@ -574,7 +587,7 @@ describe('trying again', { concurrency: 4 }, () => {
     ]
     for (const [args, says] of writes) {
       const before = service.engine.state.revision
-      const { code, stdout, stderr } = await run(args, { url })
+      const { code, stdout, stderr } = await run([...args, '--yes'], { url })
       assert.equal(code, 0, stderr)
       assert.match(stdout, says)
       assert.match(stderr, /the connection was cut; trying again/)

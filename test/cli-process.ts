@@ -47,10 +47,11 @@ export function cliEnv({ url, env = {} }: CliOptions): Record<string, string> {
   return Object.fromEntries(set)
 }
 
-/** Runs the program to its end, with pipes. */
+/** Runs the program to its end, with pipes, and without a terminal: a session of its own has not even the tests' one. */
 export async function cli(args: readonly string[], options: CliOptions = {}): Promise<Run> {
   const { input, cwd, timeout = 60_000 } = options
-  const child = spawn(process.execPath, [CLI, ...args], { env: cliEnv(options), cwd, timeout })
+  const how = { env: cliEnv(options), cwd, timeout, detached: true }
+  const child = spawn(process.execPath, [CLI, ...args], how)
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk) => {
     output.stdout += chunk
@@ -100,8 +101,10 @@ export function outcomesOf(run: (args: readonly string[], options?: CliOptions) 
 
 export interface TerminalOptions extends CliOptions {
   readonly columns?: number
-  /** What somebody types once this text is on the screen, in this order. */
-  readonly typing?: readonly (readonly [seen: string, typed: string])[]
+  /** What somebody types once this text is on the screen, in this order; after a while, if it says so. */
+  readonly typing?: readonly (readonly [seen: string, typed: string, afterMs?: number])[]
+  /** The line that the shell runs, where it is more than the command: with a pipe, or output to a file. */
+  readonly line?: (command: string) => string
 }
 
 /** Runs the program on a terminal; what is on the screen is both its stdout and stderr. */
@@ -109,8 +112,8 @@ export async function onTerminal(
   args: readonly string[],
   options: TerminalOptions = {},
 ): Promise<{ readonly code: number | null; readonly screen: string }> {
-  const { columns = 80, typing = [], cwd, timeout = 60_000 } = options
-  const command = [process.execPath, CLI, ...args].map(quote).join(' ')
+  const { columns = 80, typing = [], cwd, timeout = 60_000, line = (text: string) => text } = options
+  const command = line([process.execPath, CLI, ...args].map(quote).join(' '))
   const env = { TERM: 'xterm', ...cliEnv(options) }
   const script = `stty cols ${columns} rows 40; ${command}`
   const child = spawn('script', ['-qfec', script, '/dev/null'], { env, cwd, timeout })
@@ -121,9 +124,10 @@ export async function onTerminal(
     screen += chunk
     const [next] = waiting
     if (next && screen.includes(next[0], from)) {
+      const [, typed, afterMs = 0] = next
       waiting.shift()
       from = screen.length
-      child.stdin.write(next[1])
+      setTimeout(() => child.stdin.write(typed), afterMs)
     }
   })
   child.stdin.on('error', () => {})

@@ -669,7 +669,7 @@ test('show tells who did what to which documents, and what it meant for clusters
     new RegExp(`^Request id: +${request_id}$`, 'm'),
     new RegExp(`^Hash: +${hash}$`, 'm'),
     /^~ namespaces\/team-a\n {4}\/labels\/team: "a" → "alpha"$/m,
-    /^1 cluster receives something else: dev 1\n {2}namespaces of one \(dev\)\n {4}~ team-a\n/m,
+    /^1 cluster receives something else: dev 1 — 1 another team of team-a\n {2}namespaces of one \(dev\)\n {4}~ team-a\n/m,
   ]) {
     assert.match(fields, part)
   }

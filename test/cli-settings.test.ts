@@ -31,7 +31,7 @@ import {
 const OPENAPI = buildOpenapi(builtInTypes(), { version: 'test', mode: 'crud' })
 const NETWORK_POLICIES = join(import.meta.dirname, '../examples/network-policies')
 const LIST = ['cluster', 'list']
-const CREATE = ['namespace', 'create', 'x']
+const CREATE = ['namespace', 'create', 'x', '--yes']
 const config = (...words: string[]) => ['config', ...words]
 /** A URL where nothing listens. */
 const NOWHERE = 'http://127.0.0.1:1'

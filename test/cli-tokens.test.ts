@@ -264,12 +264,14 @@ describe('token revoke', AT_ONCE, () => {
   test('revokes several, by names and ids', async () => {
     const secrets = await Promise.all(['r-1', 'r-2'].map((name) => made({ name })))
     const { id } = await held('r-2')
-    const { stdout, stderr } = await succeed(['revoke', 'r-1', id, 'r-1', '-m', 'they left'])
+    const { stdout, stderr } = await succeed(['revoke', 'r-1', id, 'r-1', '-m', 'they left', '--yes'])
     assert.deepEqual([stdout, stderr], ['token "r-1" revoked\ntoken "r-2" revoked\n', ''])
     for (const secret of secrets) assert.equal((await whoami(secret)).status, 401)
     assert.equal((await service.call('GET', '/revisions?type=tokens&q=they%20left')).body.length, 2)
     await made({ name: 'r-3' })
-    assert.equal((await succeed(['revoke', 'r-3', '-o', 'name'])).stdout, 'tokens/r-3\n')
+    const asked = 'would revoke this token, and there is no terminal to ask on: nothing was changed'
+    await fail(2, [asked, /^Hint: add --yes$/m], ['revoke', 'r-3'])
+    assert.equal((await succeed(['revoke', 'r-3', '-o', 'name', '--yes'])).stdout, 'tokens/r-3\n')
   })
 
   test('revokes none when one of them is not there', async () => {

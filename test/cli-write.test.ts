@@ -326,7 +326,7 @@ describe('create', PARALLEL, () => {
 describe('create with clusters', PARALLEL, () => {
   test('creates and assigns in one revision', async (t) => {
     const fleet = await start(t)
-    const line = 'namespace create team-c --cluster one,two --cluster one --label team=c'
+    const line = 'namespace create team-c --cluster one,two --cluster one --label team=c --yes'
     const run = await isOneRevision(fleet, () => fleet.run(line.split(' ')))
     assertDone(run, 'namespaces/team-c created and assigned (revision 2)\n')
     assert.deepEqual((await fleet.get('/namespaces/team-c')).labels, { team: 'c' })
@@ -393,7 +393,7 @@ test('the commands of the demo work word for word', async (t) => {
   )
   assertDone(
     await run(
-      'component create cert-manager --component-path core/cert-manager/1.14.0 --component-version 1.14.0 --oci-url oci://registry.example/platform-components --oci-tag v1.0.0 --cluster demo-cluster-01',
+      'component create cert-manager --component-path core/cert-manager/1.14.0 --component-version 1.14.0 --oci-url oci://registry.example/platform-components --oci-tag v1.0.0 --cluster demo-cluster-01 --yes',
     ),
     'platform_components/cert-manager configured and assigned (revision 4)\n',
   )
@@ -408,7 +408,7 @@ test('the commands of the demo work word for word', async (t) => {
   })
   assertDone(
     await run('component patch podinfo --cluster demo-cluster-01 --set replicaCount=3'),
-    'patch values of podinfo on demo-cluster-01: 1 document changed (revision 5)\n1 cluster receives something else: dev 1\n',
+    'patch values of podinfo on demo-cluster-01: 1 document changed (revision 5)\n1 cluster receives something else: dev 1 — 1 another replicaCount of podinfo\n',
   )
   assertDone(
     await run('demo add-namespace demo-cluster-01 demo-runtime --label team=platform --annotation owner=you'),
@@ -533,7 +533,7 @@ describe('update', PARALLEL, () => {
     const fleet = await start(t)
     await fleet.change('/clusters/one', { labels: { old: '1', kept: '2' } })
     const run = await fleet.run([
-      ...['cluster', 'update', 'one', '-o', 'json'],
+      ...['cluster', 'update', 'one', '-o', 'json', '--yes'],
       ...[
         '--set',
         'platform_components[0].enabled=false',
@@ -582,7 +582,7 @@ describe('update', PARALLEL, () => {
   test('changes all clusters of a selector in one revision', async (t) => {
     const fleet = await start(t)
     const line =
-      'cluster update --selector environment --set labels.wave=1 --set node_count=2 --unset vm_image'
+      'cluster update --selector environment --set labels.wave=1 --set node_count=2 --unset vm_image --yes'
     const run = await isOneRevision(fleet, () => fleet.run(line.split(' ')))
     assertDone(
       run,
@@ -858,7 +858,7 @@ describe('delete and restore', PARALLEL, () => {
     assertFailed(run, 1, /is in use by 1: clusters\/one[\s\S]*HTTP 409 conflict[\s\S]*Hint: .*--cascade/)
     assertDone(await fleet.run(['namespace', 'delete', 'team-b']), 'namespaces/team-b deleted (revision 2)\n')
     assertFailed(await fleet.run(['namespace', 'delete', 'team-b']), 1, /no namespace "team-b"/)
-    const line = ['namespace', 'delete', 'team-a', '--cascade', '-o', 'json']
+    const line = ['namespace', 'delete', 'team-a', '--cascade', '-o', 'json', '--yes']
     const cascade = await isOneRevision(fleet, () => fleet.run(line))
     assert.deepEqual(parse(cascade), { id: 'team-a', labels: { team: 'a' }, annotations: {} })
     assert.deepEqual((await fleet.get('/clusters/one')).namespaces, [])
@@ -878,11 +878,11 @@ describe('delete and restore', PARALLEL, () => {
       )
     })
     const run = await isOneRevision(fleet, () =>
-      fleet.run(['namespace', 'delete', 'team-a', 'team-b', '--cascade']),
+      fleet.run(['namespace', 'delete', 'team-a', 'team-b', '--cascade', '--yes']),
     )
     assertDone(
       run,
-      'delete 2 namespaces: 3 documents changed (revision 2)\n1 cluster receives something else: dev 1\n',
+      'delete 2 namespaces: 3 documents changed (revision 2)\n1 cluster receives something else: dev 1 — 1 loses team-a\n',
     )
     assert.deepEqual(await fleet.get('/namespaces'), [])
   })
@@ -896,13 +896,16 @@ describe('delete and restore', PARALLEL, () => {
       return [status, status === 200 ? text : '']
     }
     const rendered = await poll()
-    assertDone(await fleet.run(['cluster', 'delete', 'one']), 'clusters/one deleted (revision 2)\n')
+    assertDone(await fleet.run(['cluster', 'delete', 'one', '--yes']), 'clusters/one deleted (revision 2)\n')
     assert.deepEqual(await poll(), [200, '{"inputs":[]}'])
     assertDone(await fleet.run(['cluster', 'restore', 'one']), 'clusters/one restored (revision 3)\n')
     assert.deepEqual(await fleet.get('/clusters/one'), before)
     assert.deepEqual(await poll(), rendered)
     assertFailed(await fleet.run(['cluster', 'restore', 'one']), 1, /is not deleted/)
-    assertDone(await fleet.run(['cluster', 'delete', 'one', '--purge']), 'clusters/one purged (revision 4)\n')
+    assertDone(
+      await fleet.run(['cluster', 'delete', 'one', '--purge', '--yes']),
+      'clusters/one purged (revision 4)\n',
+    )
     assert.deepEqual(await poll(), [404, ''])
     assertFailed(await fleet.run(['cluster', 'restore', 'one']), 1, /no deleted cluster "one"/)
     assertFailed(await fleet.run(['cluster', 'delete', 'two', '--cascade']), 2, /unknown option '--cascade'/)
@@ -922,7 +925,7 @@ describe('delete and restore', PARALLEL, () => {
     })
     assertDone(await fleet.run('cluster update one --set deletion_protection=false'.split(' ')), /configured/)
     assertDone(
-      await fleet.run(['cluster', 'delete', 'one', 'two']),
+      await fleet.run(['cluster', 'delete', 'one', 'two', '--yes']),
       /^delete 2 clusters: 2 documents changed/,
     )
   })
@@ -936,7 +939,7 @@ describe('assign, unassign and patch', PARALLEL, () => {
       (await fleet.get(`/clusters/${id}`)).platform_components
     assertDone(
       await assign('a --cluster two --oci-tag v9 --enabled false'),
-      'assign platform_components/a to two: 1 document changed (revision 2)\n1 cluster receives something else: prod 1\n',
+      'assign platform_components/a to two: 1 document changed (revision 2)\n1 cluster receives something else: prod 1 — 1 gets a (new)\n',
     )
     assert.deepEqual(await references('two'), [{ id: 'a', enabled: false, oci_tag: 'v9' }])
     assertDone(await assign('a --cluster two --component-path p/q --enabled'), /1 document changed/)
@@ -947,7 +950,7 @@ describe('assign, unassign and patch', PARALLEL, () => {
     assert.deepEqual(await references('two'), [{ id: 'a', enabled: true }])
     const same = await changesNothing(fleet, () => assign('a --cluster one,two'))
     assertDone(same, 'assign platform_components/a to 2 clusters: nothing to change\n')
-    assertDone(await assign('b --selector id --oci-tag v3'), /2 documents changed/)
+    assertDone(await assign('b --selector id --oci-tag v3 --yes'), /2 documents changed/)
     assert.deepEqual(await references('one'), [
       { id: 'a', enabled: true },
       { id: 'b', enabled: true, oci_tag: 'v3' },
@@ -992,11 +995,11 @@ describe('assign, unassign and patch', PARALLEL, () => {
     const fleet = await start(t)
     const run = (line: string): Promise<Run> => fleet.run(line.split(' '))
     assertDone(
-      await run('component unassign b --cluster one'),
-      'unassign platform_components/b from one: 1 document changed (revision 2)\n1 cluster receives something else: dev 1\n',
+      await run('component unassign b --cluster one --yes'),
+      'unassign platform_components/b from one: 1 document changed (revision 2)\n1 cluster receives something else: dev 1 — 1 loses b\n',
     )
     assertFailed(await run('component unassign b --cluster one'), 1, /"b" is not assigned to cluster "one"/)
-    const a = await run('component unassign a --selector id')
+    const a = await run('component unassign a --selector id --yes')
     assert.match(a.stderr, /^Warning: left as they are/)
     assert.equal(a.code, 0)
     const { platform_components, patches } = await fleet.get('/clusters/one')
@@ -1019,7 +1022,7 @@ describe('assign, unassign and patch', PARALLEL, () => {
     ]
     assertDone(
       await patch(...set.flatMap((each) => ['--set', each])),
-      'patch values of a on one: 1 document changed (revision 2)\n1 cluster receives something else: dev 1\n',
+      'patch values of a on one: 1 document changed (revision 2)\n1 cluster receives something else: dev 1 — 1 receives a with 7 other values\n',
     )
     assert.deepEqual(await values(), {
       replicas: '2',
@@ -1113,11 +1116,14 @@ operations:
     const inputs = [YAML, JSON.stringify({ operations }), JSON.stringify(operations)]
     const done = 'batch: 3 documents changed (revision '
     for (const [i, content] of inputs.entries()) {
-      const args = i === 1 ? ['batch', '-f', '-'] : ['batch', '-f', file(t, 'batch', content)]
+      const args = ['batch', '--yes', '-f', i === 1 ? '-' : file(t, 'batch', content)]
       const run = await isOneRevision(fleet, () => fleet.run(args, { input: i === 1 ? content : '' }))
-      assertDone(run, `${done}${fleet.revision()})\n2 clusters receive something else: dev 1, prod 1\n`)
+      assertDone(
+        run,
+        `${done}${fleet.revision()})\n2 clusters receive something else: dev 1, prod 1 — 2 get team-c (new)\n`,
+      )
       assert.deepEqual((await fleet.get('/clusters/two')).namespaces, [{ id: 'team-c' }])
-      assertDone(await fleet.run(['namespace', 'delete', 'team-c', '--cascade']), /deleted/)
+      assertDone(await fleet.run(['namespace', 'delete', 'team-c', '--cascade', '--yes']), /deleted/)
     }
     const messages = (await fleet.get('/revisions')).map(({ message }: { message: string | null }) => message)
     assert.deepEqual(messages.toReversed().slice(1), ['aus der Datei – ü 🚀', null, null, null, null, null])
@@ -1125,7 +1131,10 @@ operations:
 
   test('a message of the command line goes before the one of the file', async (t) => {
     const fleet = await start(t)
-    assertDone(await fleet.run(['batch', '-f', '-', '-m', 'größer'], { input: YAML }), /3 documents changed/)
+    assertDone(
+      await fleet.run(['batch', '-f', '-', '-m', 'größer', '--yes'], { input: YAML }),
+      /3 documents changed/,
+    )
     assert.equal((await fleet.get('/revisions/2')).message, 'größer')
   })
 
@@ -1179,7 +1188,7 @@ describe('revert and rollback', PARALLEL, () => {
     await fleet.change('/namespaces/team-b', { labels: { other: 'x' } })
     assertDone(
       await fleet.run(['revert', '2', '-m', 'zurück']),
-      'revert revision 2: 1 document changed (revision 4)\n1 cluster receives something else: dev 1\n',
+      'revert revision 2: 1 document changed (revision 4)\n1 cluster receives something else: dev 1 — 1 another team of team-a\n',
     )
     assert.deepEqual((await fleet.get('/namespaces/team-a')).labels, { team: 'a' })
     assert.deepEqual((await fleet.get('/namespaces/team-b')).labels, { other: 'x' })
@@ -1212,7 +1221,7 @@ describe('revert and rollback', PARALLEL, () => {
           async (path) => (await fleet.get(path)).labels,
         ),
       )
-    const rollback = (args: string): Promise<Run> => fleet.run(['rollback', ...args.split(' ')])
+    const rollback = (args: string): Promise<Run> => fleet.run(['rollback', '--yes', ...args.split(' ')])
     const before = [{ team: 'a' }, {}, {}]
     const after = [{ team: 'later' }, { wave: '1' }, { wave: '1' }]
     const parts: readonly (readonly [string, Json[]])[] = [
@@ -1259,6 +1268,10 @@ describe('revert and rollback', PARALLEL, () => {
     )
   })
 })
+
+/** What needs an answer is not done where nobody can give one. */
+const NOBODY_TO_ASK =
+  /^Error: this would .*, and there is no terminal to ask on: nothing was changed\n(?: {2}.*\n)+Hint: .*--dry-run.*--yes, or --plan/m
 
 describe('every write', PARALLEL, () => {
   const EDIT = "sed -i 's/team: a/team: x/'"
@@ -1399,6 +1412,10 @@ describe('every write', PARALLEL, () => {
       const receiving =
         impact.clusters === 0 ? /^no cluster receives anything else$/m : /^\d clusters? receives? /m
       assert.match(text.stdout, receiving)
+      if (impact.touched > 1 || impact.losing + impact.leaving > 0) {
+        const held = await changesNothing(fleet, () => run())
+        assertFailed(held, 2, NOBODY_TO_ASK)
+      }
       const done = await isOneRevision(fleet, () => run('--plan', plan, '-m', 'grüße 🚀\nund mehr'))
       assert.equal(done.code, 0, done.stderr)
       const revision = await fleet.get(`/revisions/${fleet.revision()}`)
@@ -1457,12 +1474,19 @@ describe('every write', PARALLEL, () => {
 
   test('what removes a lot needs to be confirmed', async (t) => {
     const fleet = await start(t, { fleet: full })
-    const run = await changesNothing(fleet, () => fleet.run(emptying))
+    const asked = await changesNothing(fleet, () => fleet.run(emptying))
+    assertFailed(
+      asked,
+      2,
+      /^Error: this would remove n1, n2, n3 from one, /,
+      /^Hint: .*--yes.*--confirm removals$/m,
+    )
+    const run = await changesNothing(fleet, () => fleet.run([...emptying, '--yes']))
     assertFailed(run, 1, /HTTP 409 destructive_change[\s\S]*Hint: .*--confirm removals/)
     assert.match(run.stderr, /namespaces of one \(dev\)\n {4}- n1\n {4}- n2\n {4}- n3\n/)
     const preview = await changesNothing(fleet, () => fleet.run([...emptying, '--dry-run']))
     assertDone(preview, /^Warning: needs confirm=removals/m)
-    assertDone(await fleet.run([...emptying, '--confirm', 'removals']), /^clusters\/one configured/)
+    assertDone(await fleet.run([...emptying, '--yes', '--confirm', 'removals']), /^clusters\/one configured/)
     assert.deepEqual((await fleet.get('/clusters/one')).namespaces, [])
   })
 
@@ -1560,7 +1584,7 @@ describe('every write', PARALLEL, () => {
       const fleet = await start(t, { fleet: full })
       await changesNothing(fleet, async () => {
         const yes = await fleet.onTerminal(emptying, { typing: [['go on: ', 'yes\n']] })
-        assert.match(plainText(yes.screen), /Change 1 cluster\? Type "removals" to go on: /)
+        assert.match(plainText(yes.screen), /Remove n1, n2, n3 from one\? Type "removals" to go on: /)
         assert.match(plainText(yes.screen), /Warning: needs confirm=removals/)
         assert.equal(yes.code, 4)
         const skipped = await fleet.onTerminal([...emptying, '--yes'], { timeout: 40_000 })
@@ -1588,12 +1612,14 @@ describe('every write', PARALLEL, () => {
     })
   })
 
-  test('without a terminal nothing is asked, however many clusters it is about', async (t) => {
+  test('where questions are never to be asked, changes are made without them', async (t) => {
     const fleet = await start(t)
-    const run = await fleet.run('cluster update --selector id --set labels.wave=1'.split(' '), {
-      input: 'no\n',
-    })
-    assertDone(run, /^clusters \(id\): 2 documents changed/)
+    const many = 'cluster update --selector id --set labels.wave=1'.split(' ')
+    const run = (env: Record<string, string>): Promise<Run> => fleet.run(many, { env, input: 'yes\n' })
+    assertFailed(await changesNothing(fleet, () => run({})), 2, /would change 2 clusters/, NOBODY_TO_ASK)
+    assertFailed(await changesNothing(fleet, () => run({ FLUX_API_ASK: 'always' })), 2, NOBODY_TO_ASK)
+    assertFailed(await run({ FLUX_API_ASK: 'no' }), 2, /FLUX_API_ASK must be always or never, not "no"/)
+    assertDone(await run({ FLUX_API_ASK: 'never' }), /^clusters \(id\): 2 documents changed/)
   })
 })
 
@@ -1611,7 +1637,7 @@ describe('results', PARALLEL, () => {
     assertDone(await run('namespace update new --set labels.a=d -o jsonpath={.labels.a}'), /^d\n?$/)
     assertDone(await run('namespace create new --cluster one -o jsonpath={.id}'), /^new\n?$/)
     assertDone(await run('namespace create more --cluster one -o name'), 'namespaces/more\n')
-    assertDone(await run('cluster delete two -o name'), 'clusters/two\n')
+    assertDone(await run('cluster delete two -o name --yes'), 'clusters/two\n')
     assertDone(await run('cluster restore two -o jsonpath={.cluster_name}'), /^two\n?$/)
     assertDone(await run('namespace delete more --cascade -o name --dry-run'), /^namespaces\/more$/m)
   })
@@ -1627,10 +1653,10 @@ describe('results', PARALLEL, () => {
     assert.match(String(plan), /^sha256:/)
     assertDone(await run('component patch a --cluster one --set x=1 -o jsonpath={.changes}'), /^0\n?$/)
     assertDone(
-      await run('cluster update --selector id --set labels.a=b -o yaml'),
+      await run('cluster update --selector id --set labels.a=b -o yaml --yes'),
       /^revision: 3\nchanges: 2\n/,
     )
-    assertDone(await run('revert 3 -o jsonpath={.revision}/{.changes}'), /^4\/2\n?$/)
+    assertDone(await run('revert 3 --yes -o jsonpath={.revision}/{.changes}'), /^4\/2\n?$/)
   })
 
   test('of many documents are their names too', async (t) => {
@@ -1647,7 +1673,7 @@ describe('results', PARALLEL, () => {
       cases.map(async ([line, names]) => {
         const fleet = await start(t)
         await fleet.change('/namespaces/team-a', { annotations: { a: 'b' } })
-        const run = await fleet.run([...line.split(' '), '-o', 'name'])
+        const run = await fleet.run([...line.split(' '), '--yes', '-o', 'name'])
         const done = fleet.revision() === 3
         assert.equal(done, run.code === 0, `${line}: exit ${run.code}, and ${done ? 'done' : 'not done'}`)
         assert.deepEqual([run.code, run.stdout.trim().split('\n').sort()], [0, names], line)

@@ -1,6 +1,6 @@
 // Every `$ command` of the documentation, run on a fresh demo fleet: what is printed must be what is written.
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, type SpawnSyncOptionsWithStringEncoding, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -50,7 +50,9 @@ function runAll(commands: readonly string[], env: Record<string, string>): strin
     env: { ...process.env, ...env },
     encoding: 'utf8',
     timeout: 60_000,
-  })
+    // Nobody is there to answer questions, wherever the tests run.
+    detached: true,
+  } as SpawnSyncOptionsWithStringEncoding)
   return stdout.split(`${mark}\n`).map((output) => output.trim())
 }
 

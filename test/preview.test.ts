@@ -257,6 +257,22 @@ test('a preview tells each change with before and after, and what clusters would
     impact: {
       clusters: 1,
       by_environment: { dev: 1 },
+      touched: 1,
+      joining: 0,
+      leaving: 0,
+      losing: 0,
+      inputs: [
+        {
+          endpoint: 'platform-components',
+          id: 'a',
+          added: 0,
+          removed: 0,
+          changed: 1,
+          switched_off: 0,
+          fields: { '/source/oci_tag': 1 },
+        },
+      ],
+      input_count: 1,
       endpoints: { 'platform-components': { clusters: 1, added: 0, removed: 0, changed: 1 } },
       details: [
         {

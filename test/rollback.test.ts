@@ -274,7 +274,8 @@ test('going back to where the fleet is already makes no revision', async (t) => 
       const { body } = await goBack(service, { to_revision })
       assert.equal(body.changes, 0)
       assert.equal(body.revision, 7)
-      assert.deepEqual(body.impact, { clusters: 0, by_environment: {}, endpoints: {}, details: [] })
+      const { touched, clusters, endpoints, inputs, details } = body.impact
+      assert.deepEqual([touched, clusters, endpoints, inputs, details], [0, 0, {}, [], []])
     }
   })
 })

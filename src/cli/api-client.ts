@@ -145,7 +145,8 @@ export function openApi(options: Options): Api {
         // Another call has failed meanwhile: nobody waits for this one.
         if (error instanceof Failure || isClosed) throw error
         if (attempt === tries || !isPassing(error)) {
-          throw unreachable(url, error, sender.isProxied, method !== 'GET')
+          const isWrite = method !== 'GET' && call.query?.dry_run === undefined
+          throw unreachable(url, error, sender.isProxied, isWrite)
         }
         reason = explain(error)
       }

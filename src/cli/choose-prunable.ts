@@ -1,8 +1,8 @@
 // What `--prune` may delete: what the log shows the set to have applied, and nothing that others wrote into it.
 import type { DescribedChange } from '../domain/describe-change.ts'
 import { entriesOf, type Inventory } from './apply-set.ts'
-import { count } from './change-report.ts'
 import { PROGRAM } from './command-tree.ts'
+import { count } from './count.ts'
 import { describeMethods, type Noun, nameOf, takes } from './nouns.ts'
 import { startProgress } from './progress.ts'
 import { pathOf } from './read-documents.ts'

@@ -43,7 +43,10 @@ export type Define = (command: Command, tools: Tools) => void
 export type DefineFor = (command: Command, tools: Tools, noun: Noun) => void
 
 const EXIT_CODES = `Exit codes: 0 done, 1 the server said no, 2 wrong use, 3 the server cannot be reached,
-4 a difference was found or a condition does not hold.`
+4 a difference was found, a condition does not hold, or you said no.
+
+What touches several clusters, or takes something from one, is asked about. Where there is no terminal it needs --yes, or
+--plan with what --dry-run printed (env FLUX_API_ASK=never: never ask).`
 
 export function createRoot({ terminal, version, tokens = {} }: Surroundings): Command {
   const { stdout, stderr } = terminal

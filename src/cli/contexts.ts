@@ -25,6 +25,18 @@ export interface Context {
   readonly login?: IssuerLogin
   /** No warning before tokens are sent in plain http. */
   readonly allow_http?: boolean
+  /** Whether somebody has to agree to what touches several clusters, or takes something from one. */
+  readonly ask?: Ask
+}
+
+export const ASK = ['always', 'never'] as const
+export type Ask = (typeof ASK)[number]
+
+export function parseAsk(text: string | undefined, source: string): Ask | undefined {
+  if (text === undefined || text === '') return undefined
+  const ask = ASK.find((each) => each === text)
+  if (!ask) throw usage(`${source} must be ${ASK.join(' or ')}, not "${text}"`)
+  return ask
 }
 
 export interface ContextFile {
@@ -83,6 +95,8 @@ function parseContexts(path: string, text: string): ContextFile {
       throw usage(`${path}: the tokens of context "${name}" must be text`)
     if (isObject(context) && typeof (context.allow_http ?? false) !== 'boolean')
       throw usage(`${path}: allow_http of context "${name}" must be true or false`)
+    if (isObject(context) && context.ask !== undefined)
+      parseAsk(String(context.ask), `${path}: ask of context "${name}"`)
     if (login !== undefined && !isLogin(login))
       throw usage(`${path}: the login of context "${name}" is not whole: take it out, and log in again`)
   }

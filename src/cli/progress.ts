@@ -1,5 +1,6 @@
 // How far long work is, on a terminal.
 import type { Session } from './session.ts'
+import { hasCursor } from './terminal.ts'
 
 export interface Progress {
   show(done: number, total: number): void
@@ -15,7 +16,7 @@ export function startProgress(
   what: string,
 ): Progress {
   const { stderr } = terminal
-  if (quiet || !stderr.isTTY) return { show() {}, end() {} }
+  if (quiet || !hasCursor(terminal, stderr)) return { show() {}, end() {} }
   let line = ''
   let isDrawn = false
   const draw = (): void => {

@@ -1,15 +1,20 @@
 // Every write goes through here: previews, questions on a terminal, plans and confirmations.
 import type { Command } from 'commander'
 import type { Json } from '../domain/json.ts'
+import { agree, isAsked } from './agree.ts'
 import { type Answer, Refusal } from './api-client.ts'
-import { confirm, INTERRUPTED } from './ask.ts'
-import { count, describeImpact, describePreview, type Preview, receivers } from './change-report.ts'
+import { INTERRUPTED } from './ask.ts'
+import { questionFor } from './change-question.ts'
+import { describePreview, type Preview } from './change-report.ts'
+import { count } from './count.ts'
 import { usage } from './failure.ts'
-import { clusterNoun, nameOf } from './nouns.ts'
+import { describeImpact, receivers } from './impact-report.ts'
+import { nameOf } from './nouns.ts'
 import type { Printable } from './print.ts'
+import { startProgress } from './progress.ts'
 import { changesIn } from './revision-changes.ts'
 import type { Session } from './session.ts'
-import { isInteractive, painter } from './terminal.ts'
+import { painter } from './terminal.ts'
 
 export interface WriteFlags {
   readonly dryRun?: boolean
@@ -25,7 +30,7 @@ export function addWriteFlags(command: Command): Command {
     .option('-m, --message <text>', 'why the change is made; kept with its revision')
     .option('--plan <digest>', 'do exactly what the preview with this plan showed, or nothing')
     .option('--confirm <what>', 'let what removes a lot pass the brake: removals')
-    .option('-y, --yes', 'do not ask on a terminal')
+    .option('-y, --yes', 'do not ask; needed where there is no terminal to ask on')
 }
 
 export interface Change {
@@ -34,6 +39,8 @@ export interface Change {
   readonly query?: Readonly<Record<string, string | boolean | undefined>>
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Json
+  /** Of how many parts it is: that may take a while, which is shown. */
+  readonly size?: number
 }
 
 export type Sent =
@@ -41,25 +48,28 @@ export type Sent =
   | { readonly answer: Answer; readonly preview?: undefined }
 
 /**
- * Sends a write; on a terminal, one that touches several clusters, or one with a warning, only after somebody has seen
- * what it does.
+ * Sends a write; one that touches several clusters or takes something from one only after somebody has agreed to what it
+ * does, on a terminal or by a flag.
  */
 export async function sendChange(session: Session, flags: WriteFlags, change: Change): Promise<Sent> {
   checkFlags(flags)
   if (flags.dryRun) return { preview: await preview(session, flags, change) }
-  const agreed = await agree(session, flags, change)
+  const agreed = await agreeTo(session, flags, change)
   const interrupted = (): void => {
     session.warn('interrupted while the change was on its way: it is made wholly or not at all. See the log')
     process.exit(INTERRUPTED)
   }
   process.once('SIGINT', interrupted)
   try {
-    const answer = await send(session, { ...flags, ...agreed }, change, {})
+    const answer = await shown(session, change, 'Applying', () =>
+      send(session, { ...flags, ...agreed }, change, {}),
+    )
     for (const warning of warningsIn(answer)) session.warn(warning)
     return { answer }
   } catch (error) {
     if (error instanceof Refusal && error.impact) {
-      session.note(describeImpact(painter(session.terminal, session.terminal.stderr), error.impact).trimEnd())
+      const look = { paint: painter(session.terminal, session.terminal.stderr), width: undefined }
+      session.note(describeImpact(look, error.impact).trimEnd())
     }
     throw error
   } finally {
@@ -68,8 +78,14 @@ export async function sendChange(session: Session, flags: WriteFlags, change: Ch
 }
 
 /** Sends operations that are done together or not at all. */
-export function sendBatch(session: Session, flags: WriteFlags, operations: readonly Json[]): Promise<Sent> {
-  return sendChange(session, flags, { method: 'POST', path: '/batch', body: { operations } })
+export function sendBatch(
+  session: Session,
+  flags: WriteFlags,
+  operations: readonly Json[],
+  size?: number,
+): Promise<Sent> {
+  const change = { method: 'POST', path: '/batch', body: { operations } } as const
+  return sendChange(session, flags, { ...change, ...(size !== undefined && { size }) })
 }
 
 /** What can be wrong with the flags themselves. */
@@ -84,7 +100,25 @@ export function checkFlags({ confirm, plan, message = '' }: WriteFlags): void {
 }
 
 async function preview(session: Session, flags: WriteFlags, change: Change): Promise<Preview> {
-  return (await send(session, flags, change, { dry_run: 'true' })).body
+  const call = (): Promise<Answer> => send(session, flags, change, { dry_run: 'true' })
+  return (await shown(session, change, 'Previewing', call)).body
+}
+
+/** A bar while a large request is under way; never while a question waits for its answer. */
+async function shown<T>(
+  session: Session,
+  { size }: Change,
+  what: string,
+  call: () => Promise<T>,
+): Promise<T> {
+  if (size === undefined) return call()
+  const progress = startProgress(session, what)
+  progress.show(0, size)
+  try {
+    return await call()
+  } finally {
+    progress.end()
+  }
 }
 
 function send(
@@ -109,28 +143,24 @@ function asHeader(message: string): string {
   return Buffer.from(oneLine(message), 'utf8').toString('latin1')
 }
 
-/** What somebody at the terminal agreed to. */
-async function agree(
+const LOOK_FIRST = 'look at it with --dry-run; then add --yes, or --plan with the plan that it prints'
+
+/** What somebody agreed to. */
+async function agreeTo(
   session: Session,
   flags: WriteFlags,
   change: Change,
 ): Promise<Pick<WriteFlags, 'plan' | 'confirm'>> {
-  const { terminal } = session
-  if (flags.yes || flags.plan !== undefined || !isInteractive(terminal)) return {}
+  if (!isAsked(session, flags) || flags.plan !== undefined) return {}
   const seen = await preview(session, flags, change)
-  const removes = seen.requires_confirmation.length > 0 && flags.confirm === undefined
-  const touched = touchedBy(session, seen)
-  const isWarned = touched === 1 && seen.warnings.length > 0
-  if (touched <= 1 && !removes && !isWarned) return {}
-  terminal.stderr.write(describePreview(painter(terminal, terminal.stderr), seen))
-  await confirm(terminal, `Change ${count(touched, 'cluster')}?`, removes ? 'removals' : 'yes')
-  return { plan: seen.plan, ...(removes && { confirm: 'removals' }) }
-}
-
-/** Clusters that receive something else, or whose own documents change without that. */
-function touchedBy({ nouns }: Session, { impact, changes }: Preview): number {
-  const clusters = clusterNoun(nouns).name
-  return Math.max(impact.clusters, changes.filter(({ type }) => type === clusters).length)
+  const needsRemovals = seen.requires_confirmation.length > 0 && flags.confirm === undefined
+  const question = questionFor(session.nouns, seen, needsRemovals)
+  if (!question) return {}
+  const hint = `${LOOK_FIRST}${needsRemovals ? '; and --confirm removals' : ''}`
+  const summary = receivers(seen.impact)
+  const isAgreed = await agree(session, { ...question, summary }, hint, (look) => describePreview(look, seen))
+  if (!isAgreed) return {}
+  return { plan: seen.plan, ...(needsRemovals && { confirm: 'removals' }) }
 }
 
 export function warningsIn({ headers, body }: Answer): string[] {
@@ -150,7 +180,7 @@ export function printablePreview(preview: Preview): Printable {
   return {
     value: preview,
     names: preview.changes.map(nameOf),
-    human: ({ paint }) => describePreview(paint, preview),
+    human: (look) => describePreview(look, preview),
   }
 }
 

@@ -1,10 +1,12 @@
 // Which server to talk to, with which tokens, and how to answer: flags, then the environment, then the context.
 import {
+  type Ask,
   type Context,
   type ContextFile,
   hasContext,
   type IssuerLogin,
   loadContexts,
+  parseAsk,
   unknownContext,
 } from './contexts.ts'
 import { usage } from './failure.ts'
@@ -33,6 +35,8 @@ export interface Settings {
   readonly login: IssuerLogin | undefined
   /** Whether the context says that its server is spoken to in plain http knowingly. */
   readonly allowsHttp: boolean
+  /** Whether somebody has to agree to what touches several clusters, or takes something from one. */
+  readonly ask: Ask
   readonly timeoutMs: number
 }
 
@@ -69,6 +73,7 @@ export function resolveSettings(flags: GlobalFlags, env: Env): Settings {
     context: own && name,
     login: isUsed ? login : undefined,
     allowsHttp: own?.allow_http ?? false,
+    ask: parseAsk(env.FLUX_API_ASK, 'FLUX_API_ASK') ?? own?.ask ?? 'always',
     timeoutMs: parseTimeout(flags.timeout),
   }
 }

@@ -208,9 +208,9 @@ test('colours are for terminals that show them, unless NO_COLOR says otherwise',
   assert.equal(red(terminal(false, { TERM: 'xterm' })), 'text')
 })
 
-test('somebody is there to answer only when input and questions are both on a terminal', () => {
+test('input and messages are both on a terminal, or else nobody is there; a dumb one is one, too', () => {
   assert.ok(isInteractive(terminal(true, { TERM: 'xterm' })))
-  assert.ok(!isInteractive(terminal(true, { TERM: 'dumb' })))
+  assert.ok(isInteractive(terminal(true, { TERM: 'dumb' })))
   assert.ok(!isInteractive(terminal(false)))
   const half = { ...terminal(true), stdin: { isTTY: false } } as unknown as Terminal
   assert.ok(!isInteractive(half))

@@ -22,16 +22,21 @@ const CODES: Record<Style, readonly [open: number, close: number]> = {
 
 export type Paint = (style: Style, text: string) => string
 
+/** Whether escape sequences, colours among them, do what they are for. */
+export function hasCursor({ env }: Pick<Terminal, 'env'>, stream: NodeJS.WriteStream): boolean {
+  return stream.isTTY && env.TERM !== 'dumb'
+}
+
 /** Colours for a stream that shows them, unless NO_COLOR asks for none. */
-export function painter({ env }: Terminal, stream: NodeJS.WriteStream): Paint {
-  const coloured = stream.isTTY && !env.NO_COLOR && env.TERM !== 'dumb'
+export function painter(terminal: Pick<Terminal, 'env'>, stream: NodeJS.WriteStream): Paint {
+  const coloured = hasCursor(terminal, stream) && !terminal.env.NO_COLOR
   if (!coloured) return (_style, text) => text
   return (style, text) => `\u001b[${CODES[style][0]}m${text}\u001b[${CODES[style][1]}m`
 }
 
-/** Whether somebody can be asked: answers are read from stdin, questions are put on stderr. */
-export function isInteractive({ stdin, stderr, env }: Terminal): boolean {
-  return Boolean(stdin.isTTY && stderr.isTTY) && env.TERM !== 'dumb'
+/** Whether input and messages are both on a terminal. */
+export function isInteractive({ stdin, stderr }: Pick<Terminal, 'stdin' | 'stderr'>): boolean {
+  return Boolean(stdin.isTTY && stderr.isTTY)
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point

@@ -6,6 +6,7 @@ import { builtInTypes } from '../../test/service.ts'
 import type { Command } from './command.ts'
 import { type Decision, decide } from './decide.ts'
 import { Comparison, type Impact, impactOf } from './impact.ts'
+import type { InputImpact } from './impact-counts.ts'
 import type { Json, JsonObject } from './json.ts'
 import { Overlay } from './overlay.ts'
 import { renderInputs } from './render-inputs.ts'
@@ -66,7 +67,24 @@ function impact(state: State, commands: Command[], limit?: number): Impact {
   return finish(impactOf(new Comparison(types, state, decided(state, commands).after), limit))
 }
 
-const NONE: Impact = { clusters: 0, by_environment: {}, endpoints: {}, details: [] }
+const NONE: Impact = {
+  clusters: 0,
+  by_environment: {},
+  touched: 0,
+  joining: 0,
+  leaving: 0,
+  losing: 0,
+  endpoints: {},
+  inputs: [],
+  input_count: 0,
+  details: [],
+}
+
+/** What is counted of a component. */
+function input(id: string, counts: Partial<InputImpact>): InputImpact {
+  const none = { added: 0, removed: 0, changed: 0, switched_off: 0, fields: {} }
+  return { endpoint: 'platform-components', id, ...none, ...counts }
+}
 
 /** The inputs of each cluster that are added (+), removed (-) or changed (~), in the order of the details. */
 function told({ details }: Impact): string[] {
@@ -97,8 +115,12 @@ test('an edit of a definition reaches those that are assigned it, with the field
   assert.deepEqual(
     impact(state, [patch('platform_components', 'a', { oci_tag: 'v2', component_version: '2' })]),
     {
+      ...NONE,
       clusters: 2,
       by_environment: { dev: 1, prod: 1 },
+      touched: 2,
+      inputs: [input('a', { changed: 2, fields: { '/component_version': 2, '/source/oci_tag': 2 } })],
+      input_count: 1,
       endpoints: { 'platform-components': { clusters: 2, added: 0, removed: 0, changed: 2 } },
       details: [
         { cluster: 'one', environment: 'dev', ...expected },
@@ -171,7 +193,7 @@ test('overrides that come and go change an input only where they say something e
     cluster('one', { platform_components: [{ id: 'a' }, { id: 'b', oci_tag: 'mine' }] }),
   ])
   const type = 'platform_components'
-  assert.deepEqual(impact(state, [assign(type, 'one', 'a', { oci_tag: 'v1' })]), NONE)
+  assert.deepEqual(impact(state, [assign(type, 'one', 'a', { oci_tag: 'v1' })]), { ...NONE, touched: 1 })
   assert.deepEqual(told(impact(state, [assign(type, 'one', 'a', { oci_tag: 'v2' })])), [
     'one/platform-components ~a/source/oci_tag',
   ])
@@ -241,7 +263,7 @@ test('patches are told value by value, for their component alone', () => {
 test('what no input says of a cluster has no impact', () => {
   const state = stateAfter([...CATALOG, cluster('one', { namespaces: [{ id: 'n' }] })])
   const quiet = { labels: { region: 'eu' }, deletion_protection: true, node_count: 3 }
-  assert.deepEqual(impact(state, [patch('clusters', 'one', quiet)]), NONE)
+  assert.deepEqual(impact(state, [patch('clusters', 'one', quiet)]), { ...NONE, touched: 1 })
 })
 
 const BUSY = { platform_components: [{ id: 'b' }, { id: 'a' }], namespaces: [{ id: 'n' }] }
@@ -254,7 +276,7 @@ test('the order of inputs does not count', () => {
   ])
   const order = (...platform_components: Json[]) => patch('clusters', 'one', { platform_components })
   const mine = { id: 'b', oci_tag: 'mine' }
-  assert.deepEqual(impact(state, [order({ id: 'c' }, { id: 'a' }, mine)]), NONE)
+  assert.deepEqual(impact(state, [order({ id: 'c' }, { id: 'a' }, mine)]), { ...NONE, touched: 1 })
   assert.deepEqual(told(impact(state, [order(mine, { id: 'c', oci_tag: 'v2' })])), [
     'one/platform-components -a ~c/source/oci_tag',
   ])
@@ -282,8 +304,10 @@ test('a new identity of a cluster changes each of its inputs, at every endpoint'
 
 test('clusters that have no inputs never receive anything differently', () => {
   const state = stateAfter([cluster('one')])
-  assert.deepEqual(impact(state, [patch('clusters', 'one', { environment: 'prod' })]), NONE)
-  assert.deepEqual(impact(state, [cluster('two'), remove('clusters', 'one')]), NONE)
+  const moved = impact(state, [patch('clusters', 'one', { environment: 'prod' })])
+  assert.deepEqual(moved, { ...NONE, touched: 1 })
+  const replaced = impact(state, [cluster('two'), remove('clusters', 'one')])
+  assert.deepEqual(replaced, { ...NONE, touched: 2, joining: 1, leaving: 1 })
 })
 
 test('a cluster that is created or restored receives all, one that is deleted or purged loses all', () => {
@@ -349,6 +373,16 @@ test('counts are exact, however few details are wanted', () => {
   assert.deepEqual(counts, {
     clusters: 12,
     by_environment: { dev: 8, prod: 4 },
+    touched: 12,
+    joining: 0,
+    leaving: 0,
+    losing: 0,
+    inputs: [
+      input('a', { changed: 12, fields: { '/source/oci_tag': 12 } }),
+      input('b', { changed: 12, fields: { '/source/oci_tag': 12 } }),
+      { ...input('n', { changed: 6, fields: { '/labels/team': 6 } }), endpoint: 'namespaces' },
+    ],
+    input_count: 3,
     endpoints: {
       namespaces: { clusters: 6, added: 0, removed: 0, changed: 6 },
       'platform-components': { clusters: 12, added: 0, removed: 0, changed: 24 },
@@ -358,6 +392,54 @@ test('counts are exact, however few details are wanted', () => {
   for (const limit of [0, 1, 17]) {
     assert.deepEqual(impact(state, edits, limit), { ...counts, details: details.slice(0, limit) })
   }
+})
+
+test('what clusters get, lose and receive differently is counted by input, beyond the details too', () => {
+  const holder = (id: string, ...references: JsonObject[]) =>
+    cluster(id, { platform_components: references as unknown as Json })
+  const state = stateAfter([
+    ...CATALOG,
+    holder('has-a', { id: 'a' }),
+    holder('has-both', { id: 'a' }, { id: 'b' }),
+    holder('has-b', { id: 'b' }),
+    holder('has-none'),
+  ])
+  const type = 'platform_components'
+  const ids = ['has-a', 'has-b', 'has-both', 'has-none']
+  const toAll = ids.map((id) => assign(type, id, 'a', { oci_tag: 'v2' }))
+  const { inputs, input_count, losing, touched } = impact(state, toAll, 0)
+  assert.deepEqual(inputs, [input('a', { added: 2, changed: 2, fields: { '/source/oci_tag': 2 } })])
+  assert.deepEqual({ input_count, losing, touched }, { input_count: 1, losing: 0, touched: 4 })
+  const off = assign(type, 'has-b', 'b', { enabled: false }, true)
+  const taken: Command = { op: 'unassign', type, cluster: 'has-both', id: 'b', path: '' }
+  const lost = impact(state, [off, taken, remove('clusters', 'has-a'), holder('new', { id: 'b' })])
+  assert.deepEqual(lost.inputs, [
+    input('b', { removed: 1, changed: 1, switched_off: 1, fields: { '/enabled': 1 } }),
+  ])
+  const { clusters, joining, leaving } = lost
+  assert.deepEqual([clusters, lost.touched, joining, leaving, lost.losing], [4, 4, 1, 1, 2])
+})
+
+test('of very many inputs and fields the most widespread are counted', () => {
+  const ids = Array.from({ length: 250 }, (_, i) => `x${i}`)
+  const all = cluster('all', { platform_components: ids.map((id) => ({ id })) })
+  const some = cluster('some', { platform_components: ids.slice(-3).map((id) => ({ id })) })
+  const state = stateAfter([...ids.map((id) => component(id)), all, some])
+  const edits = ids.map((id) => patch('platform_components', id, { oci_tag: 'v2' }))
+  const { inputs, input_count } = impact(state, edits)
+  assert.deepEqual([inputs.length, input_count], [100, 250])
+  assert.deepEqual(
+    inputs.slice(0, 4).map(({ id, changed }) => [id, changed]),
+    [
+      ['x247', 2],
+      ['x248', 2],
+      ['x249', 2],
+      ['x0', 1],
+    ],
+  )
+  const values = Object.fromEntries(ids.map((id) => [id, '1']))
+  const patched = impact(state, [patch('clusters', 'all', { patches: { x0: values } })])
+  assert.equal(Object.keys(patched.inputs[0]?.fields ?? {}).length, 20)
 })
 
 test('details stop at a hundred endpoints where nothing else is asked for', () => {

@@ -1,6 +1,7 @@
 // What clusters would receive differently: the difference of all poll answers between two views.
 import { diffFields, type FieldChange } from './diff.ts'
 import { getOrSet } from './get-or-set.ts'
+import { ImpactCounter, type ImpactCounts, type Passage } from './impact-counts.ts'
 import { equalJson } from './json.ts'
 import type { Overlay } from './overlay.ts'
 import { absentFor, type Holding, resolveInput, switchedOn } from './render-inputs.ts'
@@ -8,6 +9,7 @@ import {
   type DeliveredType,
   type Document,
   idsIn,
+  isOn,
   patchesOf,
   type Reference,
   referencesOf,
@@ -16,21 +18,9 @@ import {
 import type { Steps } from './steps.ts'
 import type { Entry, View } from './view.ts'
 
-export interface Impact {
-  /** How many clusters receive anything differently. */
-  readonly clusters: number
-  readonly by_environment: Readonly<Record<string, number>>
-  /** By endpoint; counts of clusters and of their inputs. */
-  readonly endpoints: Readonly<Record<string, EndpointImpact>>
+export interface Impact extends ImpactCounts {
   /** The first of them, ordered by cluster. */
   readonly details: readonly ClusterImpact[]
-}
-
-interface EndpointImpact {
-  clusters: number
-  added: number
-  removed: number
-  changed: number
 }
 
 interface ClusterImpact {
@@ -53,36 +43,28 @@ export interface EndpointDifference {
   readonly added: readonly string[]
   readonly removed: readonly string[]
   readonly changed: readonly InputChange[]
+  /** Of those that changed. */
+  readonly switchedOff: readonly string[]
 }
 
 export const IMPACT_LIMIT = 100
 
 /** Exact counts over the whole fleet, and the details of the first `limit` clusters' endpoints. */
 export function* impactOf(comparison: Comparison, limit = IMPACT_LIMIT): Steps<Impact> {
-  const environments = new Map<string, number>()
-  const endpoints: Record<string, EndpointImpact> = {}
+  const counter = new ImpactCounter()
   const details: ClusterImpact[] = []
-  let clusters = 0
   for (const id of comparison.candidates()) {
     yield
     const differences = comparison.compare(id)
-    if (differences.length === 0) continue
-    clusters++
+    if (differences.length === 0 && !comparison.isTouched(id)) continue
     const environment = comparison.environmentOf(id)
-    environments.set(environment, (environments.get(environment) ?? 0) + 1)
+    counter.add(environment, comparison.passageOf(id), differences)
     for (const { type, added, removed, changed } of differences) {
-      const { endpoint } = type.delivery
-      endpoints[endpoint] ??= { clusters: 0, added: 0, removed: 0, changed: 0 }
-      const counts = endpoints[endpoint]
-      counts.clusters++
-      counts.added += added.length
-      counts.removed += removed.length
-      counts.changed += changed.length
-      if (details.length < limit)
-        details.push({ cluster: id, environment, endpoint, added, removed, changed })
+      if (details.length === limit) break
+      details.push({ cluster: id, environment, endpoint: type.delivery.endpoint, added, removed, changed })
     }
   }
-  return { clusters, by_environment: Object.fromEntries([...environments].sort()), endpoints, details }
+  return { ...(yield* counter.counts()), details }
 }
 
 /** A view, and the same with something laid over it, compared cluster by cluster. */
@@ -159,6 +141,19 @@ export class Comparison {
     return differences
   }
 
+  /** Whether the cluster's own document is another. */
+  isTouched(id: string): boolean {
+    const type = this.types.cluster.type.name
+    return this.#clusters.has(id) && this.before.get(type, id) !== this.after.get(type, id)
+  }
+
+  passageOf(id: string): Passage {
+    if (!this.#clusters.has(id)) return 'stays'
+    const type = this.types.cluster.type.name
+    if (!this.before.get(type, id)) return 'joins'
+    return this.after.get(type, id) ? 'stays' : 'leaves'
+  }
+
   environmentOf(id: string): string {
     const { type, environment } = this.types.cluster
     const entry = this.after.get(type.name, id) ?? this.before.get(type.name, id)
@@ -230,7 +225,9 @@ export class Comparison {
       const was: Holding = [before, old, onBefore]
       const is: Holding = [after, reference, onAfter]
       const fields = this.#isSame(type, was, is) ? [] : this.#diff(type, was, is)
-      if (fields.length > 0) found.changed.push({ id, fields })
+      if (fields.length === 0) continue
+      found.changed.push({ id, fields })
+      if (isOn(type.delivery, old) && !isOn(type.delivery, reference)) found.switchedOff.push(id)
     }
     return found.orNothing()
   }
@@ -308,6 +305,7 @@ class Difference {
   readonly added: string[] = []
   readonly removed: string[] = []
   readonly changed: InputChange[] = []
+  readonly switchedOff: string[] = []
 
   constructor(type: DeliveredType) {
     this.type = type

@@ -37,7 +37,29 @@ const MAX_EXCERPT = 100
 /** A value in a sentence. */
 export function excerpt(value: Json | undefined): string {
   const text = JSON.stringify(value ?? null)
-  return text.length > MAX_EXCERPT ? `${text.slice(0, MAX_EXCERPT)}…` : text
+  return text.length > MAX_EXCERPT ? partOf(text, 0) : text
+}
+
+/** Of what two values have in common, so much is left before the first difference. */
+const LEAD = 30
+
+/** Two different values in a sentence: long ones are cut so that the first difference shows. */
+export function excerpts(a: Json | undefined, b: Json | undefined): readonly [string, string] {
+  const texts = [JSON.stringify(a ?? null), JSON.stringify(b ?? null)] as const
+  const [one, other] = texts
+  if (one.length <= MAX_EXCERPT && other.length <= MAX_EXCERPT) return texts
+  let same = 0
+  while (same < one.length && one[same] === other[same]) same++
+  const from = same < MAX_EXCERPT - LEAD ? 0 : same - LEAD
+  return [partOf(one, from), partOf(other, from)]
+}
+
+/** Whole characters only. */
+function partOf(text: string, from: number): string {
+  const isHalf = (at: number): boolean => /^[\udc00-\udfff]/.test(text.slice(at, at + 1))
+  const start = isHalf(from) ? from - 1 : from
+  const end = isHalf(from + MAX_EXCERPT) ? from + MAX_EXCERPT - 1 : from + MAX_EXCERPT
+  return `${start > 0 ? '…' : ''}${text.slice(start, end)}${end < text.length ? '…' : ''}`
 }
 
 export const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype'])

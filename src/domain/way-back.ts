@@ -3,7 +3,7 @@ import type { Outcome, Reset, Standing, Undo } from './command.ts'
 import { diffFields } from './diff.ts'
 import type { Draft } from './draft.ts'
 import { checkProtection } from './find-document.ts'
-import { equalJson, excerpt, isObject, type Json, own } from './json.ts'
+import { equalJson, excerpts, isObject, type Json, own } from './json.ts'
 import { parseDocument } from './parse-document.ts'
 import { type Detail, fail, type Result, succeed } from './problem.ts'
 import type { Document, ResourceType, Types } from './resource-type.ts'
@@ -70,7 +70,7 @@ function conflict(type: ResourceType, command: Undo, conflicts: readonly UndoCon
     message:
       path === ''
         ? `${current === undefined ? 'is gone' : left === undefined ? 'is there again' : 'is not as it was'} since revision ${revision}`
-        : `is ${excerpt(current)} now, not ${excerpt(left)} as revision ${revision} left it`,
+        : `is ${excerpts(current, left).join(' now, not ')} as revision ${revision} left it`,
   }))
   const message = `${type.singular} "${id}" has been changed again since revision ${revision}: undo that first, or set the fields one by one`
   return fail({ code: 'conflict', message, details })

@@ -2,7 +2,7 @@
 import { named } from '../domain/brake.ts'
 import type { Decision } from '../domain/decide.ts'
 import { diffFields } from '../domain/diff.ts'
-import { excerpt } from '../domain/json.ts'
+import { excerpts } from '../domain/json.ts'
 import { type FirstUse, newUsesOf, type Returning } from '../domain/new-uses.ts'
 import type { DocumentName, Types } from '../domain/resource-type.ts'
 import { SEEDER } from '../domain/token.ts'
@@ -73,7 +73,7 @@ async function differenceOf(
   if (fields.length === 0) return undefined
   const told = fields
     .slice(0, MAX_FIELDS)
-    .map(({ path, before, after: is }) => `${path} was ${excerpt(before)} and is ${excerpt(is)}`)
+    .map(({ path, before, after: is }) => `${path} was ${excerpts(before, is).join(' and is ')}`)
   const more = fields.slice(MAX_FIELDS).map(({ path }) => path)
   return [...told, ...(more.length > 0 ? [`and ${named(more)} changed as well`] : [])].join(', ')
 }

@@ -252,10 +252,28 @@ const changedField = {
 }
 const IMPACT_SCHEMA = {
   type: 'object',
-  required: ['clusters', 'by_environment', 'endpoints', 'details'],
+  required: [
+    'clusters',
+    'by_environment',
+    'touched',
+    'joining',
+    'leaving',
+    'losing',
+    'endpoints',
+    'inputs',
+    'input_count',
+    'details',
+  ],
   properties: {
     clusters: { ...count, description: 'How many clusters receive something else.' },
     by_environment: { type: 'object', additionalProperties: count },
+    touched: {
+      ...count,
+      description: 'Clusters that receive something else, or whose own document changes.',
+    },
+    joining: { ...count, description: 'Clusters that are created or restored, with inputs or without.' },
+    leaving: { ...count, description: 'Clusters that are deleted or purged, with inputs or without.' },
+    losing: { ...count, description: 'Clusters that stay, and have an input removed or switched off.' },
     endpoints: {
       type: 'object',
       additionalProperties: {
@@ -264,6 +282,30 @@ const IMPACT_SCHEMA = {
         properties: { clusters: count, added: count, removed: count, changed: count },
       },
     },
+    inputs: {
+      type: 'array',
+      description:
+        'What the clusters that stay receive differently, by input: the 100 that reach the most clusters. Counts are of clusters, and exact.',
+      maxItems: 100,
+      items: {
+        type: 'object',
+        required: ['endpoint', 'id', 'added', 'removed', 'changed', 'switched_off', 'fields'],
+        properties: {
+          endpoint: { type: 'string' },
+          id: { type: 'string' },
+          added: { ...count, description: 'Clusters that did not have it.' },
+          removed: { ...count, description: 'Clusters that lose it.' },
+          changed: { ...count, description: 'Clusters that receive it differently.' },
+          switched_off: { ...count, description: 'Of those, how many have it switched off.' },
+          fields: {
+            type: 'object',
+            additionalProperties: count,
+            description: 'By JSON pointer into the input, how many receive another value; at most 20.',
+          },
+        },
+      },
+    },
+    input_count: { ...count, description: 'How many inputs there are to count, shown or not.' },
     details: {
       type: 'array',
       description: 'The first of them, ordered by cluster; impact_limit says how many.',

@@ -1,22 +1,23 @@
 // `apply` and `diff`: the fleet as files say.
 import type { Command } from 'commander'
 import type { Impact } from '../../domain/impact.ts'
+import { agree, isAsked } from '../agree.ts'
 import { Refusal } from '../api-client.ts'
 import { readSet } from '../apply-set.ts'
 import { booksOf, prepare, type SetFlags, type Step, setName, splitBySize } from '../apply-steps.ts'
-import { ask } from '../ask.ts'
-import { count, describePreview, doneTo, type Preview, receivers } from '../change-report.ts'
+import { describePreview, doneTo, type Preview } from '../change-report.ts'
 import { tellOfLeft } from '../choose-prunable.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
+import { count } from '../count.ts'
 import { EXIT, Failure, unmet, usage } from '../failure.ts'
 import { collect } from '../field-flags.ts'
+import { receivers } from '../impact-report.ts'
 import { nameOf } from '../nouns.ts'
 import type { Printable } from '../print.ts'
 import { startProgress } from '../progress.ts'
 import { changesIn } from '../revision-changes.ts'
 import { addWriteFlags, printablePreview, type Sent, sendBatch, type WriteFlags } from '../send-change.ts'
 import type { Session } from '../session.ts'
-import { isInteractive } from '../terminal.ts'
 
 type Flags = WriteFlags & SetFlags & { readonly split?: boolean }
 
@@ -69,12 +70,12 @@ export function defineDiff(command: Command, { run }: Tools): void {
         const set = await readSet(session.terminal, session.nouns, flags.file)
         const { steps, left } = await prepare(session, flags, set)
         tellOfLeft(session, left)
-        const { preview } = await send(session, { dryRun: true }, steps)
+        const { preview } = await inWordsOf(steps, () => send(session, { dryRun: true }, steps, steps.length))
         if (!preview) throw new Error('a dry run answers a preview')
         const shown = withoutBooks(session, steps, preview)
         await session.print({
           ...printablePreview(preview),
-          human: ({ paint }) => (shown.change_count === 0 ? '' : describePreview(paint, shown)),
+          human: (look) => (shown.change_count === 0 ? '' : describePreview(look, shown)),
         })
         // What differs has been shown: the exit code says the rest.
         if (shown.change_count > 0) throw unmet('')
@@ -82,9 +83,18 @@ export function defineDiff(command: Command, { run }: Tools): void {
     )
 }
 
-function send(session: Session, flags: WriteFlags, steps: readonly Step[]): Promise<Sent> {
+/** With a size, how far it is is shown. */
+function send(session: Session, flags: WriteFlags, steps: readonly Step[], size?: number): Promise<Sent> {
   const operations = steps.map(({ operation }) => operation)
-  return sendBatch(session, flags, operations)
+  return sendBatch(session, flags, operations, size)
+}
+
+async function inWordsOf<T>(steps: readonly Step[], call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    throw error instanceof Refusal ? inTheSet(error, steps) : error
+  }
 }
 
 /** A preview as it concerns people. */
@@ -128,14 +138,9 @@ function inTheSet({ exitCode, message, details, hint }: Refusal, steps: readonly
 /** One batch, or several when that is allowed and needed. */
 async function sendAll(session: Session, flags: Flags, steps: readonly Step[]): Promise<Sent[]> {
   const parts = splitBySize(session, steps)
-  if (parts.length > 1) return sendParts(session, flags, parts)
-  const progress = startProgress(session, 'Applying')
-  progress.show(0, steps.length)
-  try {
-    return [await send(session, flags, steps)]
-  } finally {
-    progress.end()
-  }
+  return parts.length > 1
+    ? sendParts(session, flags, parts)
+    : [await send(session, flags, steps, steps.length)]
 }
 
 async function sendParts(
@@ -154,9 +159,8 @@ async function sendParts(
   if (flags.dryRun || flags.plan !== undefined) {
     throw usage('--dry-run and --plan are for one revision: a set that has to be split cannot be previewed')
   }
-  if (!flags.yes && isInteractive(session.terminal)) {
-    const answer = await ask(session.terminal, `Apply ${told}, without a preview? Type "yes" to go on: `)
-    if (!/^y(?:es)?$/i.test(answer.trim())) throw unmet('nothing was changed')
+  if (isAsked(session, flags)) {
+    await agree(session, { does: `apply ${told}, without a preview`, word: 'yes', notes: [] }, 'add --yes')
   }
   const sent: Sent[] = []
   const progress = startProgress(session, 'Applying')
@@ -179,14 +183,14 @@ async function sendPart(
   before: readonly Sent[],
 ): Promise<Sent> {
   try {
-    return await send(session, flags, part)
+    return await inWordsOf(part, () => send(session, flags, part))
   } catch (error) {
     const revisions = before.flatMap(({ answer }) => answer?.body.revision ?? [])
     if (revisions.length > 0) {
       const which = `${revisions.length === 1 ? 'revision' : 'revisions'} ${revisions.join(', ')}`
       session.warn(`what came before this part is stored, as ${which}`)
     }
-    throw error instanceof Refusal ? inTheSet(error, part) : error
+    throw error
   }
 }
 
@@ -205,7 +209,7 @@ async function report(
   const [first] = sent
   if (first?.preview) {
     const shown = withoutBooks(session, steps, first.preview)
-    const human: Printable['human'] = ({ paint }) => describePreview(paint, shown)
+    const human: Printable['human'] = (look) => describePreview(look, shown)
     return session.print({ ...printablePreview(first.preview), human })
   }
   const answers = sent.flatMap(({ answer }): FleetAnswer[] => (answer ? [answer.body] : []))

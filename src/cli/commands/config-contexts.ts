@@ -1,7 +1,9 @@
 // `config`: servers and their tokens under names, so that nothing has to be exported or typed.
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { addSubcommand, PROGRAM, type Tools } from '../command-tree.ts'
 import {
+  ASK,
+  type Ask,
   type Context,
   type ContextFile,
   configPath,
@@ -47,7 +49,7 @@ export function defineConfig(command: Command, { program, surroundings }: Tools)
   command.addHelpText(
     'after',
     () =>
-      `\nThe file is ${configPath(terminal.env) ?? 'below your HOME'}, readable by you alone. Flags and the variables FLUX_API_URL,\nFLUX_API_TOKEN and FLUX_API_WRITE_TOKEN come before it.`,
+      `\nThe file is ${configPath(terminal.env) ?? 'below your HOME'}, readable by you alone. Flags and the variables FLUX_API_URL,\nFLUX_API_TOKEN, FLUX_API_WRITE_TOKEN and FLUX_API_ASK come before it.`,
   )
   defineSetContext(command, config)
   defineUseContext(command, config)
@@ -61,40 +63,46 @@ function defineSetContext(command: Command, config: Config): void {
     .argument('<name>', 'how you call it')
     .option('--allow-http', 'no warning that its URL is plain http')
     .option('--no-allow-http', 'warn of that again')
+    .addOption(
+      new Option('--ask <when>', 'whether changes have to be agreed to; never is for pipelines').choices(ASK),
+    )
     .addHelpText(
       'after',
       `\nGive --api-url, and the tokens by --api-token-file and --write-token-file. - is stdin, one line for each: so they show\nin no process list and no shell history, where --api-token and --write-token do unless they are -. An empty one is\nforgotten.\n\nExamples:\n  ${PROGRAM} config set-context demo --api-url http://127.0.0.1:8080 --api-token demo-read-token --write-token demo-write-token\n  ${PROGRAM} config set-context prod --api-url https://flux-api.example.com --api-token-file ~/flux-token\n  pass flux/prod | ${PROGRAM} config set-context prod --api-url https://flux-api.example.com --api-token-file -`,
     )
-    .action(async (name: string, { allowHttp }: { readonly allowHttp?: boolean }) => {
-      if (name.trim() === '') throw usage('a context needs a name')
-      const { apiUrl, apiToken, writeToken } = config.flags()
-      const known = contextIn(config.load(), name)
-      const url = apiUrl ?? known?.api_url
-      if (url === undefined) throw usage(`the new context "${name}" needs --api-url`)
-      parseUrl(url, '--api-url')
-      const lines = await linesFor(config.terminal, [apiToken, writeToken])
-      const given = (token: string | undefined, flag: string): string | undefined =>
-        token === undefined ? undefined : (parseToken(token === '-' ? lines.shift() : token, flag) ?? '')
-      const tokens = [given(apiToken, '--api-token'), given(writeToken, '--write-token')] as const
-      let isCurrent = false
-      await config.update((file) => {
-        const old = contextIn(file, name)
-        const { api_token, write_token, login } = old ?? {}
-        const [read = api_token, write = write_token] = tokens
-        const context = {
-          api_url: url,
-          ...(read && { api_token: read }),
-          ...(write && { write_token: write }),
-          // A token takes the place of a login.
-          ...(login && !tokens.some(Boolean) && { login }),
-          ...((allowHttp ?? (old?.api_url === url && old.allow_http)) && { allow_http: true }),
-        }
-        const current_context = file.current_context ?? name
-        isCurrent = current_context === name
-        return { ...file, current_context, contexts: { ...file.contexts, [name]: context } }
-      })
-      config.note(`context "${name}" ${known ? 'changed' : 'added'}${isCurrent ? ', and in use' : ''}`)
-    })
+    .action(
+      async (name: string, { allowHttp, ask }: { readonly allowHttp?: boolean; readonly ask?: Ask }) => {
+        if (name.trim() === '') throw usage('a context needs a name')
+        const { apiUrl, apiToken, writeToken } = config.flags()
+        const known = contextIn(config.load(), name)
+        const url = apiUrl ?? known?.api_url
+        if (url === undefined) throw usage(`the new context "${name}" needs --api-url`)
+        parseUrl(url, '--api-url')
+        const lines = await linesFor(config.terminal, [apiToken, writeToken])
+        const given = (token: string | undefined, flag: string): string | undefined =>
+          token === undefined ? undefined : (parseToken(token === '-' ? lines.shift() : token, flag) ?? '')
+        const tokens = [given(apiToken, '--api-token'), given(writeToken, '--write-token')] as const
+        let isCurrent = false
+        await config.update((file) => {
+          const old = contextIn(file, name)
+          const { api_token, write_token, login } = old ?? {}
+          const [read = api_token, write = write_token] = tokens
+          const context = {
+            api_url: url,
+            ...(read && { api_token: read }),
+            ...(write && { write_token: write }),
+            // A token takes the place of a login.
+            ...(login && !tokens.some(Boolean) && { login }),
+            ...((allowHttp ?? (old?.api_url === url && old.allow_http)) && { allow_http: true }),
+            ...((ask ?? (old?.api_url === url && old.ask)) === 'never' && { ask: 'never' as const }),
+          }
+          const current_context = file.current_context ?? name
+          isCurrent = current_context === name
+          return { ...file, current_context, contexts: { ...file.contexts, [name]: context } }
+        })
+        config.note(`context "${name}" ${known ? 'changed' : 'added'}${isCurrent ? ', and in use' : ''}`)
+      },
+    )
 }
 
 function contextIn(file: ContextFile, name: string): Context | undefined {
@@ -177,13 +185,14 @@ const HIDDEN = '(set)'
 
 function redact(file: ContextFile): ContextFile {
   const contexts = Object.entries(file.contexts).map(([name, context]) => {
-    const { api_url, api_token, write_token, login, allow_http } = context
+    const { api_url, api_token, write_token, login, allow_http, ask } = context
     const shown: Context = {
       api_url,
       ...(api_token && { api_token: HIDDEN }),
       ...(write_token && { write_token: HIDDEN }),
       ...(login && { login: redactLogin(login) }),
       ...(allow_http && { allow_http }),
+      ...(ask && { ask }),
     }
     return [name, shown]
   })

@@ -20,7 +20,7 @@ export function defineDelete(command: Command, { run }: Tools, noun: Noun): void
     )
   else command.option('--cascade', 'also remove every reference to it')
   const more = noun.cluster
-    ? `\nA deleted ${noun.singular} gets an empty list when it polls, so its Flux removes everything that came from here.\nrestore brings it back as it was.\n`
+    ? `\nA deleted ${noun.singular} gets an empty list when it polls, so its Flux removes everything that came from here.\nrestore brings it back as it was, unless it was purged. Its id has to be typed first, or of several how many they are.\n`
     : ''
   addWriteFlags(command)
     .addHelpText(

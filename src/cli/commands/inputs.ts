@@ -1,6 +1,6 @@
 // `cluster inputs`: what a cluster gets when it polls, and where it comes from.
 import type { Command } from 'commander'
-import { excerpt, type Json, type JsonObject } from '../../domain/json.ts'
+import type { Json, JsonObject } from '../../domain/json.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { cell } from '../document-table.ts'
 import { UnknownName } from '../failure.ts'
@@ -113,7 +113,7 @@ function explainTable({ table }: Look, { inputs }: Explained): string {
     fields.map(({ path, value, source, revision, actor, message, left_out = [] }) => [
       id,
       path,
-      typeof value === 'string' ? value : excerpt(value),
+      typeof value === 'string' ? value : JSON.stringify(value),
       [source, ...left_out.map((other) => `without ${other.id} (${other.why.replaceAll('_', ' ')})`)].join(
         ', ',
       ),

@@ -3,9 +3,10 @@ import type { Command } from 'commander'
 import type { DescribedChange } from '../../domain/describe-change.ts'
 import type { Impact } from '../../domain/impact.ts'
 import type { Call } from '../api-client.ts'
-import { describeChanges, describeImpact } from '../change-report.ts'
+import { describeChanges } from '../change-report.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
+import { describeImpact } from '../impact-report.ts'
 import { parseMoment, parseRevision } from '../moments.ts'
 import { type Noun, typeNamed } from '../nouns.ts'
 import type { Look, Printable } from '../print.ts'
@@ -147,9 +148,9 @@ export function defineShow(command: Command, { run }: Tools): void {
     )
 }
 
-function describeRevision({ paint, pairs }: Look, revision: Revision & { impact?: Impact }): string {
+function describeRevision(look: Look, revision: Revision & { impact?: Impact }): string {
   const { message, operation, actor, time, changes, change_count, impact } = revision
-  const head = pairs([
+  const head = look.pairs([
     ['Revision:', String(revision.revision)],
     ['Time:', time],
     ['Actor:', actor],
@@ -159,5 +160,5 @@ function describeRevision({ paint, pairs }: Look, revision: Revision & { impact?
     ['Request id:', String(revision.request_id ?? '')],
     ['Hash:', String(revision.hash ?? '')],
   ])
-  return `${head}\n${describeChanges(paint, changes, change_count)}${impact ? describeImpact(paint, impact) : ''}`
+  return `${head}\n${describeChanges(look, changes, change_count)}${impact ? describeImpact(look, impact) : ''}`
 }

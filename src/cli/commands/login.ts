@@ -98,6 +98,7 @@ async function login(
       context: undefined,
       login: undefined,
       allowsHttp: false,
+      ask: 'always',
       timeoutMs,
     }
     const api = openApi({ settings, env, version, note })
@@ -212,8 +213,8 @@ async function whoami(api: Api): Promise<Identity> {
   }
 }
 
-function withoutTokens({ api_url, allow_http }: Context): Context {
-  return { api_url, ...(allow_http && { allow_http }) }
+function withoutTokens({ api_url, allow_http, ask }: Context): Context {
+  return { api_url, ...(allow_http && { allow_http }), ...(ask && { ask }) }
 }
 
 /** One token for everything, where it may write; a login is for everything anyway. */

@@ -1,7 +1,7 @@
 // `token`: who may come in, as what, and until when.
 import { type Command, Option } from 'commander'
 import { describeGrant, ROLE_MEANINGS, ROLES, scopeOf } from '../../domain/grant.ts'
-import { confirm } from '../ask.ts'
+import { agree, isAsked } from '../agree.ts'
 import { addSubcommand, PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
 import { collectIds } from '../field-flags.ts'
@@ -12,7 +12,7 @@ import type { Look } from '../print.ts'
 import { pathOf, TOKENS } from '../read-documents.ts'
 import { checkFlags, sendChange } from '../send-change.ts'
 import type { Session } from '../session.ts'
-import { isInteractive, plain } from '../terminal.ts'
+import { plain } from '../terminal.ts'
 import type { Identity } from './login.ts'
 
 export function defineToken(command: Command, tools: Tools): void {
@@ -173,13 +173,13 @@ function defineRevoke(command: Command, { run }: Tools): void {
   addSubcommand(command, 'revoke', 'Revoke tokens: they are good for nothing from then on.')
     .argument('<token...>', 'their names or ids')
     .option(...MESSAGE)
-    .option('-y, --yes', 'do not ask on a terminal')
+    .option('-y, --yes', 'do not ask; needed where there is no terminal to ask on')
     .addHelpText(
       'after',
       `\nExamples:\n  ${PROGRAM} token revoke ci-team-a -m 'the team has moved on'\n  ${PROGRAM} token revoke old-1 old-2 --yes`,
     )
     .action(
-      run(async (session, names: string[], { yes, message }: RevokeFlags) => {
+      run(async (session, names: string[], { yes = false, message }: RevokeFlags) => {
         const flags = { yes: true, ...(message !== undefined && { message }) }
         checkFlags(flags)
         // One that is not there is noticed before any other is gone.
@@ -188,7 +188,7 @@ function defineRevoke(command: Command, { run }: Tools): void {
           const { body } = await session.api.getAsWriter(pathOf(TOKENS, name))
           tokens.set(body.id, body)
         }
-        if (!yes) await askFirst(session, [...tokens.values()])
+        if (isAsked(session, { yes })) await askFirst(session, [...tokens.values()])
         const revoked: ShownToken[] = []
         try {
           for (const { id } of tokens.values()) {
@@ -206,15 +206,15 @@ function defineRevoke(command: Command, { run }: Tools): void {
     )
 }
 
-async function askFirst({ terminal }: Session, tokens: readonly ShownToken[]): Promise<void> {
-  if (!isInteractive(terminal)) return
+async function askFirst(session: Session, tokens: readonly ShownToken[]): Promise<void> {
   const now = new Date()
-  for (const token of tokens) {
+  const notes = tokens.map((token) => {
     const { name, last_used_at: used, last_used_from: from } = token
     const use = used ? `last used ${fromNow(used, now)} from ${from}` : 'never used'
-    terminal.stderr.write(`${plain(`${name}: ${describeGrant(token)}, ${use}`)}\n`)
-  }
-  await confirm(terminal, `Revoke ${tokens.length === 1 ? 'this token' : `these ${tokens.length} tokens`}?`)
+    return `${name}: ${describeGrant(token)}, ${use}`
+  })
+  const does = `revoke ${tokens.length === 1 ? 'this token' : `these ${tokens.length} tokens`}`
+  await agree(session, { does, word: 'yes', notes }, 'add --yes')
 }
 
 async function printRevoked(session: Session, revoked: readonly ShownToken[]): Promise<void> {

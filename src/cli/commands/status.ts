@@ -1,7 +1,7 @@
 // The server itself: `status` and `verify`.
 import type { Command } from 'commander'
-import { count } from '../change-report.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
+import { count } from '../count.ts'
 import { unmet, usage } from '../failure.ts'
 import type { Session } from '../session.ts'
 import { plain } from '../terminal.ts'
