@@ -441,6 +441,13 @@ test('every text and number of a document has an example, so that no page makes 
   assert.deepEqual([...bare], [])
 })
 
+test('what narrows an answer down has no example, which a page would fill in', async () => {
+  const { operations } = await describeApi(await startService({ types: builtInTypes(POLICIES) }))
+  for (const { operationId, parameters = [] } of operations)
+    for (const { in: place, name, schema } of parameters)
+      assert.equal('example' in schema, place === 'path' && !schema.enum, `${operationId} ${name}`)
+})
+
 test('every failure has one answer for all operations, with a short example of its own code', async () => {
   const description = await describeApi(await startService())
   const { responses } = description.document.components

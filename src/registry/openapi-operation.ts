@@ -131,8 +131,12 @@ export function inPath(name: string, description: string, schema: SchemaObject =
   return { name, in: 'path', required: true, description, schema }
 }
 
+/** No text of a request may hold a NUL. */
+export const TEXT = '^[^\\u0000]*$'
+
 export function inQuery(name: string, description: string, schema: SchemaObject = { type: 'string' }): Node {
-  return { name, in: 'query', description, schema }
+  const isText = schema.type === 'string' && !schema.enum
+  return { name, in: 'query', description, schema: isText ? { pattern: TEXT, ...schema } : schema }
 }
 
 export function inHeader(name: string, description: string, schema: SchemaObject = { type: 'string' }): Node {
@@ -162,10 +166,11 @@ export const MIN_REVISION = inQuery(
 export function time(name: string, description: string): Node {
   return inQuery(name, description, TIME)
 }
+// No example: pages fill it in, and then list nothing.
 export const SELECTOR = inQuery(
   'selector',
-  'Label selector over labels, id, cluster_name, cluster_dns, environment and uses.<type>.',
-  { type: 'string', format: 'label-selector', minLength: 1, example: 'environment in (dev,qa), region=eu' },
+  'Label selector over labels, id, cluster_name, cluster_dns, environment and uses.<type>, such as environment in (dev,qa), region=eu.',
+  { type: 'string', format: 'label-selector', minLength: 1 },
 )
 /** The page of a list of revisions. */
 export const REVISION_PAGE = [limit(1000, 50), inQuery('before', 'Only revisions before this one.', WHOLE)]

@@ -346,11 +346,14 @@ export function clusterPaths(types: RegisteredTypes): Node {
             pattern: '^(?:[0-9]{1,5}[hms])+$',
             default: '5m',
           }),
-          inQuery('api_url', 'Where clusters reach the service; EXTERNAL_URL when nothing is said.', {
-            type: 'string',
-            pattern: '^\\s*[Hh][Tt][Tt][Pp][Ss]?:',
-            example: 'https://fleet.example.com',
-          }),
+          inQuery(
+            'api_url',
+            'Where clusters reach the service, such as https://fleet.example.com; EXTERNAL_URL when nothing is said.',
+            {
+              type: 'string',
+              pattern: '^\\s*[Hh][Tt][Tt][Pp][Ss]?:',
+            },
+          ),
           inQuery('token_secret', 'A Secret that is there already and holds the token.', secret),
           inQuery('cert_secret', 'A Secret with a certificate for the connection.', secret),
           inQuery('flux_instance', 'Whether Flux itself is installed.', { type: 'boolean', default: true }),

@@ -25,7 +25,6 @@ import {
   REVISION,
   REVISION_PAGE,
   ref,
-  SELECTOR,
   time,
   WHOLE,
   WRITE,
@@ -161,12 +160,15 @@ export function logPath(): Node {
           'The log after a revision as it is stored, as lines of JSON, for mirrors; only the last line says that it is whole.',
         parameters: [
           inQuery('since', 'The newest revision that the caller has; 0 for none.', WHOLE),
-          SELECTOR,
+          inQuery('selector', 'Only the log of these clusters; of all when it is empty.', {
+            type: 'string',
+            format: 'label-selector',
+          }),
         ],
         answers: {
           200: {
             ...ok('Lines.', {}, ['X-Request-Id', 'X-State-Age']),
-            content: json({ type: 'string' }, NDJSON),
+            content: json({ type: 'array', items: { type: 'object' } }, NDJSON),
           },
         },
         problems: [...READING, 409],

@@ -2,7 +2,7 @@
 import { FORBIDDEN_KEYS } from '../domain/json.ts'
 import { MAX_OPERATIONS } from '../domain/json-patch.ts'
 import { exampleOf } from './openapi-example.ts'
-import { PLAN } from './openapi-operation.ts'
+import { PLAN, TEXT } from './openapi-operation.ts'
 import type { SchemaObject } from './resource-file.ts'
 import { schemaOf, WRITABLE, WRITABLE_KEY } from './validator.ts'
 
@@ -63,9 +63,6 @@ export function merged(schema: SchemaObject): SchemaObject {
     additionalProperties: isMap ? nullable(additionalProperties as SchemaObject) : false,
   }
 }
-
-/** No text of a request may hold a NUL. */
-const TEXT = '^[^\\u0000]*$'
 
 /** The body of a request that is no document, with what its texts and its plan look like. */
 export function requested(schema: SchemaObject): SchemaObject {

