@@ -585,6 +585,15 @@ test('a conflict tells what the revision left and what is there now', async (t) 
   ])
 })
 
+test('a conflict of two long values shows where they differ', async (t) => {
+  const service = await start(t)
+  const image = (end: string) => ({ vm_image: `${'x'.repeat(300)}${end}` })
+  const number = await run(service, ['PATCH', '/clusters/one', image('A')])
+  await run(service, ['PATCH', '/clusters/one', image('B')])
+  const { body } = await revert(service, number)
+  assert.match(body.details[0].message, /^is …x+B" now, not …x+A" as revision \d+ left it$/)
+})
+
 for (const [store, open] of Object.entries(STORES)) {
   test(`one conflict stops the undoing of all documents of a revision (${store})`, async (t) => {
     const service = await start(t, { store: await open(t) })
