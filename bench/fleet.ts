@@ -1,8 +1,9 @@
 // Makes fleets of any size: every cluster has 20 of 60 components (3 patched), 10 namespaces and 5 role bindings.
-import type { Document } from '../src/domain/resource-type.ts'
-import { TOKENS } from '../src/domain/token.ts'
+
+import { TOKENS } from '../src/domain/access/token.ts'
+import type { Document } from '../src/domain/types/resource-type.ts'
 import { hashOf, tokenIdOf } from '../src/engine/token-secret.ts'
-import { openSqliteStore } from '../src/store/sqlite.ts'
+import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import type { NewChange } from '../src/store/store.ts'
 
 const COMPONENTS = 60

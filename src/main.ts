@@ -2,14 +2,15 @@
 // The process: what it is asked to do, and how it ends.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { parseFolders } from './config.ts'
+import { HELP, runStoreCommand } from './admin/store-commands.ts'
+import { runTokenCommand } from './admin/token-commands.ts'
+import { runTransferCommand } from './admin/transfer-commands.ts'
+import { UsageProblem } from './base/usage-problem.ts'
+import { scaffoldTemplate } from './bootstrap/scaffold-template.ts'
+import { parseFolders } from './config/config.ts'
 import type { RegisteredTypes } from './registry/build-types.ts'
 import { loadTypes } from './registry/load-types.ts'
-import { scaffoldTemplate } from './registry/scaffold-template.ts'
 import { StoreError } from './store/store.ts'
-import { HELP, runStoreCommand, UsageProblem } from './store-commands.ts'
-import { runTokenCommand } from './token-commands.ts'
-import { runTransferCommand } from './transfer-commands.ts'
 
 const BUILT_IN_RESOURCES = fileURLToPath(new URL('../resources', import.meta.url))
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Json } from '../src/domain/json.ts'
+import type { Json } from '../src/base/json.ts'
 import { hashOf } from '../src/engine/token-secret.ts'
-import { readSharedTokens } from '../src/http/shared-tokens.ts'
+import { readSharedTokens } from '../src/http/auth/shared-tokens.ts'
 import { type Answer, READ_TOKEN, startService, WRITE_TOKEN } from './service.ts'
 
 const POLLS = [

@@ -5,53 +5,44 @@ import { test } from 'node:test'
 
 const SRC = join(import.meta.dirname, '../src')
 
-/** Where the files of each folder may import from, beside their own folder; a whole folder or one file of it. */
+/** Where the files of each folder may import from, beside their own folder: a whole folder or one file of it. */
 const ARROWS: Record<string, readonly string[]> = {
-  domain: [],
-  registry: ['domain'],
-  store: ['domain'],
+  base: [],
+  runtime: ['base'],
+  domain: ['base'],
+  api: ['base', 'domain'],
+  registry: ['base', 'domain', 'api'],
+  bootstrap: ['base', 'domain', 'registry'],
+  store: ['base', 'runtime', 'domain'],
+  transfer: ['base', 'runtime', 'domain', 'store'],
   engine: [
+    'base',
+    'runtime',
     'domain',
     'store/hash-chain.ts',
-    'store/pace.ts',
     'store/store.ts',
-    'store/transfer.ts',
-    'store/verify-log.ts',
+    'transfer/replication-status.ts',
+    'transfer/transfer.ts',
+    'transfer/verify-log.ts',
   ],
-  http: ['domain', 'registry', 'engine'],
-  cli: ['domain', 'registry'],
+  http: ['base', 'runtime', 'domain', 'api', 'registry', 'bootstrap', 'engine'],
+  config: ['base', 'domain/access/token.ts'],
+  admin: ['base', 'runtime', 'domain', 'config', 'registry', 'bootstrap', 'store', 'transfer', 'engine'],
+  cli: ['base', 'domain', 'api', 'registry', 'http/openapi/openapi.ts'],
   'cli.ts': ['cli'],
-  'config.ts': ['domain/base-url.ts', 'domain/duration.ts', 'domain/token.ts'],
-  'store-commands.ts': ['config.ts', 'domain', 'store'],
-  'bundle-keys.ts': ['store-commands.ts', 'store/transfer-lines.ts'],
-  'transfer-files.ts': [
-    'store-commands.ts',
-    'store/put-in-place.ts',
-    'store/store.ts',
-    'store/transfer-lines.ts',
-  ],
-  'transfer-commands.ts': ['store-commands.ts', 'bundle-keys.ts', 'transfer-files.ts', 'domain', 'store'],
-  'token-commands.ts': ['store-commands.ts', 'domain', 'registry', 'engine'],
-  'main.ts': [
-    'config.ts',
-    'serve.ts',
-    'store-commands.ts',
-    'token-commands.ts',
-    'transfer-commands.ts',
-    'registry',
-    'store/store.ts',
-  ],
+  'main.ts': ['base', 'config', 'serve.ts', 'admin', 'registry', 'bootstrap', 'store/store.ts'],
   'serve.ts': [
-    'config.ts',
-    'store-commands.ts',
-    'mirror.ts',
+    'base',
+    'runtime',
     'domain',
+    'config',
     'registry',
+    'bootstrap',
     'store',
+    'transfer',
     'engine',
     'http',
   ],
-  'mirror.ts': ['domain', 'engine', 'store'],
 }
 
 const files = readdirSync(SRC, { recursive: true, withFileTypes: true })
@@ -81,7 +72,7 @@ function areaOf(file: string): string {
 }
 
 test('the way imports are found knows every form of them', () => {
-  assert.deepEqual(ownImportsOf('http/fair-queue.ts'), ['engine/round-robin.ts'])
+  assert.deepEqual(ownImportsOf('http/load/fair-queue.ts'), ['runtime/round-robin.ts'])
   assert.ok(ownImportsOf('main.ts').includes('serve.ts'))
   for (const file of sources) {
     const lines = textOf(file).match(/^import\b|^export .* from '/gm) ?? []
@@ -113,7 +104,7 @@ test('every import names a file that is there', () => {
 
 test('only the process reads the configuration, and nobody starts the process', () => {
   const users = (target: string) => sources.filter((file) => ownImportsOf(file).includes(target))
-  assert.deepEqual(users('config.ts'), ['main.ts', 'serve.ts', 'store-commands.ts'])
+  assert.deepEqual(users('config/config.ts').sort(), ['admin/store-commands.ts', 'main.ts', 'serve.ts'])
   assert.deepEqual(users('main.ts'), [])
   assert.deepEqual(users('serve.ts'), ['main.ts'])
 })
@@ -124,7 +115,7 @@ test('the environment is read by the process alone', () => {
 })
 
 test('the domain runs in a browser: no modules and no globals of Node', () => {
-  const domain = sources.filter((file) => areaOf(file) === 'domain')
+  const domain = sources.filter((file) => ['base', 'domain', 'api'].includes(areaOf(file)))
   assert.ok(domain.length > 0)
   for (const file of domain) {
     const foreign = importsOf(file).filter((specifier) => specifier.startsWith('node:'))

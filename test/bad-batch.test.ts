@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Json, JsonObject } from '../src/domain/json.ts'
+import type { Json, JsonObject } from '../src/base/json.ts'
 import { type Answer, builtInTypes, type Call, startService, type TestService } from './service.ts'
 
 const POLL = '/api/v2/flux/clusters/one.k8s.example.com/platform-components'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type AddressInfo, connect } from 'node:net'
 import { describe, test } from 'node:test'
-import type { Json, JsonObject } from '../src/domain/json.ts'
+import type { Json, JsonObject } from '../src/base/json.ts'
 import { type Call, smallFleet, startService, type TestService, WRITE_TOKEN } from './service.ts'
 
 const JSON_PATCH = { 'content-type': 'application/json-patch+json' }

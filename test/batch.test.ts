@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Json, JsonObject } from '../src/domain/json.ts'
+import type { Json, JsonObject } from '../src/base/json.ts'
 import {
   type Answer,
   builtInTypes,

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import type { JsonObject } from '../src/domain/json.ts'
+import type { JsonObject } from '../src/base/json.ts'
 import { assertProblem, pathsIn, run, start, temporaryDatabase } from './every-store.ts'
 import { parseObjects } from './flux/tools.ts'
 import {

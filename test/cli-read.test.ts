@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parse, parseAllDocuments } from 'yaml'
-import { widthOf } from '../src/cli/terminal.ts'
-import type { Json } from '../src/domain/json.ts'
+import type { Json } from '../src/base/json.ts'
+import { widthOf } from '../src/cli/output/terminal.ts'
 import {
   CLI,
   type CliOptions,

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Command } from 'commander'
 import { buildTree, createRoot } from '../src/cli/command-tree.ts'
-import { type Noun, readNouns } from '../src/cli/nouns.ts'
-import { buildOpenapi } from '../src/registry/openapi.ts'
+import { type Noun, readNouns } from '../src/cli/server/nouns.ts'
+import { buildOpenapi } from '../src/http/openapi/openapi.ts'
 import { builtInTypes } from './service.ts'
 
 const PAGE = join(import.meta.dirname, '../docs/cli-reference.md')

@@ -15,7 +15,7 @@ import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { buildOpenapi } from '../src/registry/openapi.ts'
+import { buildOpenapi } from '../src/http/openapi/openapi.ts'
 import { type CliOptions, cli, outcomesOf, type Run } from './cli-process.ts'
 import { serve } from './own-server.ts'
 import {

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import type { Json, JsonObject } from '../src/domain/json.ts'
+import type { Json, JsonObject } from '../src/base/json.ts'
 import {
   assertFailed,
   type CliOptions,

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import type { Json } from '../src/domain/json.ts'
+import type { Json } from '../src/base/json.ts'
 import { type ServiceProcess, spawnService, temporaryFolder } from './service.ts'
 
 /** Enough to see what goes wrong often; `make test-faults` has more of them. */

@@ -1,7 +1,7 @@
 // What others made of definitions is told before a write brings it to clusters: by restoring one, or by assigning it.
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { Json, JsonObject } from '../src/domain/json.ts'
+import type { Json, JsonObject } from '../src/base/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { cli, onTerminal } from './cli-process.ts'
 import { run, STORES, start as startOn } from './every-store.ts'

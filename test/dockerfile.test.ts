@@ -17,7 +17,7 @@ import { basename, dirname, join, relative } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { parseConfig } from '../src/config.ts'
+import { parseConfig } from '../src/config/config.ts'
 import { portIn } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '..')

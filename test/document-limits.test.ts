@@ -1,7 +1,7 @@
 // How large one document may be and what a JSON patch may build, whichever way a write comes in.
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { Json, JsonObject } from '../src/domain/json.ts'
+import type { Json, JsonObject } from '../src/base/json.ts'
 import { MAX_DOCUMENT_SIZE } from '../src/registry/build-types.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { assertProblem, pathsIn, run, start } from './every-store.ts'

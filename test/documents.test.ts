@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Json, JsonObject } from '../src/domain/json.ts'
+import type { Json, JsonObject } from '../src/base/json.ts'
 import { assertProblem } from './every-store.ts'
 import { type Answer, READ_TOKEN, smallFleet, startService, type TestService } from './service.ts'
 

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isObject, type JsonObject } from '../src/domain/json.ts'
-import { renderInputs } from '../src/domain/render-inputs.ts'
-import { type Document, idsIn, referencesOf } from '../src/domain/resource-type.ts'
-import type { View } from '../src/domain/view.ts'
+import { isObject, type JsonObject } from '../src/base/json.ts'
+import { renderInputs } from '../src/domain/delivery/render-inputs.ts'
+import type { View } from '../src/domain/documents/view.ts'
+import { type Document, idsIn, referencesOf } from '../src/domain/types/resource-type.ts'
 import type { Engine } from '../src/engine/engine.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
-import { openSqliteStore } from '../src/store/sqlite.ts'
+import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import {
   AUTHOR,
   answersOf,

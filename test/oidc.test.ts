@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { after, before, suite, type TestContext, test } from 'node:test'
-import { createOidc } from '../src/http/oidc.ts'
+import { createOidc } from '../src/http/auth/oidc.ts'
 import { assertProblem, start } from './every-store.ts'
 import { type OidcIssuer, startOidcIssuer } from './oidc-issuer.ts'
 import {

@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import type { Json } from '../src/domain/json.ts'
+import type { Json } from '../src/base/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { READ_TOKEN, smallFleet, startService, type TestService } from './service.ts'
 

@@ -1,7 +1,7 @@
 // The tokens of a cluster go with it when it is purged, and no new cluster inherits them.
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { JsonObject } from '../src/domain/json.ts'
+import type { JsonObject } from '../src/base/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { assertProblem, changesOf, run, STORES, start } from './every-store.ts'
 import { READ_TOKEN, type ServiceOptions, type TestService } from './service.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
-import { openPostgresStore } from '../src/store/postgres.ts'
+import { openPostgresStore } from '../src/store/postgres/postgres.ts'
 import type { Store } from '../src/store/store.ts'
 import {
   checkServed,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { Json } from '../src/domain/json.ts'
-import { openSqliteStore } from '../src/store/sqlite.ts'
+import type { Json } from '../src/base/json.ts'
+import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import { assertProblem, changesOf, pathsIn, run, STORES, start, type Write } from './every-store.ts'
 import { type Answer, READ_TOKEN, startService, type TestService, temporaryFolder } from './service.ts'
 

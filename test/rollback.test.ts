@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { Json } from '../src/domain/json.ts'
+import type { Json } from '../src/base/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
-import { openSqliteStore } from '../src/store/sqlite.ts'
+import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import type { Store } from '../src/store/store.ts'
 import { assertProblem, changesOf, pathsIn, run, STORES, start, type Write } from './every-store.ts'
 import {

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { Json, JsonObject } from '../src/domain/json.ts'
-import { openSqliteStore } from '../src/store/sqlite.ts'
+import type { Json, JsonObject } from '../src/base/json.ts'
+import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import { assertProblem, pathsIn, run, start as startOn, type Write } from './every-store.ts'
 import {
   type Answer,

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ROLES } from '../src/domain/grant.ts'
-import { MAX_DEPTH } from '../src/domain/json.ts'
-import { MAX_OPERATIONS } from '../src/domain/json-patch.ts'
+import { MAX_DEPTH } from '../src/base/json.ts'
+import { MAX_OPERATIONS } from '../src/base/json-patch.ts'
+import { ROLES } from '../src/domain/access/grant.ts'
 import { MAX_DOCUMENT_SIZE } from '../src/registry/build-types.ts'
 
 const ROOT = join(import.meta.dirname, '..')

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
-import { openSqliteStore } from '../src/store/sqlite.ts'
+import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import { failToStart, smallFleet, spawnService, temporaryFolder } from './service.ts'
 
 const TOKENS = { AUTH_TOKEN: 'hush-hush-read', CRUD_AUTH_TOKEN: 'hush-hush-write' }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openMemoryStore } from '../src/store/memory.ts'
-import { openPostgresStore } from '../src/store/postgres.ts'
+import { openPostgresStore } from '../src/store/postgres/postgres.ts'
 import { type Store, StoreError } from '../src/store/store.ts'
 import { type PostgresServer, runSql, startPostgres } from './postgres-server.ts'
 import {

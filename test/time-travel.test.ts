@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { Json } from '../src/domain/json.ts'
-import { openSqliteStore } from '../src/store/sqlite.ts'
-import { pruneLog } from '../src/store/verify-log.ts'
+import type { Json } from '../src/base/json.ts'
+import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
+import { pruneLog } from '../src/transfer/verify-log.ts'
 import { STORES, start } from './every-store.ts'
 import {
   type Answer,

@@ -1,8 +1,8 @@
 // Every command: its name, one line about it, and where its definition is loaded from.
 
-import type { WriteMethod } from '../domain/resource-type.ts'
+import type { WriteMethod } from '../domain/types/resource-type.ts'
 import type { Define, DefineFor } from './command-tree.ts'
-import { aNoun, type Noun } from './nouns.ts'
+import { aNoun, type Noun } from './server/nouns.ts'
 
 interface FleetCommand {
   readonly name: string

@@ -1,17 +1,17 @@
 // The tree of commands. What each of them takes and does is loaded when it is asked for.
 import { Command } from 'commander'
-import { type Api, openApi } from './api-client.ts'
 import { FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
-import { permissionWarning } from './contexts.ts'
+import { permissionWarning } from './config/contexts.ts'
+import { type GlobalFlags, resolveSettings, type Settings } from './config/settings.ts'
+import type { GivenTokens } from './config/token-files.ts'
 import { UnknownName } from './failure.ts'
-import type { Learned } from './learn-types.ts'
-import { describeMethods, type Noun, namesOf, takes } from './nouns.ts'
-import { warnOfPlainHttp } from './plain-http.ts'
-import { parseFormat } from './print.ts'
+import { parseFormat } from './output/print.ts'
+import type { Terminal } from './output/terminal.ts'
+import { type Api, openApi } from './server/api-client.ts'
+import type { Learned } from './server/learn-types.ts'
+import { describeMethods, type Noun, namesOf, takes } from './server/nouns.ts'
+import { warnOfPlainHttp } from './server/plain-http.ts'
 import { createSession, type Session } from './session.ts'
-import { type GlobalFlags, resolveSettings, type Settings } from './settings.ts'
-import type { Terminal } from './terminal.ts'
-import type { GivenTokens } from './token-files.ts'
 
 export const PROGRAM = 'flux-resourceset-cli'
 
@@ -212,7 +212,7 @@ function lowerFirst(text: string): string {
 export function keepFresh({ terminal: { env }, version }: Surroundings) {
   return async (settings: Settings): Promise<Settings> => {
     if (!settings.login) return settings
-    const { renewLogin } = await import('./renew-login.ts')
+    const { renewLogin } = await import('./server/renew-login.ts')
     return renewLogin(settings, { env, version })
   }
 }

@@ -1,15 +1,15 @@
 // Runs a command line: learns what it has to know, follows its words, and tells how it ended.
 import { Command, CommanderError } from 'commander'
-import { type Api, openApi } from './api-client.ts'
 import { COMPLETE, FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
 import { buildTree, createRoot, PROGRAM, type Surroundings } from './command-tree.ts'
+import { type GlobalFlags, resolveSettings, type Settings } from './config/settings.ts'
+import type { GivenTokens } from './config/token-files.ts'
 import { EXIT, Failure, UnknownName } from './failure.ts'
-import { builtInTypes, type Learned, learnTypes } from './learn-types.ts'
-import { namesOf } from './nouns.ts'
-import { warnOfPlainHttp } from './plain-http.ts'
-import { type GlobalFlags, resolveSettings, type Settings } from './settings.ts'
-import { painter, plain, type Terminal } from './terminal.ts'
-import type { GivenTokens } from './token-files.ts'
+import { painter, plain, type Terminal } from './output/terminal.ts'
+import { type Api, openApi } from './server/api-client.ts'
+import { builtInTypes, type Learned, learnTypes } from './server/learn-types.ts'
+import { namesOf } from './server/nouns.ts'
+import { warnOfPlainHttp } from './server/plain-http.ts'
 
 /** Runs a command line to its end; answers the exit code. */
 export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
@@ -26,7 +26,7 @@ async function readTokens(argv: readonly string[], surroundings: Surroundings): 
   if (!isGiven || argv[0] === COMPLETE) return {}
   const program = createRoot(surroundings)
   program.parseOptions([...argv])
-  const { readTokenFiles } = await import('./token-files.ts')
+  const { readTokenFiles } = await import('./config/token-files.ts')
   return readTokenFiles(surroundings.terminal, program.opts<GlobalFlags>())
 }
 

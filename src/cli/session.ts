@@ -1,9 +1,10 @@
 // What a command works with: the server, its types, and the terminal.
-import type { Api } from './api-client.ts'
-import type { Noun } from './nouns.ts'
-import { type Format, type Printable, render } from './print.ts'
-import type { Settings } from './settings.ts'
-import { painter, plain, type Terminal } from './terminal.ts'
+
+import type { Settings } from './config/settings.ts'
+import { type Format, type Printable, render } from './output/print.ts'
+import { painter, plain, type Terminal } from './output/terminal.ts'
+import type { Api } from './server/api-client.ts'
+import type { Noun } from './server/nouns.ts'
 
 export interface Session {
   readonly terminal: Terminal

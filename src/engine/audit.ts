@@ -1,10 +1,11 @@
 // Who set what: the origin of every value that a cluster gets, and the revisions that concern a cluster.
-import { explainInput, type FieldOrigin, type LeftOut, valueAt } from '../domain/explain-input.ts'
-import { equalJson, type Json } from '../domain/json.ts'
-import { notFound, type Result, succeed } from '../domain/problem.ts'
-import { absentFor, resolveInput, switchedOn } from '../domain/render-inputs.ts'
-import { type DeliveredType, type Document, referencesOf, type Types } from '../domain/resource-type.ts'
-import type { View } from '../domain/view.ts'
+
+import { equalJson, type Json } from '../base/json.ts'
+import { notFound, type Result, succeed } from '../base/problem.ts'
+import { explainInput, type FieldOrigin, type LeftOut, valueAt } from '../domain/delivery/explain-input.ts'
+import { absentFor, resolveInput, switchedOn } from '../domain/delivery/render-inputs.ts'
+import type { View } from '../domain/documents/view.ts'
+import { type DeliveredType, type Document, referencesOf, type Types } from '../domain/types/resource-type.ts'
 import type { DocumentSpan } from '../store/store.ts'
 import type { DocumentRevision, Past } from './past.ts'
 

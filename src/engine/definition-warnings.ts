@@ -1,14 +1,15 @@
 // What others made of definitions that a write brings to clusters: told before they arrive there.
-import { named } from '../domain/brake.ts'
-import type { Decision } from '../domain/decide.ts'
-import { diffFields } from '../domain/diff.ts'
-import { excerpts } from '../domain/json.ts'
-import { type FirstUse, newUsesOf, type Returning } from '../domain/new-uses.ts'
-import type { DocumentName, Types } from '../domain/resource-type.ts'
-import { SEEDER } from '../domain/token.ts'
-import type { View } from '../domain/view.ts'
+
+import { diffFields } from '../base/diff.ts'
+import { excerpts } from '../base/json.ts'
+import { SEEDER } from '../domain/access/token.ts'
+import type { Decision } from '../domain/commands/decide.ts'
+import type { View } from '../domain/documents/view.ts'
+import { named } from '../domain/guards/brake.ts'
+import { type FirstUse, newUsesOf, type Returning } from '../domain/guards/new-uses.ts'
+import type { DocumentName, Types } from '../domain/types/resource-type.ts'
+import { inTurns } from '../runtime/run-time-sliced.ts'
 import type { RecordedRevision } from '../store/store.ts'
-import { inTurns } from './in-turns.ts'
 import type { Past } from './past.ts'
 
 /** As many definitions of either kind are told of, and so many revisions of first uses looked up. */

@@ -1,16 +1,17 @@
 // Decide, then commit, then publish: the only way anything changes, and the state that everything is read from.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findRemovals } from '../domain/brake.ts'
-import { type Command, type Outcome, summarise } from '../domain/command.ts'
-import { type Decision, decide } from '../domain/decide.ts'
-import { type Grant, refuseBeyond } from '../domain/grant.ts'
-import { Comparison, IMPACT_LIMIT, type Impact, impactOf } from '../domain/impact.ts'
-import { fail, type Problem, type Result, succeed } from '../domain/problem.ts'
-import { refuseMethods } from '../domain/refuse-methods.ts'
-import type { Types } from '../domain/resource-type.ts'
-import { type Applied, State } from '../domain/state.ts'
-import type { Steps } from '../domain/steps.ts'
-import type { Change, PolledView, Slot, View } from '../domain/view.ts'
+import { fail, type Problem, type Result, succeed } from '../base/problem.ts'
+import type { Steps } from '../base/steps.ts'
+import { type Grant, refuseBeyond } from '../domain/access/grant.ts'
+import { type Command, type Outcome, summarise } from '../domain/commands/command.ts'
+import { type Decision, decide } from '../domain/commands/decide.ts'
+import { Comparison, IMPACT_LIMIT, type Impact, impactOf } from '../domain/delivery/impact.ts'
+import { type Applied, State } from '../domain/documents/state.ts'
+import type { Change, PolledView, Slot, View } from '../domain/documents/view.ts'
+import { findRemovals } from '../domain/guards/brake.ts'
+import { refuseMethods } from '../domain/guards/refuse-methods.ts'
+import type { Types } from '../domain/types/resource-type.ts'
+import { Interrupted, inTurns } from '../runtime/run-time-sliced.ts'
 import { NO_HASH } from '../store/hash-chain.ts'
 import {
   fillingError,
@@ -21,8 +22,8 @@ import {
   type Store,
   StoreError,
 } from '../store/store.ts'
+import type { ReplicationStatus } from '../transfer/replication-status.ts'
 import { warnOfDefinitions } from './definition-warnings.ts'
-import { Interrupted, inTurns } from './in-turns.ts'
 import { openPast, type Past } from './past.ts'
 import { planOf, refusePlan } from './plan.ts'
 import { keepSnapshots, type Snapshots } from './snapshot.ts'
@@ -93,16 +94,6 @@ export interface Written {
   readonly answer?: string
 }
 
-/** How the state in memory stands to the store. */
-export interface Condition {
-  /** The newest revision that the store is known to have. */
-  readonly storeRevision: number
-  /** How long ago the store last said that nothing is missing here. */
-  readonly ageMs: number
-  /** Why the store cannot be followed now, if it cannot. */
-  readonly problem: string | undefined
-}
-
 export interface Engine {
   /** False until there is a state to serve from: nothing may be answered from this one before. */
   readonly isLoaded: boolean
@@ -122,9 +113,9 @@ export interface Engine {
   readonly uses: TokenUses
   /** Takes in what other processes have committed. */
   catchUp(): Promise<void>
-  readonly condition: Condition
+  readonly condition: ReplicationStatus
   /** Looks at the store first, for a moment at most. */
-  check(): Promise<Condition>
+  check(): Promise<ReplicationStatus>
   /** Waits until this process is at a revision, for so long at most; answers whether it is. */
   reach(revision: number, ms: number): Promise<boolean>
   /** Calls back after every change of what is served; answers how to stop that. */
@@ -151,7 +142,7 @@ export interface EngineParts {
   /** What to start from while the store is away. */
   readonly snapshots?: Snapshots
   /** Of a mirror: how its store stands to what it is a copy of. */
-  readonly upstream?: () => Condition
+  readonly upstream?: () => ReplicationStatus
 }
 
 interface Decided {
@@ -534,7 +525,7 @@ export async function startEngine({
     keepSnapshots(snapshots, {
       // Also while the store is away: whoever starts from it is not to go back behind what was served.
       current: () =>
-        isLoaded ? { state, head: { revision: state.revision, hash }, ageMs: age() } : undefined,
+        isLoaded ? { state, head: { revision: state.revision, hash }, stalenessMs: age() } : undefined,
       failed: (error) => onStoreError(error, 'snapshot'),
     })
 
@@ -561,9 +552,9 @@ export async function startEngine({
     return failure ? performance.now() - confirmedAt : 0
   }
 
-  function condition(): Condition {
+  function condition(): ReplicationStatus {
     if (!failure && upstream) return upstream()
-    return { storeRevision, ageMs: age(), problem: failure?.message }
+    return { storeRevision, stalenessMs: age(), problem: failure?.message }
   }
 
   return {

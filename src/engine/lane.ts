@@ -1,5 +1,5 @@
 // Work that costs much, a few pieces at a time: callers take turns, and administrators need not wait for others.
-import { RoundRobin } from './round-robin.ts'
+import { RoundRobin } from '../runtime/round-robin.ts'
 import type { Sender } from './write-queue.ts'
 
 export interface LaneLimits {

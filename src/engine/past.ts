@@ -1,13 +1,15 @@
 // The fleet as it was: views of earlier revisions, made from the state and the log.
-import type { BeforeAndAfter } from '../domain/describe-change.ts'
-import { Comparison, type Impact, impactOf } from '../domain/impact.ts'
-import { Overlay } from '../domain/overlay.ts'
-import { fail, invalid, type Result, succeed } from '../domain/problem.ts'
-import { type DeliveredType, referencesOf, type Types } from '../domain/resource-type.ts'
-import type { State } from '../domain/state.ts'
-import type { Steps } from '../domain/steps.ts'
-import type { Entry, PolledView, View } from '../domain/view.ts'
-import { Pace } from '../store/pace.ts'
+
+import { fail, invalid, type Result, succeed } from '../base/problem.ts'
+import type { Steps } from '../base/steps.ts'
+import { Comparison, type Impact, impactOf } from '../domain/delivery/impact.ts'
+import type { BeforeAndAfter } from '../domain/documents/describe-change.ts'
+import { Overlay } from '../domain/documents/overlay.ts'
+import type { State } from '../domain/documents/state.ts'
+import type { Entry, PolledView, View } from '../domain/documents/view.ts'
+import { type DeliveredType, referencesOf, type Types } from '../domain/types/resource-type.ts'
+import { inTurns } from '../runtime/run-time-sliced.ts'
+import { Pace } from '../runtime/time-slice.ts'
 import type {
   HistoryQuery,
   LoggedChange,
@@ -16,9 +18,8 @@ import type {
   RecordedRevision,
   Store,
 } from '../store/store.ts'
-import { type ExportOptions, exportLog } from '../store/transfer.ts'
-import { type Verification, verifyLog } from '../store/verify-log.ts'
-import { inTurns } from './in-turns.ts'
+import { type ExportOptions, exportLog } from '../transfer/transfer.ts'
+import { type Verification, verifyLog } from '../transfer/verify-log.ts'
 
 /** A moment, by the revision that was the newest then. */
 export type At = { readonly revision: number } | { readonly time: string }

@@ -1,10 +1,10 @@
 // A plan is a digest of changes: it tells whether a write still does what its preview showed.
 import { createHash } from 'node:crypto'
-import { type Detail, fail, type Result } from '../domain/problem.ts'
-import type { Document } from '../domain/resource-type.ts'
-import type { Steps } from '../domain/steps.ts'
-import { asToken, TOKENS } from '../domain/token.ts'
-import type { Change } from '../domain/view.ts'
+import { type Detail, fail, type Result } from '../base/problem.ts'
+import type { Steps } from '../base/steps.ts'
+import { asToken, TOKENS } from '../domain/access/token.ts'
+import type { Change } from '../domain/documents/view.ts'
+import type { Document } from '../domain/types/resource-type.ts'
 
 /** Equal for equal changes, whatever order they were made in and whatever else is in the fleet. */
 export function* planOf(changes: readonly Change[]): Steps<string> {

@@ -1,15 +1,16 @@
 // The way back: what to ask for so that a revision is undone, or a part of the fleet is as it was.
-import { named } from '../domain/brake.ts'
-import type { Command, Undo } from '../domain/command.ts'
-import { fail, invalid, notFound, type Result, succeed } from '../domain/problem.ts'
-import type { Document, Types } from '../domain/resource-type.ts'
-import type { Selector } from '../domain/selector.ts'
-import type { Steps } from '../domain/steps.ts'
-import { asToken, TOKENS } from '../domain/token.ts'
-import { warnOfUnknownKeys } from '../domain/unknown-keys.ts'
-import type { View } from '../domain/view.ts'
+
+import { fail, invalid, notFound, type Result, succeed } from '../base/problem.ts'
+import type { Steps } from '../base/steps.ts'
+import type { Selector } from '../domain/access/selector.ts'
+import { asToken, TOKENS } from '../domain/access/token.ts'
+import { warnOfUnknownKeys } from '../domain/access/unknown-keys.ts'
+import type { Command, Undo } from '../domain/commands/command.ts'
+import type { View } from '../domain/documents/view.ts'
+import { named } from '../domain/guards/brake.ts'
+import type { Document, Types } from '../domain/types/resource-type.ts'
+import { inTurns } from '../runtime/run-time-sliced.ts'
 import type { Engine, Work } from './engine.ts'
-import { inTurns } from './in-turns.ts'
 import type { At } from './past.ts'
 
 /** Takes back what one revision did, and nothing that was done since. */

@@ -1,10 +1,11 @@
 // Fills an empty store from a seed file: all of it as revision 1, or nothing.
-import type { Create } from '../domain/command.ts'
-import { checkJson, isObject, type Json, own, pointer } from '../domain/json.ts'
-import { parseDocument } from '../domain/parse-document.ts'
-import { type Detail, invalid, type Result, succeed } from '../domain/problem.ts'
-import type { DeliveredType, ResourceType, Types } from '../domain/resource-type.ts'
-import { SEEDER } from '../domain/token.ts'
+
+import { checkJson, isObject, type Json, own, pointer } from '../base/json.ts'
+import { type Detail, invalid, type Result, succeed } from '../base/problem.ts'
+import { SEEDER } from '../domain/access/token.ts'
+import type { Create } from '../domain/commands/command.ts'
+import { parseDocument } from '../domain/documents/parse-document.ts'
+import type { DeliveredType, ResourceType, Types } from '../domain/types/resource-type.ts'
 import type { Engine } from './engine.ts'
 
 /** Whoever comes first seeds; everyone else finds the store filled. */

@@ -20,10 +20,10 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { AUTHOR, commands, SLOW_RUNS, start, types } from '../../test/random-fleet.ts'
 import { temporaryFolder, waitFor } from '../../test/service.ts'
-import { renderInputs } from '../domain/render-inputs.ts'
-import type { Document } from '../domain/resource-type.ts'
-import { State } from '../domain/state.ts'
-import { TOKENS } from '../domain/token.ts'
+import { TOKENS } from '../domain/access/token.ts'
+import { renderInputs } from '../domain/delivery/render-inputs.ts'
+import { State } from '../domain/documents/state.ts'
+import type { Document } from '../domain/types/resource-type.ts'
 import { openMemoryStore } from '../store/memory.ts'
 import { type Head, type Store, StoreError } from '../store/store.ts'
 import { type Engine, startEngine } from './engine.ts'
@@ -444,7 +444,7 @@ describe('a snapshot on the disk', () => {
   test('outlives a process that is killed while it writes the next one', async (t) => {
     const { folder, snapshots } = opened(t)
     const program = `
-      const { State } = await import(${JSON.stringify(join(import.meta.dirname, '../domain/state.ts'))})
+      const { State } = await import(${JSON.stringify(join(import.meta.dirname, '../domain/documents/state.ts'))})
       const { openSnapshots } = await import(${JSON.stringify(join(import.meta.dirname, 'snapshot.ts'))})
       const state = new State({ all: [], delivered: [], cluster: { type: { name: 'clusters' } } })
       for (let i = 0; i < 20000; i++) {
@@ -668,7 +668,7 @@ describe('snapshots are kept', () => {
     let state = stateOf(1, SMALL)
     const keeper = keepSnapshots(
       snapshots,
-      { ...kept, current: () => ({ ...savedOf(state), ageMs: 60_000 }) },
+      { ...kept, current: () => ({ ...savedOf(state), stalenessMs: 60_000 }) },
       SOON,
     )
     t.after(() => keeper.stop())
@@ -859,11 +859,14 @@ test('an engine that stops while the store is away leaves what it served, and ho
   isAway = true
   await waitFor('it is noticed', async () => (await first.check()).problem !== undefined)
   await sleep(50)
-  const { ageMs } = first.condition
+  const { stalenessMs } = first.condition
   await first.stop()
   const second = await startEngine(parts)
   t.after(() => second.stop())
   assert.ok(second.isLoaded)
   assert.ok(second.state.get('namespaces', 'a'))
-  assert.ok(second.condition.ageMs >= Math.floor(ageMs), `${second.condition.ageMs} of ${ageMs}`)
+  assert.ok(
+    second.condition.stalenessMs >= Math.floor(stalenessMs),
+    `${second.condition.stalenessMs} of ${stalenessMs}`,
+  )
 })

@@ -4,17 +4,17 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, utimes } from 'node:
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
-import { isObject } from '../domain/json.ts'
-import type { Document, Types } from '../domain/resource-type.ts'
-import { State } from '../domain/state.ts'
-import { Pace } from '../store/pace.ts'
+import { isObject } from '../base/json.ts'
+import { State } from '../domain/documents/state.ts'
+import type { Document, Types } from '../domain/types/resource-type.ts'
+import { Pace } from '../runtime/time-slice.ts'
 import { type Head, StoreError } from '../store/store.ts'
 
 export interface Saved {
   readonly state: State
   readonly head: Head
   /** How long ago it was last known to be all there is. */
-  readonly ageMs?: number
+  readonly stalenessMs?: number
 }
 
 /** Of one process alone. Every method throws StoreError, and nothing else, when it cannot do its part. */
@@ -89,7 +89,7 @@ export function openSnapshots(folder: string, now: () => Date = () => new Date()
     },
     async write(saved) {
       try {
-        await writeAll(saved, new Date(now().getTime() - (saved.ageMs ?? 0)))
+        await writeAll(saved, new Date(now().getTime() - (saved.stalenessMs ?? 0)))
       } catch (cause) {
         throw new StoreError(
           `the snapshot ${path} cannot be saved: ${messageOf(cause)}; see that this process may write there and that there is room`,
@@ -129,10 +129,10 @@ export function keepSnapshots(
   async function keep(): Promise<void> {
     const current = kept.current()
     if (!current) return
-    const { head, ageMs } = current
+    const { head, stalenessMs } = current
     const isSame = head.revision === last?.revision && head.hash === last.hash
     // Of what was saved already, nothing more is known.
-    if (isSame && ageMs) return
+    if (isSame && stalenessMs) return
     try {
       if (!isSame || !(await snapshots.confirm())) await save()
       isTold = false

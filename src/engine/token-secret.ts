@@ -1,9 +1,9 @@
 // The secret of a token: what it looks like, how it is made, and the digest that is kept of it.
 import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { Grant } from '../domain/grant.ts'
-import { TOKENS, type Token } from '../domain/token.ts'
-import type { Entry, View } from '../domain/view.ts'
+import type { Grant } from '../domain/access/grant.ts'
+import { TOKENS, type Token } from '../domain/access/token.ts'
+import type { Entry, View } from '../domain/documents/view.ts'
 
 const PREFIX = 'frs_'
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

@@ -1,5 +1,5 @@
 // Writes, one at a time: callers take turns, and administrators go first.
-import { RoundRobin } from './round-robin.ts'
+import { RoundRobin } from '../runtime/round-robin.ts'
 
 /** Who sends a write. */
 export interface Sender {

@@ -9,12 +9,12 @@ import {
 import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import type { Problem } from '../domain/problem.ts'
-import { limitConnections } from './connections.ts'
-import type { FairQueue } from './fair-queue.ts'
-import { writeProblem } from './problem-response.ts'
+import type { Problem } from '../base/problem.ts'
+import { limitConnections } from './load/connections.ts'
+import type { FairQueue } from './load/fair-queue.ts'
+import { writeProblem } from './request/problem-response.ts'
 import type { Limits } from './service.ts'
-import type { TlsOptions } from './tls-files.ts'
+import type { TlsOptions } from './tls/tls-files.ts'
 
 /** How clients get here, when not over plain HTTP. */
 export interface Transport {

@@ -1,9 +1,9 @@
 // What Prometheus reads. Labels come from our own routes and types only, so their number is bounded.
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import type { Types } from '../domain/resource-type.ts'
-import { TOKENS } from '../domain/token.ts'
+import { TOKENS } from '../domain/access/token.ts'
+import type { Types } from '../domain/types/resource-type.ts'
 import type { Engine } from '../engine/engine.ts'
-import { PollMetrics } from './poll-metrics.ts'
+import { PollMetrics } from './poll/poll-metrics.ts'
 
 export interface Metrics {
   countPoll(endpoint: string, status: number, seconds: number): void
@@ -97,7 +97,7 @@ export function createMetrics(
     help: 'How long the store has not been followed; 0 while it can be.',
     registers,
     collect() {
-      this.set(engine.condition.ageMs / 1000)
+      this.set(engine.condition.stalenessMs / 1000)
     },
   })
   new Gauge({

@@ -1,14 +1,14 @@
 // What the routes work with, handed to each of them in the open.
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
+import type { Template } from '../bootstrap/load-templates.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { RegisteredTypes } from '../registry/build-types.ts'
-import type { Template } from '../registry/load-templates.ts'
-import type { Login } from '../registry/openapi.ts'
-import type { Admission } from './admission.ts'
-import type { Auth } from './auth.ts'
-import type { AddressOf } from './client-address.ts'
+import type { Auth } from './auth/auth.ts'
+import type { AddressOf } from './auth/client-address.ts'
+import type { Admission } from './load/admission.ts'
 import type { Metrics } from './metrics.ts'
+import type { Login } from './openapi/openapi.ts'
 
 export interface Limits {
   /** Requests other than polls that may be under way at once; half as many writes. */

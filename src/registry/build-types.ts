@@ -1,5 +1,6 @@
 // Turns resource files into types: validators, references, deliveries, and the cluster's own schema.
-import { isObject, type Json, type JsonObject } from '../domain/json.ts'
+import { isObject, type Json, type JsonObject } from '../base/json.ts'
+import type { SchemaObject } from '../base/json-schema.ts'
 import {
   type ClusterType,
   type DeliveredType,
@@ -9,10 +10,10 @@ import {
   idsIn,
   type ResourceType,
   type Types,
-} from '../domain/resource-type.ts'
+} from '../domain/types/resource-type.ts'
 import { checkSchema } from './check-schema.ts'
 import { buildNormaliser } from './normalise.ts'
-import type { FluxSection, LoadedFile, QueryParam, ResourceFile, SchemaObject } from './resource-file.ts'
+import type { FluxSection, LoadedFile, QueryParam, ResourceFile } from './resource-file.ts'
 import { buildMatcher, buildNeeds, buildPatchNames, fieldsOfRules } from './rule-keys.ts'
 import { checkMethods, checkSecurity, methodsOf } from './type-methods.ts'
 import { buildDocumentChecker, MAX_BYTES } from './validator.ts'

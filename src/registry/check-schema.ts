@@ -1,6 +1,6 @@
 // Whether a schema of a resource file can be used at all, and whether its defaults pass it.
-import { isObject, type Json } from '../domain/json.ts'
-import type { SchemaObject } from './resource-file.ts'
+import { isObject, type Json } from '../base/json.ts'
+import type { SchemaObject } from '../base/json-schema.ts'
 import { buildDocumentChecker, knownFormats } from './validator.ts'
 
 /** Everything that is wrong with a schema, by its place. */

@@ -1,6 +1,6 @@
 // Brings a value into its schema's order, with defaults filled in and empty optional fields left out.
-import { isObject, type Json, type JsonObject } from '../domain/json.ts'
-import type { SchemaObject } from './resource-file.ts'
+import { isObject, type Json, type JsonObject } from '../base/json.ts'
+import type { SchemaObject } from '../base/json-schema.ts'
 
 type Normaliser = (value: Json) => Json
 

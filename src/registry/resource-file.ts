@@ -1,20 +1,8 @@
 // The shape of a resource file: Firestone's keys, with our own under `schema.x-flux`.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import type { JsonObject } from '../domain/json.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { SchemaObject } from '../base/json-schema.ts'
 import { RULE_DEPENDENCIES, RULE_KEYS, type RuleKeys } from './rule-keys.ts'
-
-/** A JSON Schema, as far as we read it. */
-export type SchemaObject = { readonly [key: string]: unknown } & {
-  readonly type?: string | readonly string[]
-  readonly properties?: { readonly [name: string]: SchemaObject }
-  readonly required?: readonly string[]
-  readonly items?: SchemaObject
-  readonly additionalProperties?: boolean | SchemaObject
-  readonly default?: unknown
-  readonly description?: string
-  readonly enum?: readonly unknown[]
-  readonly format?: string
-}
 
 export interface QueryParam {
   readonly name: string

@@ -1,6 +1,6 @@
 // The keys of `x-flux` that are rules for documents: their shape, and what the domain is given of them.
-import { pointer } from '../domain/json.ts'
-import type { Delivery, Need, ReadField } from '../domain/resource-type.ts'
+import { pointer } from '../base/json.ts'
+import type { Delivery, Need, ReadField } from '../domain/types/resource-type.ts'
 import { formatNames, formatProblem } from './validator.ts'
 import { checkPaths } from './value-paths.ts'
 

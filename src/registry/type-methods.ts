@@ -1,5 +1,5 @@
 // What a resource file says of methods and security, and what of that the service can keep.
-import { WRITE_METHODS, type WriteMethod } from '../domain/resource-type.ts'
+import { WRITE_METHODS, type WriteMethod } from '../domain/types/resource-type.ts'
 import type { MethodLists, ResourceFile } from './resource-file.ts'
 
 /** The methods that there are routes for. */

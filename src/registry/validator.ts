@@ -1,8 +1,8 @@
 // JSON Schema validation with errors that say what is wrong and what would be right.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
-import { isObject, type Json, type JsonObject, pointer } from '../domain/json.ts'
-import { type Detail, MAX_FOUND } from '../domain/problem.ts'
-import type { SchemaObject } from './resource-file.ts'
+import { isObject, type Json, type JsonObject, pointer } from '../base/json.ts'
+import type { SchemaObject } from '../base/json-schema.ts'
+import { type Detail, MAX_FOUND } from '../base/problem.ts'
 
 const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
 const HOST_LABEL = '[a-zA-Z0-9](?:[-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?'

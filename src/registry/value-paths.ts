@@ -1,6 +1,6 @@
 // Helm paths beside each other: no two of them may ask for contradicting values.
-import { pointer } from '../domain/json.ts'
-import type { Detail } from '../domain/problem.ts'
+import { pointer } from '../base/json.ts'
+import type { Detail } from '../base/problem.ts'
 
 /** What a path makes of a value on its way. */
 interface Holder {

@@ -1,6 +1,7 @@
 // What rows of a log become, whatever database they come from.
-import type { Document } from '../domain/resource-type.ts'
-import type { Applied } from '../domain/state.ts'
+
+import type { Applied } from '../domain/documents/state.ts'
+import type { Document } from '../domain/types/resource-type.ts'
 import {
   type Anchor,
   type LoggedChange,

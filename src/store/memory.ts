@@ -1,5 +1,5 @@
 // A store that lasts as long as its process: for tests, demos and read-only copies of a seed file.
-import type { Document } from '../domain/resource-type.ts'
+import type { Document } from '../domain/types/resource-type.ts'
 import { checkHash, NO_HASH, RevisionHash } from './hash-chain.ts'
 import { holdsText, toRecorded } from './log-rows.ts'
 import {

@@ -1,9 +1,9 @@
 // From where a store is to the store.
 import { openMemoryStore } from './memory.ts'
-import { openPostgresStore } from './postgres.ts'
-import { migratePostgres, type PostgresOptions } from './postgres-database.ts'
-import { openSqliteStore, type SqliteOptions } from './sqlite.ts'
-import { migrate as migrateSqlite } from './sqlite-database.ts'
+import { openPostgresStore } from './postgres/postgres.ts'
+import { migratePostgres, type PostgresOptions } from './postgres/postgres-database.ts'
+import { openSqliteStore, type SqliteOptions } from './sqlite/sqlite.ts'
+import { migrate as migrateSqlite } from './sqlite/sqlite-database.ts'
 import type { Migrated, Store } from './store.ts'
 
 export type StoreLocation =

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Applied } from '../domain/state.ts'
+import type { Applied } from '../domain/documents/state.ts'
+import { verifyLog } from '../transfer/verify-log.ts'
 import {
   type Anchor,
   type HistoryQuery,
@@ -15,7 +16,6 @@ import {
   type Store,
   StoreError,
 } from './store.ts'
-import { verifyLog } from './verify-log.ts'
 
 /** Opens an empty store; what it needs is cleaned up after the test. */
 type OpenStore = (context: TestContext) => Store | Promise<Store>

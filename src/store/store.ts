@@ -1,7 +1,7 @@
 // What survives a restart: the documents, and beside them the log of every change. Small and dumb on purpose.
-import type { BeforeAndAfter } from '../domain/describe-change.ts'
-import type { Document } from '../domain/resource-type.ts'
-import type { Applied } from '../domain/state.ts'
+import type { BeforeAndAfter } from '../domain/documents/describe-change.ts'
+import type { Applied } from '../domain/documents/state.ts'
+import type { Document } from '../domain/types/resource-type.ts'
 
 /** Who asked for a revision, when, from where, and why. */
 export interface RevisionMeta {

@@ -1,12 +1,12 @@
 // What tests of replicas and of faults share: chance that can be repeated, replicas, and the fleet as the log has it.
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
-import { POLL_BASE } from '../../src/domain/base-url.ts'
-import { renderInputs } from '../../src/domain/render-inputs.ts'
-import { State } from '../../src/domain/state.ts'
+import { POLL_BASE } from '../../src/base/urls.ts'
+import { renderInputs } from '../../src/domain/delivery/render-inputs.ts'
+import { State } from '../../src/domain/documents/state.ts'
 import { NO_HASH } from '../../src/store/hash-chain.ts'
 import { toApplied } from '../../src/store/log-rows.ts'
-import { openPostgresStore } from '../../src/store/postgres.ts'
+import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import type { LoggedChange, LogSlice } from '../../src/store/store.ts'
 import { type Answer, builtInTypes, type ServiceProcess, spawnService } from '../service.ts'
 

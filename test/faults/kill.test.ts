@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Json } from '../../src/domain/json.ts'
+import type { Json } from '../../src/base/json.ts'
 import { type PostgresServer, startPostgres } from '../postgres-server.ts'
 import { type Answer, type ServiceProcess, spawnService, waitFor } from '../service.ts'
 import {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { Json, JsonObject } from '../../src/domain/json.ts'
+import type { Json, JsonObject } from '../../src/base/json.ts'
 import { temporaryPostgres } from '../postgres-server.ts'
 import {
   type Answer,

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { parse } from 'yaml'
-import { readAccessRules } from '../../src/http/access-rules.ts'
+import { readAccessRules } from '../../src/http/auth/access-rules.ts'
 import { builtInTypes, temporaryFolder } from '../service.ts'
 import { everything, networkPolicy, onPostgres, required, secured, toTheFull } from './chart-values.ts'
 import {

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2020, type AnySchemaObject, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { DataValidateFunction } from 'ajv/dist/types/index.js'
-import { isObject, pointer } from '../../src/domain/json.ts'
+import { isObject, pointer } from '../../src/base/json.ts'
 import { parseObjects } from './tools.ts'
 
 /** What is wrong with objects that are applied together: object, place and problem of each; nothing when all is well. */

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Role } from '../../src/domain/grant.ts'
+import type { Role } from '../../src/domain/access/grant.ts'
 import {
   type Answer,
   READ_TOKEN,

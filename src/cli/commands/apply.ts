@@ -1,22 +1,28 @@
 // `apply` and `diff`: the fleet as files say.
 import type { Command } from 'commander'
-import type { Impact } from '../../domain/impact.ts'
-import { agree, isAsked } from '../agree.ts'
-import { Refusal } from '../api-client.ts'
-import { readSet } from '../apply-set.ts'
-import { booksOf, prepare, type SetFlags, type Step, setName, splitBySize } from '../apply-steps.ts'
-import { describePreview, doneTo, type Preview } from '../change-report.ts'
-import { tellOfLeft } from '../choose-prunable.ts'
+import type { Impact } from '../../domain/delivery/impact.ts'
+import { readSet } from '../apply/apply-set.ts'
+import { booksOf, prepare, type SetFlags, type Step, setName, splitBySize } from '../apply/apply-steps.ts'
+import { tellOfLeft } from '../apply/choose-prunable.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
-import { count } from '../count.ts'
 import { EXIT, Failure, unmet, usage } from '../failure.ts'
-import { collect } from '../field-flags.ts'
-import { receivers } from '../impact-report.ts'
-import { nameOf } from '../nouns.ts'
-import type { Printable } from '../print.ts'
-import { startProgress } from '../progress.ts'
-import { changesIn } from '../revision-changes.ts'
-import { addWriteFlags, printablePreview, type Sent, sendBatch, type WriteFlags } from '../send-change.ts'
+import { agree, isAsked } from '../input/agree.ts'
+import { collect } from '../input/field-flags.ts'
+import { describePreview, doneTo, type Preview } from '../output/change-report.ts'
+import { count } from '../output/count.ts'
+import { receivers } from '../output/impact-report.ts'
+import type { Printable } from '../output/print.ts'
+import { startProgress } from '../output/progress.ts'
+import { Refusal } from '../server/api-client.ts'
+import { nameOf } from '../server/nouns.ts'
+import { changesIn } from '../server/revision-changes.ts'
+import {
+  addWriteFlags,
+  printablePreview,
+  type Sent,
+  sendBatch,
+  type WriteFlags,
+} from '../server/send-change.ts'
 import type { Session } from '../session.ts'
 
 type Flags = WriteFlags & SetFlags & { readonly split?: boolean }

@@ -1,14 +1,14 @@
 // What clusters are given: `assign`, `unassign`, and `patch` for their values.
 import type { Command } from 'commander'
-import type { Json, JsonObject } from '../../domain/json.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
-import { addFieldFlags, collect, readFieldFlags } from '../field-flags.ts'
-import { parsePair } from '../field-values.ts'
-import type { Noun } from '../nouns.ts'
-import { addWriteFlags, printFleetWrite, sendBatch, type WriteFlags } from '../send-change.ts'
+import { addFieldFlags, collect, readFieldFlags } from '../input/field-flags.ts'
+import { parsePair } from '../input/field-values.ts'
+import { addTargetFlags, needTargets, type TargetFlags, type Targets } from '../input/targets.ts'
+import type { Noun } from '../server/nouns.ts'
+import { addWriteFlags, printFleetWrite, sendBatch, type WriteFlags } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
-import { addTargetFlags, needTargets, type TargetFlags, type Targets } from '../targets.ts'
 
 type Flags = WriteFlags &
   TargetFlags & {

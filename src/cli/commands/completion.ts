@@ -1,13 +1,13 @@
 // `completion`: scripts for shells, and the command that they ask what could come next.
 import type { Argument, Command, Option } from 'commander'
-import { openApi } from '../api-client.ts'
 import { keepFresh, PROGRAM, type Tools } from '../command-tree.ts'
-import { loadContexts } from '../contexts.ts'
+import { loadContexts } from '../config/contexts.ts'
+import { type GlobalFlags, resolveSettings } from '../config/settings.ts'
 import { usage } from '../failure.ts'
-import { type Noun, namesOf } from '../nouns.ts'
-import { FORMATS } from '../print.ts'
-import { TOKENS } from '../read-documents.ts'
-import { type GlobalFlags, resolveSettings } from '../settings.ts'
+import { FORMATS } from '../output/print.ts'
+import { openApi } from '../server/api-client.ts'
+import { type Noun, namesOf } from '../server/nouns.ts'
+import { TOKENS } from '../server/read-documents.ts'
 
 const FUNCTION = '_flux_resourceset_cli'
 

@@ -13,12 +13,12 @@ import {
   permissionWarning,
   unknownContext,
   updateContexts,
-} from '../contexts.ts'
+} from '../config/contexts.ts'
+import { type GlobalFlags, parseToken, parseUrl } from '../config/settings.ts'
+import { linesFor } from '../config/token-files.ts'
 import { usage } from '../failure.ts'
-import { type Printable, parseFormat, render } from '../print.ts'
-import { type GlobalFlags, parseToken, parseUrl } from '../settings.ts'
-import type { Terminal } from '../terminal.ts'
-import { linesFor } from '../token-files.ts'
+import { type Printable, parseFormat, render } from '../output/print.ts'
+import type { Terminal } from '../output/terminal.ts'
 
 /** What the subcommands share: the file, and where to say what was done with it. */
 interface Config {

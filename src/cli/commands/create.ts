@@ -1,17 +1,17 @@
 // `NOUN create`: a new document; with clusters named, one that is there is brought up to date and assigned.
 import type { Command } from 'commander'
-import { isObject, type Json, type JsonObject } from '../../domain/json.ts'
-import { isWrapped, operationFor, withoutType } from '../apply-set.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { isWrapped, operationFor, withoutType } from '../apply/apply-set.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
-import { addFieldFlags, collectIds, givenFor, readFieldFlags } from '../field-flags.ts'
-import { fieldsOf, type Noun } from '../nouns.ts'
-import { findDocument, getDocument } from '../read-documents.ts'
-import { readOne } from '../read-files.ts'
-import { addWriteFlags, type Sent, sendBatch, sendChange, type WriteFlags } from '../send-change.ts'
+import { addFieldFlags, collectIds, givenFor, readFieldFlags } from '../input/field-flags.ts'
+import { readOne } from '../input/read-files.ts'
+import { addTargetFlags, readTargets, type TargetFlags, type Targets } from '../input/targets.ts'
+import { printWritten } from '../output/written.ts'
+import { fieldsOf, type Noun } from '../server/nouns.ts'
+import { findDocument, getDocument } from '../server/read-documents.ts'
+import { addWriteFlags, type Sent, sendBatch, sendChange, type WriteFlags } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
-import { addTargetFlags, readTargets, type TargetFlags, type Targets } from '../targets.ts'
-import { printWritten } from '../written.ts'
 
 type Flags = WriteFlags & TargetFlags & { readonly file?: string } & Readonly<Record<string, unknown>>
 

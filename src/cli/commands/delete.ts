@@ -1,10 +1,16 @@
 // `NOUN delete` and `cluster restore`.
 import type { Command } from 'commander'
 import { PROGRAM, type Tools } from '../command-tree.ts'
-import type { Noun } from '../nouns.ts'
-import { pathOf } from '../read-documents.ts'
-import { addWriteFlags, printFleetWrite, sendBatch, sendChange, type WriteFlags } from '../send-change.ts'
-import { printWritten } from '../written.ts'
+import { printWritten } from '../output/written.ts'
+import type { Noun } from '../server/nouns.ts'
+import { pathOf } from '../server/read-documents.ts'
+import {
+  addWriteFlags,
+  printFleetWrite,
+  sendBatch,
+  sendChange,
+  type WriteFlags,
+} from '../server/send-change.ts'
 
 interface Flags extends WriteFlags {
   readonly cascade?: boolean

@@ -1,11 +1,11 @@
 // `demo`: the workflows of the demo fleet, one command each.
 import type { Command } from 'commander'
-import { POLL_BASE } from '../../domain/base-url.ts'
+import { POLL_BASE } from '../../base/urls.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
-import { addFieldFlags, collect, readFieldFlags } from '../field-flags.ts'
-import { fieldsOf, type Noun } from '../nouns.ts'
-import { addWriteFlags, type WriteFlags } from '../send-change.ts'
+import { addFieldFlags, collect, readFieldFlags } from '../input/field-flags.ts'
+import { fieldsOf, type Noun } from '../server/nouns.ts'
+import { addWriteFlags, type WriteFlags } from '../server/send-change.ts'
 import { patchValues } from './assign.ts'
 import { ensureAssigned } from './create.ts'
 

@@ -1,12 +1,12 @@
 // `cluster describe`: everything about one cluster, on one screen.
 import type { Command } from 'commander'
-import { equalJson, type Json, type JsonObject } from '../../domain/json.ts'
+import { equalJson, type Json, type JsonObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
-import { cell } from '../document-table.ts'
-import { fieldsOf, type Noun } from '../nouns.ts'
-import type { Look } from '../print.ts'
-import { getDocument } from '../read-documents.ts'
-import { plain } from '../terminal.ts'
+import { cell } from '../output/document-table.ts'
+import type { Look } from '../output/print.ts'
+import { plain } from '../output/terminal.ts'
+import { fieldsOf, type Noun } from '../server/nouns.ts'
+import { getDocument } from '../server/read-documents.ts'
 import { type Explained, readInputs } from './inputs.ts'
 import { REVISION_HEADERS, type Revision, revisionRow } from './log.ts'
 

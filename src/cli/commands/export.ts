@@ -1,15 +1,15 @@
 // `export`: the fleet, or a part of it, as a set that can be applied.
 import type { Command } from 'commander'
-import type { JsonObject } from '../../domain/json.ts'
-import { idsIn } from '../../domain/resource-type.ts'
-import { withType } from '../apply-set.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { idsIn } from '../../domain/types/resource-type.ts'
+import { withType } from '../apply/apply-set.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
-import { parseAt } from '../moments.ts'
-import { assignedIds, clusterNoun, type Noun, nameOf } from '../nouns.ts'
-import { harmless, toYaml } from '../print.ts'
-import { startProgress } from '../progress.ts'
-import { listAll } from '../read-documents.ts'
+import { parseAt } from '../output/moments.ts'
+import { harmless, toYaml } from '../output/print.ts'
+import { startProgress } from '../output/progress.ts'
+import { assignedIds, clusterNoun, type Noun, nameOf } from '../server/nouns.ts'
+import { listAll } from '../server/read-documents.ts'
 import type { Session } from '../session.ts'
 
 interface Flags {

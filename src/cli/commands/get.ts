@@ -1,10 +1,10 @@
 // `NOUN get`: one document.
 import type { Command } from 'commander'
 import { PROGRAM, type Tools } from '../command-tree.ts'
-import { printableDocument } from '../document-table.ts'
-import { parseAt } from '../moments.ts'
-import type { Noun } from '../nouns.ts'
-import { getDocument } from '../read-documents.ts'
+import { printableDocument } from '../output/document-table.ts'
+import { parseAt } from '../output/moments.ts'
+import type { Noun } from '../server/nouns.ts'
+import { getDocument } from '../server/read-documents.ts'
 
 export function defineGet(command: Command, { run, nouns }: Tools, noun: Noun): void {
   command

@@ -1,13 +1,13 @@
 // `cluster inputs`: what a cluster gets when it polls, and where it comes from.
 import type { Command } from 'commander'
-import type { Json, JsonObject } from '../../domain/json.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
-import { cell } from '../document-table.ts'
 import { UnknownName } from '../failure.ts'
-import { parseAt } from '../moments.ts'
-import { type Noun, namesOf } from '../nouns.ts'
-import type { Look } from '../print.ts'
-import { pathOf } from '../read-documents.ts'
+import { cell } from '../output/document-table.ts'
+import { parseAt } from '../output/moments.ts'
+import type { Look } from '../output/print.ts'
+import { type Noun, namesOf } from '../server/nouns.ts'
+import { pathOf } from '../server/read-documents.ts'
 import type { Session } from '../session.ts'
 
 interface Flags {

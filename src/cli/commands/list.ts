@@ -1,13 +1,13 @@
 // `NOUN list`: documents of a type, all of them or some.
 import { type Command, InvalidArgumentError } from 'commander'
 import { PROGRAM, type Tools } from '../command-tree.ts'
-import { printableList } from '../document-table.ts'
 import { usage } from '../failure.ts'
-import { collect } from '../field-flags.ts'
-import { parsePair } from '../field-values.ts'
-import { parseAt } from '../moments.ts'
-import type { Noun } from '../nouns.ts'
-import { listAll, usedBy } from '../read-documents.ts'
+import { collect } from '../input/field-flags.ts'
+import { parsePair } from '../input/field-values.ts'
+import { printableList } from '../output/document-table.ts'
+import { parseAt } from '../output/moments.ts'
+import type { Noun } from '../server/nouns.ts'
+import { listAll, usedBy } from '../server/read-documents.ts'
 
 interface Flags {
   readonly selector?: string

@@ -1,9 +1,7 @@
 // `login` and `logout`: a token for a context, typed, piped or from an OIDC issuer, and none any more.
 import type { Command } from 'commander'
-import { describeGrant, type Grant } from '../../domain/grant.ts'
-import { isObject, type JsonObject } from '../../domain/json.ts'
-import { type Api, openApi, Refusal } from '../api-client.ts'
-import { askHidden } from '../ask.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
+import { describeGrant, type Grant } from '../../domain/access/grant.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import {
   type Context,
@@ -13,15 +11,17 @@ import {
   loadContexts,
   unknownContext,
   updateContexts,
-} from '../contexts.ts'
-import { type Client, loginByDevice, type Prompt } from '../device-login.ts'
+} from '../config/contexts.ts'
+import { type GlobalFlags, parseTimeout, parseToken, parseUrl, type Settings } from '../config/settings.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
-import { fromNow } from '../moments.ts'
-import { warnOfPlainHttp } from '../plain-http.ts'
-import { parseFormat, render } from '../print.ts'
-import { readStdin } from '../read-files.ts'
-import { type GlobalFlags, parseTimeout, parseToken, parseUrl, type Settings } from '../settings.ts'
-import { type Env, painter, plain, type Terminal } from '../terminal.ts'
+import { askHidden } from '../input/ask.ts'
+import { readStdin } from '../input/read-files.ts'
+import { fromNow } from '../output/moments.ts'
+import { parseFormat, render } from '../output/print.ts'
+import { type Env, painter, plain, type Terminal } from '../output/terminal.ts'
+import { type Api, openApi, Refusal } from '../server/api-client.ts'
+import { type Client, loginByDevice, type Prompt } from '../server/device-login.ts'
+import { warnOfPlainHttp } from '../server/plain-http.ts'
 
 /** As the service takes somebody. */
 export interface Identity extends Grant {

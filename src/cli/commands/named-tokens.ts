@@ -1,18 +1,24 @@
 // `token`: who may come in, as what, and until when.
 import { type Command, Option } from 'commander'
-import { describeGrant, ROLE_MEANINGS, ROLES, scopeOf } from '../../domain/grant.ts'
-import { agree, isAsked } from '../agree.ts'
+import { describeGrant, ROLE_MEANINGS, ROLES, scopeOf } from '../../domain/access/grant.ts'
 import { addSubcommand, PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
-import { collectIds } from '../field-flags.ts'
-import { checkGrace, createToken, type IssuedToken, rotateToken, type ShownToken } from '../mint-token.ts'
-import { fromNow, parseExpiry } from '../moments.ts'
-import { typeNamed } from '../nouns.ts'
-import type { Look } from '../print.ts'
-import { pathOf, TOKENS } from '../read-documents.ts'
-import { checkFlags, sendChange } from '../send-change.ts'
+import { agree, isAsked } from '../input/agree.ts'
+import { collectIds } from '../input/field-flags.ts'
+import { fromNow, parseExpiry } from '../output/moments.ts'
+import type { Look } from '../output/print.ts'
+import { plain } from '../output/terminal.ts'
+import {
+  checkGrace,
+  createToken,
+  type IssuedToken,
+  rotateToken,
+  type ShownToken,
+} from '../server/mint-token.ts'
+import { typeNamed } from '../server/nouns.ts'
+import { pathOf, TOKENS } from '../server/read-documents.ts'
+import { checkFlags, sendChange } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
-import { plain } from '../terminal.ts'
 import type { Identity } from './login.ts'
 
 export function defineToken(command: Command, tools: Tools): void {

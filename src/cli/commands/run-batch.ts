@@ -1,10 +1,10 @@
 // `batch`: operations of the API, from a file.
 import type { Command } from 'commander'
-import { isObject } from '../../domain/json.ts'
+import { isObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
-import { readOne } from '../read-files.ts'
-import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../send-change.ts'
+import { readOne } from '../input/read-files.ts'
+import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../server/send-change.ts'
 
 export function defineBatch(command: Command, { run }: Tools): void {
   command.requiredOption('-f, --file <file>', 'a YAML or JSON file with operations, - for stdin')

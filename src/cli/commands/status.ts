@@ -1,10 +1,10 @@
 // The server itself: `status` and `verify`.
 import type { Command } from 'commander'
 import { PROGRAM, type Tools } from '../command-tree.ts'
-import { count } from '../count.ts'
 import { unmet, usage } from '../failure.ts'
+import { count } from '../output/count.ts'
+import { plain } from '../output/terminal.ts'
 import type { Session } from '../session.ts'
-import { plain } from '../terminal.ts'
 
 export function defineStatus(command: Command, { run }: Tools): void {
   command

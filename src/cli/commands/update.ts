@@ -1,7 +1,6 @@
 // `NOUN update`: some fields of a document, by path.
 import type { Command } from 'commander'
-import { type Json, pointer } from '../../domain/json.ts'
-import { Refusal } from '../api-client.ts'
+import { type Json, pointer } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
 import {
@@ -12,9 +11,11 @@ import {
   parseValue,
   type Setting,
   schemaAt,
-} from '../field-values.ts'
-import type { Noun } from '../nouns.ts'
-import { getDocument, pathOf } from '../read-documents.ts'
+} from '../input/field-values.ts'
+import { printWritten } from '../output/written.ts'
+import { Refusal } from '../server/api-client.ts'
+import type { Noun } from '../server/nouns.ts'
+import { getDocument, pathOf } from '../server/read-documents.ts'
 import {
   addWriteFlags,
   printFleetWrite,
@@ -22,9 +23,8 @@ import {
   sendBatch,
   sendChange,
   type WriteFlags,
-} from '../send-change.ts'
+} from '../server/send-change.ts'
 import type { Session } from '../session.ts'
-import { printWritten } from '../written.ts'
 
 interface Flags extends WriteFlags {
   readonly selector?: string

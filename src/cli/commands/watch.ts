@@ -1,12 +1,12 @@
 // `watch`: revisions as they happen.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { type Answer, Refusal } from '../api-client.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
-import { harmless, render } from '../print.ts'
+import { harmless, render } from '../output/print.ts'
+import { plain } from '../output/terminal.ts'
+import { type Answer, Refusal } from '../server/api-client.ts'
 import type { Session } from '../session.ts'
-import { plain } from '../terminal.ts'
 import { parseCount } from './list.ts'
 import { type Revision, revisionRow } from './log.ts'
 

@@ -1,12 +1,12 @@
 // The way back: `revert` and `rollback`.
 import type { Command } from 'commander'
-import type { JsonObject } from '../../domain/json.ts'
+import type { JsonObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
-import { collectIds } from '../field-flags.ts'
-import { parseMoment, parseRevision } from '../moments.ts'
-import { typeNamed } from '../nouns.ts'
-import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../send-change.ts'
+import { collectIds } from '../input/field-flags.ts'
+import { parseMoment, parseRevision } from '../output/moments.ts'
+import { typeNamed } from '../server/nouns.ts'
+import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../server/send-change.ts'
 
 export function defineRevert(command: Command, { run }: Tools): void {
   command.argument('<revision>', 'its number, as log shows it')

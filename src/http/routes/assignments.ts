@@ -1,16 +1,21 @@
 // What one cluster is given: references and patches, changed without rewriting the cluster.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { notAssigned } from '../../domain/find-document.ts'
-import type { Json } from '../../domain/json.ts'
-import { notFound, type Result, succeed } from '../../domain/problem.ts'
-import { type DeliveredType, findReference, patchesOf, type Reference } from '../../domain/resource-type.ts'
-import type { Entry, View } from '../../domain/view.ts'
-import { accepts, JSON_TYPE, MERGE_PATCH, refuseBody } from '../body.ts'
-import { sendProblem } from '../problem-response.ts'
-import type { RawQuery } from '../query.ts'
-import { readEntry } from '../read-at.ts'
+import type { Json } from '../../base/json.ts'
+import { notFound, type Result, succeed } from '../../base/problem.ts'
+import { notAssigned } from '../../domain/documents/find-document.ts'
+import type { Entry, View } from '../../domain/documents/view.ts'
+import {
+  type DeliveredType,
+  findReference,
+  patchesOf,
+  type Reference,
+} from '../../domain/types/resource-type.ts'
+import { accepts, JSON_TYPE, MERGE_PATCH, refuseBody } from '../request/body.ts'
+import { sendProblem } from '../request/problem-response.ts'
+import type { RawQuery } from '../request/query.ts'
+import { readEntry } from '../request/read-at.ts'
+import { answerWrite, etagOf } from '../request/write.ts'
 import type { Service } from '../service.ts'
-import { answerWrite, etagOf } from '../write.ts'
 
 interface Params {
   Params: { cluster: string; id: string }

@@ -1,15 +1,15 @@
 // What a new cluster applies once to phone home.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { parseBaseUrl } from '../../domain/base-url.ts'
-import { parseDuration } from '../../domain/duration.ts'
-import { type Detail, invalid, type Result, succeed } from '../../domain/problem.ts'
-import { type BundleOptions, renderBundle, warnOfUnread } from '../../registry/bootstrap-bundle.ts'
+import { parseDuration } from '../../base/duration.ts'
+import { type Detail, invalid, type Result, succeed } from '../../base/problem.ts'
+import { parseBaseUrl } from '../../base/urls.ts'
+import { type BundleOptions, renderBundle, warnOfUnread } from '../../bootstrap/bootstrap-bundle.ts'
 import { matchesFormat } from '../../registry/validator.ts'
-import { sendProblem } from '../problem-response.ts'
-import type { RawQuery } from '../query.ts'
-import { readEntry } from '../read-at.ts'
+import { sendProblem } from '../request/problem-response.ts'
+import type { RawQuery } from '../request/query.ts'
+import { readEntry } from '../request/read-at.ts'
+import { warningHeaders } from '../request/warning-header.ts'
 import type { Service } from '../service.ts'
-import { warningHeaders } from '../warning-header.ts'
 
 const FLAVORS = ['concrete', 'identity'] as const
 const DEFAULT_INTERVAL = '5m'

@@ -2,12 +2,12 @@
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import type { Grant } from '../../domain/grant.ts'
-import { type Detail, fail, invalid, type Result, succeed } from '../../domain/problem.ts'
-import { parseSelector } from '../../domain/selector.ts'
-import { NDJSON } from '../../registry/openapi-revisions.ts'
-import { sendProblem } from '../problem-response.ts'
-import { parseWhole, type RawQuery } from '../query.ts'
+import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
+import type { Grant } from '../../domain/access/grant.ts'
+import { parseSelector } from '../../domain/access/selector.ts'
+import { NDJSON } from '../openapi/openapi-revisions.ts'
+import { sendProblem } from '../request/problem-response.ts'
+import { parseWhole, type RawQuery } from '../request/query.ts'
 import type { Service } from '../service.ts'
 
 const COPY = { config: { access: 'mirror', parameters: ['since', 'selector'] } } as const
@@ -54,9 +54,9 @@ export function copyLogRoute(app: FastifyInstance, service: Service): void {
     // Nobody would hold up the reading of a copy that nobody gets.
     if (request.method === 'HEAD') return reply.type(NDJSON).send()
     reply.raw.setTimeout(STUCK_MS, () => reply.raw.destroy())
-    const { problem, ageMs } = engine.condition
+    const { problem, stalenessMs } = engine.condition
     // Whoever copies from what is old itself must not take it for new.
-    if (problem !== undefined) reply.header('X-State-Age', Math.round(ageMs / 1000))
+    if (problem !== undefined) reply.header('X-State-Age', Math.round(stalenessMs / 1000))
     const stream = Readable.from(begun.value, { objectMode: false })
     // Without its end, nobody takes it for whole.
     stream.on('error', (err) => log.warn({ err, request_id: request.id }, 'a copy of the log was broken off'))

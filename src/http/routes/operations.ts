@@ -3,9 +3,9 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { stringify } from 'yaml'
-import { buildOpenapi } from '../../registry/openapi.ts'
-import { THEME } from '../docs-page.ts'
-import { sendProblem } from '../problem-response.ts'
+import { THEME } from '../openapi/docs-page.ts'
+import { buildOpenapi } from '../openapi/openapi.ts'
+import { sendProblem } from '../request/problem-response.ts'
 import type { Service } from '../service.ts'
 
 /** The page needs nothing but what comes with it; its widgets style themselves inline. */
@@ -21,14 +21,14 @@ export function probeRoutes(app: FastifyInstance, { engine, mode, maxStalenessMs
   app.get('/ready', OPEN, async (_request, reply) => {
     const unready = (message: string) => sendProblem(reply, { code: 'unavailable', message })
     if (engine.draining) return unready('the service is stopping')
-    const { problem, ageMs } = await engine.check()
+    const { problem, stalenessMs } = await engine.check()
     if (!engine.isLoaded) return unready(`there is nothing to serve yet: ${problem}`)
     const { revision } = engine.state
     if (problem === undefined) return reply.send({ status: 'ready', mode, revision })
-    const age = Math.round(ageMs / 1000)
+    const age = Math.round(stalenessMs / 1000)
     // Polls need no store; a process that is there for writes is of no use without one.
     if (mode === 'crud') return unready(`the store cannot be used now: ${problem}`)
-    if (ageMs > maxStalenessMs) return unready(`what is served is ${age} s old: ${problem}`)
+    if (stalenessMs > maxStalenessMs) return unready(`what is served is ${age} s old: ${problem}`)
     return reply.send({ status: 'degraded', mode, revision, age_seconds: age, reason: problem })
   })
 }

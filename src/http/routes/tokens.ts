@@ -1,8 +1,9 @@
 // Named tokens: created, listed, rotated, revoked. Their secrets are answered once and never again.
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { type Grant, ROLES } from '../../domain/grant.ts'
-import { isObject, type Json } from '../../domain/json.ts'
-import { type Detail, invalid, notFound, type Result, succeed } from '../../domain/problem.ts'
+import { NEW_TOKEN_SCHEMA, ROTATION_SCHEMA } from '../../api/token-schema.ts'
+import { isObject, type Json } from '../../base/json.ts'
+import { type Detail, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
+import { type Grant, ROLES } from '../../domain/access/grant.ts'
 import {
   asToken,
   DEFAULT_GRACE,
@@ -12,18 +13,17 @@ import {
   type Token,
   useKeyOf,
   withoutSecrets,
-} from '../../domain/token.ts'
-import type { Entry, View } from '../../domain/view.ts'
+} from '../../domain/access/token.ts'
+import type { Entry, View } from '../../domain/documents/view.ts'
 import { findToken, newSecret, newToken } from '../../engine/token-secret.ts'
-import { NEW_TOKEN_SCHEMA, ROTATION_SCHEMA } from '../../registry/token-schema.ts'
 import { buildChecker } from '../../registry/validator.ts'
-import type { Identity } from '../auth.ts'
-import { accepts, JSON_TYPE, refuseBody } from '../body.ts'
-import { parsePage, sendPageHeaders } from '../list-query.ts'
-import { sendProblem } from '../problem-response.ts'
-import { parseTimeAt, type RawQuery } from '../query.ts'
+import type { Identity } from '../auth/auth.ts'
+import { accepts, JSON_TYPE, refuseBody } from '../request/body.ts'
+import { parsePage, sendPageHeaders } from '../request/list-query.ts'
+import { sendProblem } from '../request/problem-response.ts'
+import { parseTimeAt, type RawQuery } from '../request/query.ts'
+import { answerWrite, etagOf } from '../request/write.ts'
 import type { Service } from '../service.ts'
-import { answerWrite, etagOf } from '../write.ts'
 
 interface ById {
   Params: { id: string }

@@ -1,13 +1,13 @@
 // The log as it grows, as server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Role, reaches } from '../../domain/grant.ts'
-import { type Detail, fail, invalid, type Problem, type Result, succeed } from '../../domain/problem.ts'
-import { atEnd, callerOf, refuseShare } from '../admission.ts'
-import type { Identity } from '../auth.ts'
-import { sendProblem } from '../problem-response.ts'
-import { parseWhole, type RawQuery } from '../query.ts'
+import { type Detail, fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
+import { type Role, reaches } from '../../domain/access/grant.ts'
+import type { Identity } from '../auth/auth.ts'
+import { atEnd, callerOf, refuseShare } from '../load/admission.ts'
+import { sendProblem } from '../request/problem-response.ts'
+import { parseWhole, type RawQuery } from '../request/query.ts'
 import type { Service } from '../service.ts'
-import { type Check, openWatchers } from '../watchers.ts'
+import { type Check, openWatchers } from '../watch/watchers.ts'
 
 const WATCH = { config: { access: 'watch', parameters: ['since'] } } as const
 /** What a process that is behind the others may take to get there. */

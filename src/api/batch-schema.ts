@@ -1,0 +1,133 @@
+// The shape of a batch and of a rollback on the wire.
+
+import type { SchemaObject } from '../base/json-schema.ts'
+import { MAX_SELECTOR } from '../domain/access/selector.ts'
+import type { WriteMethod } from '../domain/types/resource-type.ts'
+
+const id = { type: 'string', minLength: 1, description: 'Id of the document.' }
+const type = { type: 'string', description: 'Name of the type, such as platform_components.' }
+/** More clusters than this are named by a selector. */
+const MAX_IDS = 100_000
+const clusters = {
+  type: 'array',
+  items: { type: 'string' },
+  minItems: 1,
+  maxItems: MAX_IDS,
+  uniqueItems: true,
+  description: 'Ids of the clusters.',
+}
+const selector = {
+  type: 'string',
+  maxLength: MAX_SELECTOR,
+  description: 'Label selector over labels, id, cluster_name, cluster_dns, environment and uses.<type>.',
+  example: 'environment in (dev,qa), region=eu',
+}
+const allow_empty = { type: 'boolean', description: 'A selector that matches nothing is not an error.' }
+const if_revision = {
+  type: 'integer',
+  minimum: 1,
+  description: 'Only when the document is still at this revision.',
+}
+const object = { type: 'object' }
+const targets = { clusters, selector, allow_empty }
+
+function operation(properties: Record<string, SchemaObject>, required: readonly string[]): SchemaObject {
+  return {
+    type: 'object',
+    required: ['op', ...required],
+    properties: { op: { type: 'string' }, ...properties },
+    additionalProperties: false,
+  }
+}
+
+/** What each operation takes. */
+export const OPERATIONS: Readonly<Record<string, SchemaObject>> = {
+  create: operation({ type, document: object }, ['type', 'document']),
+  replace: operation({ type, id, document: object, if_revision }, ['type', 'id', 'document']),
+  patch: operation({ type, id, ...targets, patch: { type: ['object', 'array'] }, if_revision }, [
+    'type',
+    'patch',
+  ]),
+  delete: operation(
+    { type, id, ...targets, cascade: { type: 'boolean' }, purge: { type: 'boolean' }, if_revision },
+    ['type'],
+  ),
+  restore: operation({ type, id, clusters }, ['type']),
+  assign: operation(
+    { type, ref: object, merge: { type: 'boolean' }, ensure: { type: 'boolean' }, ...targets },
+    ['type', 'ref'],
+  ),
+  unassign: operation({ type, id, ...targets }, ['type', 'id']),
+  patch_values: operation({ component: id, values: object, replace: { type: 'boolean' }, ...targets }, [
+    'component',
+    'values',
+  ]),
+}
+
+/** What an operation on a document needs of its type; assigning needs nothing. */
+export const METHOD_OF: Readonly<Record<string, WriteMethod>> = {
+  create: 'post',
+  replace: 'put',
+  patch: 'patch',
+  delete: 'delete',
+  restore: 'delete',
+}
+
+const plan = {
+  type: 'string',
+  description: 'The digest that a preview answered: do exactly that or nothing.',
+}
+/** What every write of several documents can say beside what it does. */
+const writing = {
+  message: {
+    type: 'string',
+    maxLength: 1000,
+    description: 'Why the change is made; kept with its revision.',
+  },
+  dry_run: { type: 'boolean', description: 'Answers what would happen, and stores nothing.' },
+  plan,
+  confirm: {
+    type: 'array',
+    items: { type: 'string', enum: ['removals'] },
+    description: 'What is meant to happen although the brake would stop it.',
+  },
+  impact_limit: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 10_000,
+    description: 'How many details of the impact.',
+  },
+}
+
+export const MAX_OPERATIONS = 100_000
+
+export const BATCH_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: ['operations'],
+  properties: {
+    operations: { type: 'array', minItems: 1, maxItems: MAX_OPERATIONS, items: object },
+    allow_empty,
+    ...writing,
+  },
+  additionalProperties: false,
+}
+
+export const REVERT_SCHEMA: SchemaObject = {
+  type: 'object',
+  properties: writing,
+  additionalProperties: false,
+}
+
+export const ROLLBACK_SCHEMA: SchemaObject = {
+  type: 'object',
+  properties: {
+    to_revision: { type: 'integer', minimum: 0, description: 'Make it as it was at this revision.' },
+    to_time: { type: 'string', format: 'date-time', description: 'Make it as it was at this time.' },
+    selector,
+    types: { type: 'array', items: { type: 'string' }, minItems: 1, uniqueItems: true },
+    ids: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: MAX_IDS, uniqueItems: true },
+    allow_empty,
+    ...writing,
+  },
+  additionalProperties: false,
+}

@@ -1,0 +1,101 @@
+// The shape of tokens on the wire.
+
+import type { SchemaObject } from '../base/json-schema.ts'
+import { ROLE_MEANINGS, ROLES } from '../domain/access/grant.ts'
+import { DEFAULT_GRACE } from '../domain/access/token.ts'
+
+const time = { type: 'string', format: 'date-time' }
+const granted = {
+  role: {
+    type: 'string',
+    enum: ROLES,
+    description: `${ROLES.map((role) => `${role} ${ROLE_MEANINGS[role]}`).join('; ')}.`,
+  },
+  cluster: {
+    type: 'string',
+    description: 'Of the role cluster: the id of the cluster.',
+    example: 'us-east-prod-01',
+  },
+  selector: {
+    type: 'string',
+    description:
+      'Of an editor: only changes that touch clusters which match, and no others. Of a mirror: only these clusters are copied.',
+    example: 'environment in (dev,qa)',
+  },
+  types: {
+    type: 'array',
+    items: { type: 'string' },
+    minItems: 1,
+    uniqueItems: true,
+    description: 'Of an editor: only changes of these types.',
+  },
+}
+const name = {
+  type: 'string',
+  description: 'Unique; what the audit calls whoever uses the token.',
+  example: 'ci-team-a',
+}
+const expires_at = { ...time, description: 'From then on it is no token any more; never when left out.' }
+
+export const NEW_TOKEN_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: ['name', 'role'],
+  properties: { name, ...granted, expires_at },
+  additionalProperties: false,
+}
+
+export const ROTATION_SCHEMA: SchemaObject = {
+  type: 'object',
+  properties: {
+    grace: {
+      type: 'string',
+      default: DEFAULT_GRACE,
+      description: 'How long earlier secrets stay valid: 0s for not at all, 90d at most.',
+      example: DEFAULT_GRACE,
+    },
+  },
+  additionalProperties: false,
+}
+
+export const TOKEN_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: ['id', 'name', 'role', 'created_at', 'created_by', 'last_used_at', 'last_used_from'],
+  properties: {
+    id: { type: 'string' },
+    name,
+    ...granted,
+    created_at: time,
+    created_by: { type: 'string', description: 'Who created it, as the audit calls them.' },
+    expires_at,
+    rotated_at: { ...time, description: 'When its secret was last replaced.' },
+    old_secrets_expire_at: {
+      ...time,
+      description: 'When the last of the earlier secrets stops being valid.',
+    },
+    last_used_at: { type: ['string', 'null'], format: 'date-time', description: 'To the minute.' },
+    last_used_from: { type: ['string', 'null'], description: 'The address of whoever used it last.' },
+  },
+}
+
+export const ISSUED_TOKEN_SCHEMA: SchemaObject = {
+  ...TOKEN_SCHEMA,
+  properties: {
+    ...TOKEN_SCHEMA.properties,
+    secret: {
+      type: 'string',
+      pattern: '^frs_[0-9A-Za-z]{49}$',
+      description: 'Shown this once. An answer that is repeated for an Idempotency-Key does not hold it.',
+    },
+  },
+}
+
+export const IDENTITY_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: ['name', 'via', 'role'],
+  properties: {
+    name: { type: 'string', description: 'What the audit calls you.' },
+    via: { type: 'string', enum: ['environment', 'token', 'certificate', 'oidc'] },
+    ...granted,
+    expires_at,
+  },
+}

@@ -1,0 +1,160 @@
+// A set of documents from files, and the operations that make the fleet hold it.
+import { basename, resolve } from 'node:path'
+import { equalJson, isObject, type Json, type JsonObject, pointer } from '../../base/json.ts'
+import { buildNormaliser } from '../../registry/normalise.ts'
+import { usage } from '../failure.ts'
+import { type Parsed, readFiles, STDIN } from '../input/read-files.ts'
+import type { Terminal } from '../output/terminal.ts'
+import type { Noun } from '../server/nouns.ts'
+
+export interface Wanted {
+  readonly type: string
+  readonly id: string
+  readonly document: JsonObject
+  readonly source: string
+}
+
+/** The documents of all files, each of them once. */
+export async function readSet(
+  terminal: Terminal,
+  nouns: readonly Noun[],
+  paths: readonly string[],
+): Promise<Wanted[]> {
+  const parsed: Parsed[] = []
+  for (const path of paths) parsed.push(...(await readFiles(terminal, path)))
+  const set = parsed.flatMap((item) => documentsIn(nouns, item))
+  if (set.length === 0) throw usage(`${paths.join(', ')} holds no documents`)
+  const seen = new Map<string, string>()
+  for (const { type, id, source } of set) {
+    const earlier = seen.get(`${type}/${id}`)
+    if (earlier !== undefined) throw usage(`${type}/${id} is there twice: in ${earlier} and in ${source}`)
+    seen.set(`${type}/${id}`, source)
+  }
+  return set
+}
+
+/** One document with its type, a list of them, or a seed file: lists of documents by type. */
+function documentsIn(nouns: readonly Noun[], { value, source }: Parsed): Wanted[] {
+  if (Array.isArray(value)) {
+    return value.flatMap((item, i) => documentsIn(nouns, { value: item, source: `${source} [${i}]` }))
+  }
+  if (!isObject(value)) throw usage(`${source}: must be a document with a type`)
+  const { type } = value
+  if (typeof type === 'string') return [toWanted(nouns, value, type, source)]
+  const lists = Object.entries(value)
+  const isSeed = lists.length > 0 && lists.every(([, documents]) => Array.isArray(documents))
+  if (!isSeed) throw usage(`${source}: has no type: add one of ${namesOf(nouns)}`)
+  return lists.flatMap(([name, documents]) =>
+    (documents as readonly Json[]).map((item, i) => {
+      const place = `${source} /${name}/${i}`
+      if (!isObject(item)) throw usage(`${place}: must be a document`)
+      const { _id, ...rest } = item
+      return toWanted(
+        nouns,
+        { type: name, document: _id === undefined ? item : { id: _id, ...rest } },
+        name,
+        place,
+      )
+    }),
+  )
+}
+
+/** Whether the type stands around the document, as where that has a field of this name itself. */
+export function isWrapped(value: JsonObject): boolean {
+  return isObject(value.document) && Object.keys(value).length === 2
+}
+
+/** The document of a set, whose type stands beside its fields or around them. */
+export function withoutType(value: JsonObject): JsonObject {
+  const { type: _type, ...fields } = value
+  return isWrapped(value) ? (value.document as JsonObject) : fields
+}
+
+function toWanted(nouns: readonly Noun[], value: JsonObject, type: string, source: string): Wanted {
+  const noun = nouns.find(({ name, bookkeeping }) => name === type && !bookkeeping)
+  if (!noun) throw usage(`${source}: type "${type}" is not known: known are ${namesOf(nouns)}`)
+  const document = withoutType(value)
+  const { id } = document
+  if (typeof id === 'number' || typeof id === 'boolean')
+    throw usage(`${source}: id must be text: write "${id}" in quotes`)
+  if (typeof id !== 'string' || id === '') throw usage(`${source}: needs an id`)
+  if (/^\.{1,2}$/.test(id)) throw usage(`${source}: "${id}" is not an id`)
+  return { type, id, document, source }
+}
+
+function namesOf(nouns: readonly Noun[]): string {
+  return nouns
+    .filter(({ bookkeeping }) => !bookkeeping)
+    .map(({ name }) => name)
+    .join(', ')
+}
+
+/** As a set writes it down. */
+export function withType({ name, schema }: Noun, document: JsonObject): JsonObject {
+  return Object.hasOwn(schema.properties ?? {}, 'type')
+    ? { type: name, document }
+    : { type: name, ...document }
+}
+
+/** Fills the fields that a document names as the service would, so that equal ones are seen to be equal. */
+export function completer({ schema }: Noun): (document: JsonObject) => JsonObject {
+  const normalise = buildNormaliser(schema)
+  return (document) => {
+    const whole = normalise(document) as JsonObject
+    return Object.fromEntries(Object.keys(document).map((name) => [name, whole[name] ?? null]))
+  }
+}
+
+/** Creates what is missing; of what is there, the fields that are given become exactly that, and others stay. */
+export function operationFor(
+  { type, id, document }: Wanted,
+  current: JsonObject | undefined,
+): JsonObject | undefined {
+  if (!current) return { op: 'create', type, document }
+  const changed = Object.entries(document).filter(
+    ([name, value]) =>
+      name !== 'id' && !(Object.hasOwn(current, name) && equalJson(current[name] as Json, value)),
+  )
+  const patch = changed.map(([name, value]) => ({
+    op: 'add',
+    path: pointer('', name),
+    value,
+  }))
+  return patch.length === 0 ? undefined : { op: 'patch', type, id, patch }
+}
+
+const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/
+
+/** Whether a set can be called so: as ids are, names of RFC 1123. */
+export function isSetName(name: string): boolean {
+  return name.length <= 253 && name.split('.').every((label) => LABEL.test(label))
+}
+
+/** What a set is called when nobody says: after the first file or folder. */
+export function defaultName([first = STDIN]: readonly string[]): string {
+  if (first === STDIN) return 'stdin'
+  const name = basename(resolve(first))
+    .replace(/\.(?:ya?ml|json)$/, '')
+    .toLowerCase()
+  const labels = name.split('.').map((label) =>
+    label
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .slice(0, 62)
+      .replaceAll(/^-|-$/g, ''),
+  )
+  const whole = labels.filter((label) => label !== '').join('.')
+  return isSetName(whole) ? whole : (labels.find((label) => label !== '') ?? 'set')
+}
+
+/** Ids by type, in order. */
+export type Inventory = Readonly<Record<string, readonly string[]>>
+
+export function inventoryOf(set: readonly { readonly type: string; readonly id: string }[]): Inventory {
+  const ids = new Map<string, Set<string>>()
+  for (const { type, id } of set) ids.set(type, (ids.get(type) ?? new Set()).add(id))
+  return Object.fromEntries([...ids].sort().map(([type, all]) => [type, [...all].sort()]))
+}
+
+export function entriesOf(inventory: Inventory): { readonly type: string; readonly id: string }[] {
+  return Object.entries(inventory).flatMap(([type, ids]) => ids.map((id) => ({ type, id })))
+}

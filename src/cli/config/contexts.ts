@@ -1,0 +1,145 @@
+// Named servers with their tokens, in a file that only its owner may read.
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { isObject } from '../../base/json.ts'
+import { type Failure, usage } from '../failure.ts'
+import type { Env } from '../output/terminal.ts'
+import { withLock } from './file-lock.ts'
+import { replaceFile } from './replace-file.ts'
+
+/** What somebody who logged in at an OIDC issuer has from there, and what it takes to renew it. */
+export interface IssuerLogin {
+  readonly token: string
+  /** RFC 3339; when the token stops being one, as far as that is known. */
+  readonly expires_at?: string
+  readonly refresh_token?: string
+  readonly token_endpoint: string
+  readonly client_id: string
+}
+
+export interface Context {
+  readonly api_url: string
+  readonly api_token?: string
+  readonly write_token?: string
+  /** In the place of both tokens. */
+  readonly login?: IssuerLogin
+  /** No warning before tokens are sent in plain http. */
+  readonly allow_http?: boolean
+  /** Whether somebody has to agree to what touches several clusters, or takes something from one. */
+  readonly ask?: Ask
+}
+
+export const ASK = ['always', 'never'] as const
+export type Ask = (typeof ASK)[number]
+
+export function parseAsk(text: string | undefined, source: string): Ask | undefined {
+  if (text === undefined || text === '') return undefined
+  const ask = ASK.find((each) => each === text)
+  if (!ask) throw usage(`${source} must be ${ASK.join(' or ')}, not "${text}"`)
+  return ask
+}
+
+export interface ContextFile {
+  readonly current_context?: string
+  readonly contexts: Readonly<Record<string, Context>>
+}
+
+/** Folders as the XDG base directory specification has them; relative ones do not count. Without a home there is none. */
+function xdg(env: Env, name: string, fallback: string): string | undefined {
+  const set = env[name]
+  const base = set?.startsWith('/') ? set : env.HOME?.startsWith('/') ? join(env.HOME, fallback) : undefined
+  return base && join(base, 'flux-resourceset')
+}
+
+export function configPath(env: Env): string | undefined {
+  const folder = xdg(env, 'XDG_CONFIG_HOME', '.config')
+  return folder && join(folder, 'config.json')
+}
+
+export function cacheFolder(env: Env): string | undefined {
+  return xdg(env, 'XDG_CACHE_HOME', '.cache')
+}
+
+export function loadContexts(env: Env): ContextFile {
+  const path = configPath(env)
+  if (path === undefined) return { contexts: {} }
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return { contexts: {} }
+    throw usage(`${path} cannot be read: ${(error as Error).message}`)
+  }
+  return parseContexts(path, text)
+}
+
+function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOENT' || code === 'ENOTDIR'
+}
+
+function parseContexts(path: string, text: string): ContextFile {
+  let content: unknown
+  try {
+    content = JSON.parse(text)
+  } catch {
+    // The parser quotes what it reads, and that may be a token.
+    throw usage(`${path} is not JSON: correct it, or delete it and set your contexts again`)
+  }
+  const contexts = isObject(content) ? content.contexts : undefined
+  if (!isObject(contexts)) throw usage(`${path} must hold an object "contexts"`)
+  for (const [name, context] of Object.entries(contexts)) {
+    const { api_url, api_token = '', write_token = '', login } = isObject(context) ? context : {}
+    if (typeof api_url !== 'string') throw usage(`${path}: context "${name}" has no api_url`)
+    if (typeof api_token !== 'string' || typeof write_token !== 'string')
+      throw usage(`${path}: the tokens of context "${name}" must be text`)
+    if (isObject(context) && typeof (context.allow_http ?? false) !== 'boolean')
+      throw usage(`${path}: allow_http of context "${name}" must be true or false`)
+    if (isObject(context) && context.ask !== undefined)
+      parseAsk(String(context.ask), `${path}: ask of context "${name}"`)
+    if (login !== undefined && !isLogin(login))
+      throw usage(`${path}: the login of context "${name}" is not whole: take it out, and log in again`)
+  }
+  return content as unknown as ContextFile
+}
+
+function isLogin(login: unknown): login is IssuerLogin {
+  if (!isObject(login)) return false
+  const { token, token_endpoint, client_id, expires_at = '', refresh_token = '' } = login
+  const texts = [token, token_endpoint, client_id, expires_at, refresh_token]
+  return texts.every((text) => typeof text === 'string')
+}
+
+export function hasContext({ contexts }: ContextFile, name: string | undefined): name is string {
+  return name !== undefined && Object.hasOwn(contexts, name)
+}
+
+export function unknownContext({ contexts }: ContextFile, name: string): Failure {
+  return usage(`there is no context "${name}": known are ${Object.keys(contexts).join(', ') || 'none yet'}`)
+}
+
+/** Changes the file as it is by then: what one process has just read, another must not write meanwhile. */
+export async function updateContexts(
+  env: Env,
+  change: (file: ContextFile) => ContextFile | Promise<ContextFile>,
+): Promise<void> {
+  const path = configPath(env)
+  if (path === undefined) throw usage('there is no folder for the configuration: set HOME or XDG_CONFIG_HOME')
+  await withLock(path, async () => {
+    const file = loadContexts(env)
+    const changed = await change(file)
+    if (changed !== file) replaceFile(path, `${JSON.stringify(changed, null, 2)}\n`)
+  })
+}
+
+/** What to say when others on this machine can read the tokens. */
+export function permissionWarning(env: Env): string | undefined {
+  const path = configPath(env)
+  if (path === undefined) return undefined
+  try {
+    const open = statSync(path).mode & 0o077
+    return open ? `${path} can be read by others: chmod 600 ${path}` : undefined
+  } catch {
+    return undefined
+  }
+}

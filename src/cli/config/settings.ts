@@ -1,0 +1,125 @@
+// Which server to talk to, with which tokens, and how to answer: flags, then the environment, then the context.
+
+import { usage } from '../failure.ts'
+import type { Env } from '../output/terminal.ts'
+import {
+  type Ask,
+  type Context,
+  type ContextFile,
+  hasContext,
+  type IssuerLogin,
+  loadContexts,
+  parseAsk,
+  unknownContext,
+} from './contexts.ts'
+
+/** The flags that every command takes. */
+export interface GlobalFlags {
+  readonly apiUrl?: string
+  readonly apiToken?: string
+  readonly writeToken?: string
+  readonly apiTokenFile?: string
+  readonly writeTokenFile?: string
+  readonly context?: string
+  readonly output?: string
+  readonly headers?: boolean
+  readonly quiet?: boolean
+  readonly timeout?: string
+}
+
+export interface Settings {
+  readonly url: URL
+  readonly readToken: string | undefined
+  readonly writeToken: string | undefined
+  readonly context: string | undefined
+  /** Of the context, where its token is used. */
+  readonly login: IssuerLogin | undefined
+  /** Whether the context says that its server is spoken to in plain http knowingly. */
+  readonly allowsHttp: boolean
+  /** Whether somebody has to agree to what touches several clusters, or takes something from one. */
+  readonly ask: Ask
+  readonly timeoutMs: number
+}
+
+const DEFAULT_URL = 'http://127.0.0.1:8080'
+const DEFAULT_TIMEOUT_S = 60
+const MAX_TIMEOUT_S = 3600
+
+export function resolveSettings(flags: GlobalFlags, env: Env): Settings {
+  const { name, context, explicit } = chooseContext(flags, env)
+  const given = flags.apiUrl ?? (explicit ? context?.api_url : env.FLUX_API_URL || context?.api_url)
+  const source = flags.apiUrl !== undefined ? '--api-url' : 'the API URL'
+  const url = parseUrl(given ?? DEFAULT_URL, source)
+  // A context's tokens are for its own server and no other; and with a context that has tokens, no other's are for it.
+  const own = context && parseUrl(context.api_url, 'the context').href === url.href ? context : undefined
+  const { api_token, write_token, login } = own ?? {}
+  const isComplete = explicit && Boolean(api_token || write_token || login)
+  const pick = (flag: string | undefined, flagName: string, variable: string, held: string | undefined) => {
+    if (flag !== undefined) return parseToken(flag, flagName)
+    const set = isComplete ? undefined : parseToken(env[variable], variable)
+    return set ?? parseToken(held, `the token of context "${name}"`)
+  }
+  const readToken = pick(flags.apiToken, '--api-token', 'FLUX_API_TOKEN', api_token ?? login?.token)
+  const writeToken = pick(
+    flags.writeToken,
+    '--write-token',
+    'FLUX_API_WRITE_TOKEN',
+    write_token ?? login?.token,
+  )
+  const isUsed = login !== undefined && [readToken, writeToken].includes(login.token)
+  return {
+    url,
+    readToken: readToken ?? writeToken,
+    writeToken: writeToken ?? readToken,
+    context: own && name,
+    login: isUsed ? login : undefined,
+    allowsHttp: own?.allow_http ?? false,
+    ask: parseAsk(env.FLUX_API_ASK, 'FLUX_API_ASK') ?? own?.ask ?? 'always',
+    timeoutMs: parseTimeout(flags.timeout),
+  }
+}
+
+/** The context that a flag names, or else the current one. */
+function chooseContext(
+  flags: GlobalFlags,
+  env: Env,
+): { readonly name: string | undefined; readonly context: Context | undefined; readonly explicit: boolean } {
+  const explicit = flags.context !== undefined
+  const needed = explicit || !(flags.apiUrl ?? env.FLUX_API_URL)
+  const file: ContextFile = needed ? loadContexts(env) : { contexts: {} }
+  const name = flags.context ?? file.current_context
+  const context = hasContext(file, name) ? file.contexts[name] : undefined
+  if (name !== undefined && !context) throw unknownContext(file, name)
+  return { name, context, explicit }
+}
+
+/** The base that routes are below; it may have a path of its own. */
+export function parseUrl(text: string, source: string): URL {
+  if (/^[^/]*\/\/[^/]*@/.test(text)) {
+    throw usage(`${source} must hold no credentials: give tokens by FLUX_API_TOKEN or a context`)
+  }
+  const url = URL.parse(text.endsWith('/') ? text : `${text}/`)
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw usage(`${source} must be like https://flux-api.example.com, not "${text}"`)
+  }
+  if (url.search || url.hash) throw usage(`${source} must end with a host or a path, not "${text}"`)
+  return url
+}
+
+/** Secrets from files end with a line break now and then; one inside is a mistake. */
+export function parseToken(text: string | undefined, source: string): string | undefined {
+  const token = text?.trim()
+  if (!token) return undefined
+  if (/[\r\n]/.test(token)) throw usage(`${source} holds a line break: it must be one token`)
+  if (!/^[\x21-\x7e]+$/.test(token)) throw usage(`${source} holds characters that no token has`)
+  return token
+}
+
+export function parseTimeout(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_TIMEOUT_S * 1000
+  const seconds = /^(\d+(?:\.\d+)?)s?$/.exec(text)?.[1]
+  if (seconds === undefined || Number(seconds) < 0.1 || Number(seconds) > MAX_TIMEOUT_S) {
+    throw usage(`--timeout must be seconds from 0.1 to ${MAX_TIMEOUT_S}, not "${text}"`)
+  }
+  return Number(seconds) * 1000
+}

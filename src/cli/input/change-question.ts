@@ -1,0 +1,121 @@
+// What somebody is asked before a change: whether clusters go, lose something, or change.
+
+import type { JsonObject } from '../../base/json.ts'
+import type { Impact } from '../../domain/delivery/impact.ts'
+import type { DescribedChange } from '../../domain/documents/describe-change.ts'
+import { PROGRAM } from '../command-tree.ts'
+import type { Preview } from '../output/change-report.ts'
+import { count, firstOf } from '../output/count.ts'
+import { withCounts } from '../output/impact-report.ts'
+import { clusterNoun, type Noun } from '../server/nouns.ts'
+import type { Question } from './agree.ts'
+
+/** Of what is removed, so many are named. */
+const NAMED = 3
+const REVERT = `${PROGRAM} revert, with the revision that this makes`
+
+/** Nothing for a change of at most one cluster that removes nothing. */
+export function questionFor(
+  nouns: readonly Noun[],
+  preview: Preview,
+  needsRemovals: boolean,
+): Question | undefined {
+  const { changes, warnings } = preview
+  const impact = withCounts(preview.impact)
+  const clusters = changes.filter(({ type }) => type === clusterNoun(nouns).name)
+  const gone = clusters.filter(({ op }) => op === 'delete' || op === 'purge')
+  // Of many changes a preview shows the first.
+  const touched = Math.max(impact.touched, clusters.length)
+  const leaving = Math.max(impact.leaving, gone.length)
+  if (leaving > 0) return leavingQuestion(nouns, preview, gone, { touched, leaving })
+  const word = needsRemovals ? 'removals' : 'yes'
+  if (impact.losing > 0) return { ...losingQuestion(impact, touched), word }
+  const isOptional = touched <= 1 && !needsRemovals
+  if (isOptional && (touched === 0 || warnings.length === 0)) return undefined
+  const { joining } = impact
+  const does =
+    joining > 0
+      ? `add ${count(joining, 'cluster')}${others(touched - joining)}`
+      : `change ${count(touched, 'cluster')}`
+  return { does, word, notes: [], isOptional }
+}
+
+interface Counts {
+  readonly touched: number
+  readonly leaving: number
+}
+
+/** One is known by its id, several by how many they are. */
+function leavingQuestion(
+  nouns: readonly Noun[],
+  { changes, change_count }: Preview,
+  gone: readonly DescribedChange[],
+  { touched, leaving }: Counts,
+): Question {
+  const deleted = gone.filter(({ op }) => op === 'delete')
+  const verb = deleted.length === gone.length ? 'delete' : deleted.length === 0 ? 'purge' : 'delete or purge'
+  const only = leaving === 1 ? gone[0]?.id : undefined
+  const which = only === undefined ? count(leaving, 'cluster') : `cluster ${only}`
+  const isCut = changes.length < change_count
+  return {
+    does: `${verb} ${which}${others(touched - leaving)}`,
+    word: only ?? String(leaving),
+    notes: [
+      ...(deleted.length > 0 ? deletionNotes(nouns, deleted, isCut) : []),
+      ...(deleted.length < gone.length ? PURGE_NOTES : []),
+    ],
+  }
+}
+
+function deletionNotes(
+  nouns: readonly Noun[],
+  deleted: readonly DescribedChange[],
+  isCut: boolean,
+): string[] {
+  const { noun } = clusterNoun(nouns)
+  const [only, ...more] = deleted
+  const removed = isCut ? 'everything that came from here' : assignedTo(nouns, deleted)
+  const whose = more.length === 0 ? 'Its Flux' : 'The Flux of each'
+  const restore = `${PROGRAM} ${noun} restore ${more.length === 0 ? only?.id : 'ID'}`
+  return [
+    removed === '' ? `${whose} has nothing to remove.` : `${whose} removes ${removed} at the next poll.`,
+    `Way back: ${restore}${more.length === 0 ? '' : `, or all of them by ${REVERT}`}.`,
+  ]
+}
+
+const PURGE_NOTES = [
+  'Polls of a purged cluster are refused, so its Flux keeps what it has.',
+  `Way back: none by restore; by ${REVERT}, for as long as the log reaches back.`,
+]
+
+/** What clusters have that is switched on, by type; empty when they have nothing. */
+function assignedTo(nouns: readonly Noun[], deleted: readonly DescribedChange[]): string {
+  const counts = nouns.flatMap(({ delivery, singular }) => {
+    if (!delivery) return []
+    const { assigned_by, enabled_by = '' } = delivery
+    const references = deleted.flatMap(({ before }) => (before?.[assigned_by] ?? []) as readonly JsonObject[])
+    const on = references.filter((reference) => reference[enabled_by] !== false)
+    return on.length === 0 ? [] : [count(on.length, singular)]
+  })
+  return counts.join(', ')
+}
+
+function losingQuestion(impact: Impact, touched: number): Pick<Question, 'does' | 'notes'> {
+  const { inputs, losing, details } = impact
+  const removed = inputs.flatMap(({ removed: lost, id }) => (lost > 0 ? [id] : []))
+  const off = inputs.flatMap(({ switched_off: lost, id }) => (lost > 0 ? [id] : []))
+  const only = losing === 1 ? details.find(({ removed: lost }) => lost.length > 0)?.cluster : undefined
+  const where = only ?? count(losing, 'cluster')
+  const does = [
+    ...(removed.length > 0 || off.length === 0 ? [`remove ${firstOf(removed, NAMED) || 'inputs'} from`] : []),
+    ...(off.length > 0 ? [`switch off ${firstOf(off, NAMED)} on`] : []),
+  ]
+  return {
+    does: `${does.join(' or ')} ${where}${others(touched - losing)}`,
+    notes: [`Flux removes there what is taken away, at the next poll. Way back: ${REVERT}.`],
+  }
+}
+
+function others(number: number): string {
+  return number > 0 ? ` and change ${count(number, 'other')}` : ''
+}

@@ -1,0 +1,131 @@
+// Files that commands are given: YAML or JSON, from a path, a folder or stdin.
+import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { checkJson, type Json } from '../../base/json.ts'
+import { usage } from '../failure.ts'
+import type { Terminal } from '../output/terminal.ts'
+
+export interface Parsed {
+  readonly value: Json
+  /** Where it is from, for messages. */
+  readonly source: string
+}
+
+export const STDIN = '-'
+/** Files of a folder that count. */
+const READ = /\.(?:ya?ml|json)$/
+/** An anchor may be used often; a file that unfolds to millions of values is an attack. */
+const MAX_ALIASES = 10_000
+
+/** Everything that a path holds: the documents of a file, of every YAML and JSON file below a folder, or of stdin. */
+export async function readFiles(terminal: Terminal, path: string): Promise<Parsed[]> {
+  if (path === STDIN) return parseText(await readStdin(terminal), 'stdin')
+  const files = isFolder(path) ? filesBelow(path, new Set()) : [path]
+  if (files.length === 0) throw usage(`${path} holds no .yaml, .yml or .json file`)
+  const parsed: Parsed[] = []
+  for (const file of files) parsed.push(...(await parseText(readText(file), file)))
+  return parsed
+}
+
+/** The one document of a file. */
+export async function readOne(terminal: Terminal, path: string): Promise<Json> {
+  const name = path === STDIN ? 'stdin' : path
+  if (path !== STDIN && isFolder(path))
+    throw usage(`${name} must hold one document, and is a folder: give a file`)
+  const found = await readFiles(terminal, path)
+  if (found.length !== 1) throw usage(`${name} must hold one document, not ${found.length}`)
+  return (found[0] as Parsed).value
+}
+
+function isFolder(path: string): boolean {
+  return reading(path, () => statSync(path).isDirectory())
+}
+
+/** In order; links are followed, since mounted configuration consists of them. Hidden files do not count. */
+function filesBelow(folder: string, above: ReadonlySet<string>): string[] {
+  return reading(folder, () => {
+    const here = new Set([...above, realpathSync(folder)])
+    const names = readdirSync(folder).filter((name) => !name.startsWith('.'))
+    return names.sort().flatMap((name) => {
+      const path = join(folder, name)
+      if (!isFolder(path)) return READ.test(name) ? [path] : []
+      return here.has(realpathSync(path)) ? [] : filesBelow(path, here)
+    })
+  })
+}
+
+export function readText(path: string): string {
+  return decode(
+    reading(path, () => readFileSync(path)),
+    path,
+  )
+}
+
+/** Bytes of another encoding would be stored with holes. */
+function decode(bytes: Buffer, source: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw usage(`${source} is not UTF-8: save it as such`)
+  }
+}
+
+const REASONS: Record<string, string> = {
+  ENOENT: 'there is no such file or folder',
+  EACCES: 'permission denied',
+}
+
+function reading<T>(path: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === undefined) throw error
+    throw usage(`${path} cannot be read: ${REASONS[code] ?? message}`)
+  }
+}
+
+export async function readStdin({ stdin }: Terminal): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
+  return decode(Buffer.concat(chunks), 'stdin')
+}
+
+/** JSON is tried first: it is YAML too, and read much faster so. */
+export async function parseText(text: string, source: string): Promise<Parsed[]> {
+  const values = parseJson(text, source) ?? (await parseYaml(text, source))
+  return values.map((value, i) => {
+    const place = values.length > 1 ? `${source} (document ${i + 1})` : source
+    const [unfit] = checkJson(value)
+    if (unfit) throw usage(`${place}: ${unfit.path} ${unfit.message}`)
+    return { value, source: place }
+  })
+}
+
+function parseJson(text: string, source: string): Json[] | undefined {
+  const isJson = source.endsWith('.json')
+  if (!isJson && !/^\s*[[{]/.test(text)) return undefined
+  try {
+    return [JSON.parse(text)]
+  } catch (error) {
+    // Flow style of YAML starts like JSON as well.
+    if (isJson) throw usage(`${source} is not valid JSON: ${(error as Error).message}`)
+    return undefined
+  }
+}
+
+async function parseYaml(text: string, source: string): Promise<Json[]> {
+  const { parseAllDocuments } = await import('yaml')
+  const documents = parseAllDocuments(text, { merge: true })
+  if ('empty' in documents) return []
+  return documents.flatMap((document) => {
+    const [problem] = document.errors
+    if (problem) throw usage(`${source} is not valid YAML: ${problem.message.split('\n')[0]}`)
+    try {
+      const value = document.toJS({ maxAliasCount: MAX_ALIASES })
+      return value === null || value === undefined ? [] : [value as Json]
+    } catch (error) {
+      throw usage(`${source} is not valid YAML: ${(error as Error).message}`)
+    }
+  })
+}

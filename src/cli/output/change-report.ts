@@ -1,0 +1,84 @@
+// Changes and what they mean for clusters, in lines for people.
+
+import { diffFields } from '../../base/diff.ts'
+import { type Json, pointer } from '../../base/json.ts'
+import type { Impact } from '../../domain/delivery/impact.ts'
+import type { DescribedChange } from '../../domain/documents/describe-change.ts'
+import { count, firstOf } from './count.ts'
+import { describeField, type ReportLook, single } from './field-report.ts'
+import { describeImpact, NAMED, SHOWN } from './impact-report.ts'
+import { plain, type Style } from './terminal.ts'
+
+/** What a dry run answers. */
+export interface Preview {
+  readonly dry_run: true
+  readonly base_revision: number
+  readonly change_count: number
+  readonly changes: readonly DescribedChange[]
+  readonly impact: Impact
+  readonly warnings: readonly string[]
+  readonly requires_confirmation: readonly string[]
+  readonly plan: string
+}
+
+const LOOKS: Record<DescribedChange['op'], readonly [mark: string, style: Style, done: string]> = {
+  create: ['+', 'green', 'created'],
+  restore: ['+', 'green', 'restored'],
+  update: ['~', 'yellow', 'configured'],
+  delete: ['-', 'red', 'deleted'],
+  purge: ['-', 'red', 'purged'],
+}
+
+/** What happened to a document, as kubectl says it. */
+export function doneTo(op: DescribedChange['op']): string {
+  return LOOKS[op][2]
+}
+
+export function describePreview(look: ReportLook, preview: Preview): string {
+  const { changes, change_count, impact, warnings, plan } = preview
+  if (change_count === 0) return 'Nothing would change.\n'
+  return [
+    describeChanges(look, changes, change_count),
+    describeImpact(look, impact),
+    ...warnings.map((warning) => `${look.paint('yellow', 'Warning:')} ${plain(warning)}\n`),
+    `Plan: ${plan}\n`,
+  ].join('')
+}
+
+export function describeChanges(
+  look: ReportLook,
+  changes: readonly DescribedChange[],
+  total = changes.length,
+): string {
+  // Many clusters are changed in the same way: that is told once. What is cut may be the same where the whole is not.
+  const groups = Map.groupBy(changes, (change) =>
+    [change.op, change.type, ...fieldLines({ ...look, width: undefined }, change)].join('\n'),
+  )
+  const shown = [...groups.values()].slice(0, SHOWN)
+  const lines = shown.flatMap((group) => {
+    const [change] = group as [DescribedChange]
+    const [mark, style] = LOOKS[change.op]
+    const ids = group.map(({ id }) => plain(id))
+    const head = look.paint(style, `${mark} ${change.type}/${firstOf(ids, NAMED)}`)
+    return [head, ...fieldLines(look, change)]
+  })
+  const more = total - shown.reduce((sum, group) => sum + group.length, 0)
+  const all = [...lines, ...(more > 0 ? [`… and ${count(more, 'more document')}`] : [])]
+  return all.map((line) => `${line}\n`).join('')
+}
+
+/** What differs; of something new, what it says. */
+function fieldLines(look: ReportLook, { op, before, after }: DescribedChange): string[] {
+  if (op === 'create') {
+    const said = Object.entries(after ?? {}).filter(([name, value]) => name !== 'id' && !isEmpty(value))
+    return said.map(
+      ([name, value]) => `    ${look.paint('green', plain(`${pointer('', name)}: ${single(look, value)}`))}`,
+    )
+  }
+  if (op !== 'update') return []
+  return diffFields(before ?? {}, after ?? {}).flatMap((field) => describeField(look, '    ', field))
+}
+
+function isEmpty(value: Json): boolean {
+  return value === false || (typeof value === 'object' && Object.keys(value ?? {}).length === 0)
+}

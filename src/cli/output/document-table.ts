@@ -1,0 +1,98 @@
+// Documents of any type as a table: the columns come from the schema.
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { fieldsOf, type Noun } from '../server/nouns.ts'
+import type { Look, Printable } from './print.ts'
+
+interface Column {
+  readonly title: string
+  readonly wide: boolean
+  read(document: JsonObject): string
+}
+
+/** Scalars and what is required; maps and the rest when it may be wide. */
+function columnsOf(noun: Noun, nouns: readonly Noun[]): Column[] {
+  const required = noun.schema.required ?? []
+  const fields = fieldsOf(noun, nouns).map(([name, schema]): Column => {
+    const isSimple = schema.type !== 'object' || !schema.additionalProperties
+    const isRequired = required.includes(name)
+    return {
+      title: title(name),
+      wide: !(isRequired || (isSimple && schema.default !== undefined && schema.type !== 'boolean')),
+      read: (document) => cell(document[name]),
+    }
+  })
+  const lists = noun.cluster
+    ? nouns.flatMap(({ name, noun: of, delivery }): Column[] => {
+        const list = delivery?.assigned_by
+        return list
+          ? [
+              {
+                title: title(plural(of)),
+                wide: false,
+                read: (document) => String(sizeOf(document[list] ?? name)),
+              },
+            ]
+          : []
+      })
+    : []
+  const maps = fields.every(({ wide }) => wide)
+    ? fields.map((column) => ({ ...column, wide: false }))
+    : fields
+  return [{ title: 'ID', wide: false, read: ({ id }) => String(id) }, ...maps, ...lists]
+}
+
+function plural(noun: string): string {
+  return noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`
+}
+
+function title(name: string): string {
+  return name.replaceAll('_', '-').toUpperCase()
+}
+
+function sizeOf(value: Json): number {
+  return Array.isArray(value) ? value.length : 0
+}
+
+/** A value in a table. */
+export function cell(value: Json | undefined): string {
+  if (value === undefined || value === null) return ''
+  if (Array.isArray(value)) return value.map(inList).join(',')
+  if (isObject(value))
+    return Object.entries(value)
+      .map(([key, each]) => `${key}=${inList(each)}`)
+      .join(',')
+  return String(value)
+}
+
+function inList(value: Json): string {
+  if (!isObject(value)) return String(value)
+  const { kind, name, id } = value
+  return kind && name ? `${kind}/${name}` : id ? String(id) : JSON.stringify(value)
+}
+
+export function printableList(
+  noun: Noun,
+  nouns: readonly Noun[],
+  documents: readonly JsonObject[],
+): Printable {
+  return {
+    value: documents,
+    names: documents.map(({ id }) => `${noun.name}/${id}`),
+    human: (look) => (documents.length === 0 ? '' : table(noun, nouns, documents, look)),
+  }
+}
+
+function table(noun: Noun, nouns: readonly Noun[], documents: readonly JsonObject[], look: Look): string {
+  const columns = columnsOf(noun, nouns).filter(
+    (column, i) =>
+      look.wide || (!column.wide && !(i > 0 && documents.every((each) => column.read(each) === each.id))),
+  )
+  return look.table(
+    columns.map((column) => column.title),
+    documents.map((document) => columns.map((column) => column.read(document))),
+  )
+}
+
+export function printableDocument(noun: Noun, nouns: readonly Noun[], document: JsonObject): Printable {
+  return { ...printableList(noun, nouns, [document]), value: document }
+}

@@ -1,0 +1,86 @@
+// How the command line learns which types a server has: asked once in a while, remembered, or the built-in ones.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { cacheFolder } from '../config/contexts.ts'
+import { replaceFile } from '../config/replace-file.ts'
+import { Failure } from '../failure.ts'
+import type { Env } from '../output/terminal.ts'
+import type { Api } from './api-client.ts'
+import { isNoun, type Noun, readNouns } from './nouns.ts'
+
+export interface Learned {
+  readonly nouns: readonly Noun[]
+  readonly from: 'server' | 'cache' | 'built-in'
+  /** Why the server could not be asked. */
+  readonly problem?: Failure
+}
+
+interface Options {
+  readonly url: URL
+  open(): Api
+  readonly env: Env
+  /** Folder of the resource files that come with the program. */
+  readonly resources: string
+  /** Asks the server even when it was asked a moment ago. */
+  readonly fresh?: boolean
+}
+
+const REMEMBERED_MS = 10 * 60 * 1000
+
+export async function learnTypes({ url, open, env, resources, fresh = false }: Options): Promise<Learned> {
+  const folder = cacheFolder(env)
+  const path = folder && join(folder, `types-${encodeURIComponent(url.href)}.json`)
+  const cached = path ? readCache(path) : undefined
+  const isRecent = cached && Date.now() - cached.at < REMEMBERED_MS
+  if (isRecent && !fresh) return { nouns: cached.nouns, from: 'cache' }
+  const { nouns, problem } = await askServer(open())
+  if (nouns && path) writeCache(path, nouns)
+  if (nouns) return { nouns, from: 'server' }
+  const known = cached?.nouns ?? (await builtInTypes(resources))
+  return { nouns: known, from: cached ? 'cache' : 'built-in', ...(problem && { problem }) }
+}
+
+/** The command itself will say that the server is away; help does not need it. */
+async function askServer(api: Api): Promise<{ nouns?: readonly Noun[] | undefined; problem?: Failure }> {
+  try {
+    return { nouns: readNouns((await api.get('/openapi.json')).body) }
+  } catch (error) {
+    if (error instanceof Failure) return { problem: error }
+    throw error
+  } finally {
+    api.close()
+  }
+}
+
+interface Cached {
+  readonly at: number
+  readonly nouns: readonly Noun[]
+}
+
+function readCache(path: string): Cached | undefined {
+  try {
+    const cached = JSON.parse(readFileSync(path, 'utf8'))
+    const isWhole = Array.isArray(cached.nouns) && cached.nouns.every(isNoun) && typeof cached.at === 'number'
+    return isWhole ? cached : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A cache that cannot be written only costs time. */
+function writeCache(path: string, nouns: readonly Noun[]): void {
+  try {
+    replaceFile(path, JSON.stringify({ at: Date.now(), nouns }))
+  } catch {}
+}
+
+export async function builtInTypes(resources: string): Promise<readonly Noun[]> {
+  const { loadTypes } = await import('../../registry/load-types.ts')
+  const { buildOpenapi } = await import('../../http/openapi/openapi.ts')
+  const loaded = loadTypes([resources])
+  if (!loaded.ok) throw new Error(loaded.problems.join('\n'))
+  const nouns = readNouns(
+    JSON.parse(JSON.stringify(buildOpenapi(loaded.types, { version: '', mode: 'crud' }))),
+  )
+  return nouns ?? []
+}

@@ -1,0 +1,127 @@
+// What the command line knows of a type: its names, its schema, and how it reaches clusters.
+import { withArticle } from '../../base/article.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
+import type { SchemaObject } from '../../base/json-schema.ts'
+import type { WriteMethod } from '../../domain/types/resource-type.ts'
+
+export interface Noun {
+  /** As in routes: `platform_components`. */
+  readonly name: string
+  /** In sentences: `platform component`. */
+  readonly singular: string
+  /** As a command: `component`. */
+  readonly noun: string
+  readonly description: string
+  readonly bookkeeping: boolean
+  readonly schema: SchemaObject
+  readonly filters: readonly string[]
+  /** What can be done on its routes; all of it where an older server does not say. */
+  readonly methods?: readonly string[]
+  /** Fields that name documents of a type. */
+  readonly references: Readonly<Record<string, string>>
+  readonly cluster?: {
+    readonly dns: string
+    readonly patches: string
+    readonly labels?: string
+    readonly environment?: string
+  }
+  readonly delivery?: {
+    readonly endpoint: string
+    readonly assigned_by: string
+    readonly patches: boolean
+    readonly enabled_by?: string
+    readonly reference: SchemaObject
+  }
+}
+
+/** Whether a value has what every command relies on. */
+export function isNoun(value: unknown): value is Noun {
+  if (!isObject(value)) return false
+  const { name, singular, noun, description, schema, filters, references } = value
+  const texts = [name, singular, noun, description]
+  return (
+    texts.every((text) => typeof text === 'string') &&
+    isObject(schema) &&
+    isObject(references) &&
+    Array.isArray(filters)
+  )
+}
+
+/** The nouns of a server's description of itself, with whole schemas; undefined when it has none. */
+export function readNouns(openapi: unknown): readonly Noun[] | undefined {
+  const document = openapi as {
+    'x-flux-types'?: readonly Noun[]
+    components?: { schemas?: Record<string, SchemaObject> }
+  } | null
+  const schemas = document?.components?.schemas
+  if (!Array.isArray(document?.['x-flux-types']) || !schemas) return undefined
+  const resolve = (schema: SchemaObject): SchemaObject => {
+    const name =
+      typeof schema.$ref === 'string' ? schema.$ref.replace('#/components/schemas/', '') : undefined
+    const { properties, items, ...rest } = (name === undefined ? schema : schemas[name]) ?? {}
+    return {
+      ...rest,
+      ...(properties && {
+        properties: Object.fromEntries(
+          Object.entries(properties).map(([field, child]) => [field, resolve(child)]),
+        ),
+      }),
+      ...(items && { items: resolve(items) }),
+    }
+  }
+  // What tools keep for themselves comes last.
+  const ordered = document['x-flux-types'].toSorted((a, b) => Number(a.bookkeeping) - Number(b.bookkeeping))
+  const nouns = ordered.map((noun: Noun) => ({
+    ...noun,
+    schema: resolve(noun.schema),
+    ...(noun.delivery && { delivery: { ...noun.delivery, reference: resolve(noun.delivery.reference) } }),
+  }))
+  return nouns.every(isNoun) && nouns.some(({ cluster }) => cluster) ? nouns : undefined
+}
+
+/** Every name that a noun is understood by, the proper one first. */
+export function namesOf({ name, noun, singular }: Noun): string[] {
+  return [...new Set([noun, singular.replaceAll(' ', '-'), name, name.replaceAll('_', '-')])]
+}
+
+/** What a document is called: `namespaces/team-a`. */
+export function nameOf({ type, id }: { readonly type: string; readonly id: string }): string {
+  return `${type}/${id}`
+}
+
+/** The ids of what a cluster is given of a type. */
+export function assignedIds({ delivery }: Noun, cluster: JsonObject): string[] {
+  const references = (cluster[delivery?.assigned_by ?? ''] ?? []) as readonly { readonly id: string }[]
+  return references.map(({ id }) => id)
+}
+
+/** Whether its routes have a method. */
+export function takes({ methods }: Noun, method: WriteMethod): boolean {
+  return methods?.includes(method) ?? true
+}
+
+export function describeMethods({ name, methods = [] }: Noun): string {
+  return `the server takes only ${methods.join(', ')} of ${name}`
+}
+
+/** In a sentence, with its article. */
+export function aNoun({ singular }: Noun): string {
+  return withArticle(singular)
+}
+
+/** The name of a type that may be given as it is called on the command line. */
+export function typeNamed(nouns: readonly Noun[], text: string): string {
+  return nouns.find((noun) => namesOf(noun).includes(text))?.name ?? text
+}
+
+export function clusterNoun(nouns: readonly Noun[]): Noun & Required<Pick<Noun, 'cluster'>> {
+  return nouns.find((noun) => noun.cluster) as Noun & Required<Pick<Noun, 'cluster'>>
+}
+
+/** The fields of a document, without its id and, on clusters, without the lists of what is assigned. */
+export function fieldsOf(noun: Noun, nouns: readonly Noun[]): [name: string, schema: SchemaObject][] {
+  const lists = noun.cluster ? nouns.flatMap(({ delivery }) => delivery?.assigned_by ?? []) : []
+  return Object.entries(noun.schema.properties ?? {}).filter(
+    ([name]) => name !== 'id' && !lists.includes(name),
+  )
+}

@@ -1,0 +1,16 @@
+// A word before a token is sent where others can read it.
+import { isSecure } from '../../base/urls.ts'
+import { painter, type Terminal } from '../output/terminal.ts'
+
+const warned = new WeakSet<Terminal>()
+
+/** Warns of a URL that is plain http to another machine, once, unless somebody said that they know. */
+export function warnOfPlainHttp(terminal: Terminal, url: URL, isAllowed = false): void {
+  const { env, stderr } = terminal
+  if (isSecure(url) || isAllowed || env.FLUX_API_ALLOW_HTTP === 'true' || warned.has(terminal)) return
+  warned.add(terminal)
+  const warning = painter(terminal, stderr)('yellow', 'Warning:')
+  stderr.write(
+    `${warning} ${url.origin} is plain http: whoever is in between can read your token (FLUX_API_ALLOW_HTTP=true says that you know)\n`,
+  )
+}

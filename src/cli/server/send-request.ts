@@ -1,0 +1,114 @@
+// One request over HTTP and its whole answer: proxies, time limits, and why it failed in words.
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Env } from '../output/terminal.ts'
+
+export interface Raw {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** What comes of an answer that does not end, instead of its text. */
+  readonly stream?: AsyncIterable<Uint8Array>
+}
+
+interface Outgoing {
+  readonly method: string
+  readonly headers: Readonly<Record<string, string | number>>
+  readonly payload?: Buffer | undefined
+}
+
+export interface Sender {
+  readonly isProxied: boolean
+  /** Redirects are not followed. Server-sent events are handed on as they come, to those who accept nothing else. */
+  send(target: URL, outgoing: Outgoing): Promise<Raw>
+  close(): void
+}
+
+export const EVENTS = 'text/event-stream'
+/** The service says something more often than that. */
+const SILENCE_MS = 60_000
+
+/** For URLs of one protocol. */
+export function openSender(protocol: string, env: Env, timeoutMs: number): Sender {
+  // An import would load all that these modules can do, the websocket client included: twice the time to start.
+  const { request, Agent } = process.getBuiltinModule(protocol === 'https:' ? 'node:https' : 'node:http')
+  const proxyEnv = proxySettings(env)
+  const agent = new Agent({ keepAlive: true, ...(proxyEnv && { proxyEnv }) })
+  return {
+    isProxied: proxyEnv !== undefined,
+    send(target, { method, headers, payload }) {
+      const { promise, resolve, reject } = Promise.withResolvers<Raw>()
+      const sent = request(target, { method, headers, agent }, (response) => {
+        if (headers.accept === EVENTS && response.headers['content-type']?.startsWith(EVENTS))
+          return resolve(streamOf(response))
+        readAll(response).then(
+          (text) => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
+          reject,
+        )
+      })
+      const timer = setTimeout(() => {
+        reject(new TimeoutError(timeoutMs))
+        sent.destroy()
+      }, timeoutMs)
+      sent.on('error', reject).end(payload)
+      return promise.finally(() => clearTimeout(timer))
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+/** The variables of proxies when there are any; like curl, one without a scheme is of HTTP. */
+function proxySettings(env: Env): Record<string, string | undefined> | undefined {
+  const names = Object.keys(env).filter((name) => /^https?_proxy$/i.test(name) && env[name])
+  if (names.length === 0) return undefined
+  const withScheme = names.map((name) => [
+    name,
+    env[name]?.includes('://') ? env[name] : `http://${env[name]}`,
+  ])
+  return { ...env, ...Object.fromEntries(withScheme) }
+}
+
+function readAll(response: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    response.on('data', (chunk: Buffer) => chunks.push(chunk))
+    response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
+    response.on('error', reject)
+  })
+}
+
+function streamOf(response: IncomingMessage): Raw {
+  response.setTimeout(SILENCE_MS, () => response.destroy(new TimeoutError(SILENCE_MS)))
+  return { status: response.statusCode ?? 0, headers: response.headers, text: '', stream: response }
+}
+
+class TimeoutError extends Error {
+  readonly code = 'ETIMEDOUT'
+  constructor(ms: number) {
+    super(`no answer within ${ms / 1000} s`)
+  }
+}
+
+const REASONS: Record<string, string> = {
+  ECONNREFUSED: 'connection refused: nothing listens there',
+  ECONNRESET: 'the connection was cut',
+  EPIPE: 'the connection was cut',
+  ENOTFOUND: 'no such host',
+  EAI_AGAIN: 'the host name could not be looked up',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'the network cannot be reached',
+  HPE_INVALID_CONSTANT: 'what answers does not speak HTTP',
+  EPROTO: 'what answers does not speak TLS: is it http instead of https?',
+}
+
+/** Why nothing came back. */
+export function explain(error: unknown): string {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  return REASONS[code] ?? (message || code)
+}
+
+/** What came back that is not what was asked for. */
+export function describeAnswer({ status, headers }: Raw): string {
+  const type = String(headers['content-type'] ?? 'no content type').split(';')[0]
+  const where = headers.location ? `, and points to ${headers.location}` : ''
+  return `HTTP ${status}, ${type}${where}`
+}

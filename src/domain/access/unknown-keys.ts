@@ -1,0 +1,50 @@
+// Label keys of a selector that no cluster has: most likely they are misspelt.
+import { isObject, own } from '../../base/json.ts'
+import { didYouMean } from '../../base/near-names.ts'
+import type { Steps } from '../../base/steps.ts'
+import type { View } from '../documents/view.ts'
+import type { ClusterType, Document } from '../types/resource-type.ts'
+import type { Selector } from './selector.ts'
+
+/** Keys to find near ones among. */
+const MAX_KNOWN = 1000
+
+/** Is shown all clusters, by whoever looks at them anyway; once each key was seen on one, that costs nothing. */
+export class UnknownKeys {
+  readonly #cluster: ClusterType
+  readonly #unknown: Set<string>
+  readonly #known: Set<string>
+  #isEmpty = true
+
+  constructor(cluster: ClusterType, { labels }: Selector) {
+    this.#cluster = cluster
+    this.#unknown = new Set(labels)
+    this.#known = new Set(['id', ...cluster.list])
+  }
+
+  see(document: Document): void {
+    this.#isEmpty = false
+    if (this.#unknown.size === 0) return
+    const { labels: property } = this.#cluster
+    const labels = property === undefined ? undefined : document[property]
+    if (!isObject(labels)) return
+    for (const key of this.#unknown) if (own(labels, key) !== undefined) this.#unknown.delete(key)
+    if (this.#known.size < MAX_KNOWN) for (const key of Object.keys(labels)) this.#known.add(key)
+  }
+
+  /** In a fleet without clusters no key is wrong. */
+  warnings(): string[] {
+    if (this.#isEmpty) return []
+    return [...this.#unknown].map((key) => `no cluster has the label "${key}"${didYouMean(key, this.#known)}`)
+  }
+}
+
+/** The same for who does not look at clusters otherwise. */
+export function* warnOfUnknownKeys(cluster: ClusterType, view: View, selector: Selector): Steps<string[]> {
+  const keys = new UnknownKeys(cluster, selector)
+  for (const { document } of selector.labels.length > 0 ? view.all(cluster.type.name) : []) {
+    yield
+    keys.see(document)
+  }
+  return keys.warnings()
+}

@@ -1,0 +1,213 @@
+// What can be asked for. A write is a list of commands; `decide` turns it into changes.
+import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
+import type { Selector } from '../access/selector.ts'
+import type { Token } from '../access/token.ts'
+import type { Document } from '../types/resource-type.ts'
+
+/** The state a caller expects the document to be in: If-Match and If-None-Match of HTTP. */
+export type Expectation =
+  | { readonly exists: true }
+  | { readonly exists: false }
+  | { readonly revisions: readonly number[] }
+
+interface Base {
+  /** JSON pointer to the command's payload in what was sent; the payload's problems are reported below it. */
+  readonly path: string
+  /** JSON pointer to the command itself, where what was sent holds several. */
+  readonly operation?: string
+  readonly expect?: Expectation
+}
+
+export interface Create extends Base {
+  readonly op: 'create'
+  readonly type: string
+  readonly document: Json
+}
+/** Replaces a document; with `exists: false` expected, creates it. */
+export interface Replace extends Base {
+  readonly op: 'replace'
+  readonly type: string
+  readonly id: string
+  readonly document: Json
+}
+export interface Patch extends Base {
+  readonly op: 'patch'
+  readonly type: string
+  readonly id: string
+  readonly patch: Json
+  /** RFC 7396 or RFC 6902. */
+  readonly format: 'merge' | 'json'
+}
+export interface Delete extends Base {
+  readonly op: 'delete'
+  readonly type: string
+  readonly id: string
+  /** Also removes every reference to it. */
+  readonly cascade: boolean
+  /** Leaves no tombstone. */
+  readonly purge: boolean
+}
+export interface Restore extends Base {
+  readonly op: 'restore'
+  readonly type: string
+  readonly id: string
+}
+/** Assigns a document to a cluster, or changes how it is assigned; keeps its place in the list. */
+export interface Assign extends Base {
+  readonly op: 'assign'
+  readonly type: string
+  readonly cluster: string
+  readonly id: string
+  readonly reference: Json
+  /**
+   * `replace` makes the reference exactly this. `merge` changes the named fields of one that is there, and refuses
+   * where there is none; `ensure` assigns there.
+   */
+  readonly how: 'replace' | 'merge' | 'ensure'
+}
+export interface Unassign extends Base {
+  readonly op: 'unassign'
+  readonly type: string
+  readonly cluster: string
+  readonly id: string
+}
+/** Sets a cluster's values for one of its components; null removes a value. */
+export interface PatchValues extends Base {
+  readonly op: 'patch_values'
+  readonly cluster: string
+  readonly component: string
+  readonly values: Json
+  /** Keeps the values that are not named. */
+  readonly merge: boolean
+}
+
+/** One command for each of several clusters. */
+export interface ForClusters extends Base {
+  readonly op: 'for_clusters'
+  readonly targets: Targets
+  each(cluster: string): ClusterCommand
+}
+export type Targets =
+  | { readonly ids: readonly string[] }
+  | {
+      readonly selector: Selector
+      /** Only those that are assigned this document; the others are left alone, with a warning. */
+      readonly having?: { readonly type: string; readonly id: string }
+      /** Matching nothing is not a mistake. */
+      readonly allowEmpty: boolean
+    }
+type ClusterCommand = Patch | Delete | Restore | Assign | Unassign | PatchValues
+
+/** A document as it stood at some time: live, a tombstone, or not there at all. */
+export type Standing = { readonly document: Document; readonly deleted: boolean } | undefined
+
+/** Makes a document what it was once. */
+export interface Reset extends Base {
+  readonly op: 'reset'
+  readonly type: string
+  readonly id: string
+  readonly to: Standing
+}
+/** Takes back what a revision made of a document, and nothing that others have made of it since. */
+export interface Undo extends Base {
+  readonly op: 'undo'
+  readonly type: string
+  readonly id: string
+  readonly revision: number
+  readonly before: Standing
+  readonly after: Standing
+  /** What the caller should know of the revision. */
+  readonly warning?: string
+}
+
+export interface CreateToken extends Base {
+  readonly op: 'create_token'
+  readonly token: Token
+}
+/** A new secret at once; earlier ones are valid until the end of the grace at most. */
+export interface RotateToken extends Base {
+  readonly op: 'rotate_token'
+  readonly id: string
+  readonly name: string
+  readonly secret: Token['secrets'][number]
+  /** RFC 3339, UTC. */
+  readonly graceEnd: string
+}
+export interface RevokeToken extends Base {
+  readonly op: 'revoke_token'
+  readonly id: string
+  readonly name: string
+}
+
+export type Command =
+  | Create
+  | Replace
+  | Patch
+  | Delete
+  | Restore
+  | Assign
+  | Unassign
+  | PatchValues
+  | ForClusters
+  | Reset
+  | Undo
+  | CreateToken
+  | RotateToken
+  | RevokeToken
+
+/** The document that a command is about. */
+export interface Outcome {
+  readonly type: string
+  readonly id: string
+  readonly created: boolean
+  /** What a new document takes the place of: a tombstone, or nothing. */
+  readonly former?: Document | null
+  /** What a deleting command took away. */
+  readonly removed?: JsonObject
+  /** What the caller should know of it. */
+  readonly warnings?: readonly string[]
+}
+
+const MAX_SUMMARISED = 5
+
+/** What was asked for, in a line for the audit. */
+export function summarise(commands: readonly Command[]): string {
+  const lines = commands.slice(0, MAX_SUMMARISED).map(summariseOne)
+  const more = commands.length - lines.length
+  return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('; ')
+}
+
+function summariseOne(command: Command): string {
+  switch (command.op) {
+    case 'create': {
+      const id = isObject(command.document) ? own(command.document, 'id') : undefined
+      return `create ${command.type}/${id}`
+    }
+    case 'create_token':
+      return `create ${command.token.role} token ${command.token.name}`
+    case 'rotate_token':
+      return `rotate token ${command.name}`
+    case 'revoke_token':
+      return `revoke token ${command.name}`
+    case 'assign':
+      return `assign ${command.type}/${command.id} to ${command.cluster}`
+    case 'unassign':
+      return `unassign ${command.type}/${command.id} from ${command.cluster}`
+    case 'patch_values':
+      return `patch values of ${command.component} on ${command.cluster}`
+    case 'for_clusters':
+      return summariseOne(command.each(describeTargets(command.targets)))
+    case 'delete': {
+      const how = command.purge ? ' and its tombstone' : command.cascade ? ' and all references to it' : ''
+      return `delete ${command.type}/${command.id}${how}`
+    }
+    default:
+      return `${command.op} ${command.type}/${command.id}`
+  }
+}
+
+function describeTargets(targets: Targets): string {
+  if ('selector' in targets) return `(${targets.selector.text})`
+  const [first = '', ...others] = targets.ids
+  return others.length === 0 ? first : `(${targets.ids.length} clusters)`
+}

@@ -1,0 +1,220 @@
+// The one place that says what a write changes: commands and a view in, changes or a problem out.
+
+import { pointer } from '../../base/json.ts'
+import {
+  fail,
+  invalid,
+  MAX_DETAILS,
+  MAX_FOUND,
+  notFound,
+  type Problem,
+  type Result,
+  succeed,
+} from '../../base/problem.ts'
+import type { Steps } from '../../base/steps.ts'
+import { createToken, revokeToken, rotateToken } from '../access/token.ts'
+import { UnknownKeys } from '../access/unknown-keys.ts'
+import { Draft } from '../documents/draft.ts'
+import { unknownDocument } from '../documents/find-document.ts'
+import type { Overlay } from '../documents/overlay.ts'
+import type { Change, View } from '../documents/view.ts'
+import { checkLimits } from '../guards/answer-limits.ts'
+import { checkWhole } from '../guards/check-integrity.ts'
+import { checkPatchNames } from '../guards/check-patch-names.ts'
+import { findUnmetNeeds } from '../guards/unmet-needs.ts'
+import { warnOfReserved } from '../guards/warn-of-reserved.ts'
+import { type DeliveredType, findReference, type ResourceType, type Types } from '../types/resource-type.ts'
+import { assign, patchValues, unassign } from './assignment-commands.ts'
+import type { Assign, Command, ForClusters, Outcome } from './command.ts'
+import { create, patch, remove, replace, restore } from './document-commands.ts'
+import { revokeOrphans } from './revoke-orphans.ts'
+import { reset, undoChange } from './undo-commands.ts'
+
+export interface Decision {
+  readonly changes: readonly Change[]
+  readonly warnings: readonly string[]
+  /** One per command, in their order. */
+  readonly outcomes: readonly Outcome[]
+  /** The view with the changes in it. */
+  readonly after: Overlay
+}
+
+/** Decides all commands or none. Later commands see what earlier ones did. */
+export function* decide(types: Types, view: View, commands: readonly Command[]): Steps<Result<Decision>> {
+  const draft = new Draft(view, types.cluster)
+  const assigned = new Map<string, Assign>()
+  const outcomes: Outcome[] = []
+  const problems: Problem[] = []
+  for (const command of commands) {
+    yield
+    const outcome = yield* run(types, draft, command, assigned)
+    if (outcome.ok) outcomes.push(outcome.value)
+    else problems.push(locate(outcome.problem, command))
+    if (problems.length > MAX_FOUND) break
+  }
+  if (problems.length > 0) return fail(joined(problems))
+  const contradicted = checkIntent(types, view, draft, assigned)
+  if (!contradicted.ok) return contradicted
+  yield* revokeOrphans(types, draft, outcomes)
+  const whole = yield* checkWhole(types, draft)
+  if (!whole.ok) return asConflict(commands, whole)
+  const names = yield* checkPatchNames(types, view, draft)
+  if (!names.ok) return asConflict(commands, names)
+  const limits = yield* checkLimits(types, view, draft)
+  if (!limits.ok) return asConflict(commands, limits)
+  const warnings = [
+    ...outcomes.flatMap(({ warnings = [] }) => warnings),
+    ...whole.value,
+    ...names.value,
+    ...(yield* warnOfReserved(types, draft)),
+    ...(yield* findUnmetNeeds(types, view, draft)),
+  ]
+  return succeed({ changes: draft.changes(), warnings, outcomes, after: draft })
+}
+
+/** The first problem, with the places of all others of its kind; those of another kind may only follow from it. */
+function joined([first, ...others]: readonly Problem[]): Problem {
+  const { code, details } = first as Problem
+  const more = others.filter((other) => other.code === code).flatMap((other) => other.details ?? [])
+  if (!details || more.length === 0) return first as Problem
+  const all = [...details, ...more]
+  if (code === 'validation_error') return invalid(all).problem
+  return { ...(first as Problem), details: all.slice(0, MAX_DETAILS) }
+}
+
+/** What brings back something earlier holds nothing that its sender could correct: the fleet has moved on. */
+function asConflict(
+  commands: readonly Command[],
+  refused: { readonly ok: false; readonly problem: Problem },
+): Result<never> {
+  const returns = commands.every(({ op }) => op === 'undo' || op === 'reset' || op === 'restore')
+  return returns ? fail({ ...refused.problem, code: 'conflict' }) : refused
+}
+
+/** A problem that names no place is the command's as a whole. */
+function locate(problem: Problem, { operation }: Pick<Command, 'operation'>): Problem {
+  if (operation === undefined || problem.details) return problem
+  const { message } = problem
+  return { ...problem, message: `${operation}: ${message}`, details: [{ path: operation, message }] }
+}
+
+/** One write cannot want a document assigned and gone. */
+function checkIntent(
+  types: Types,
+  view: View,
+  draft: Draft,
+  assigned: ReadonlyMap<string, Assign>,
+): Result<void> {
+  const details = [...assigned.values()]
+    .filter(({ type, id }) => !draft.get(type, id) && (view.get(type, id) || draft.has(type, id)))
+    .map(({ type, id, path }) => ({
+      path: pointer(path, 'id'),
+      message: `assigns ${types.get(type)?.singular} "${id}", which the same write deletes: do one or the other`,
+    }))
+  return details.length > 0 ? invalid(details) : succeed(undefined)
+}
+
+function* run(
+  types: Types,
+  draft: Draft,
+  command: Command,
+  assigned: Map<string, Assign>,
+): Steps<Result<Outcome>> {
+  if (command.op === 'for_clusters') return yield* runForClusters(types, draft, command, assigned)
+  if (command.op === 'patch_values') return patchValues(types, draft, command)
+  if (command.op === 'create_token') return yield* createToken(types, draft, command)
+  if (command.op === 'rotate_token') return rotateToken(draft, command)
+  if (command.op === 'revoke_token') return revokeToken(draft, command)
+  const type = types.get(command.type)
+  if (!type) return notFound('type', command.type)
+  switch (command.op) {
+    case 'create':
+      return create(draft, type, command)
+    case 'replace':
+      return replace(draft, type, command)
+    case 'patch':
+      return yield* patch(draft, type, command)
+    case 'delete':
+      return yield* remove(types, draft, type, command)
+    case 'restore':
+      return restore(draft, type, command)
+    case 'reset':
+      return reset(types, draft, type, command)
+    case 'undo':
+      return withWarning(undoChange(types, draft, type, command), command.warning)
+    case 'assign':
+      assigned.set(`${command.type}/${command.id}`, command)
+      return withDelivered(type, (delivered) => assign(types, draft, delivered, command))
+    case 'unassign':
+      return withDelivered(type, (delivered) => unassign(types, draft, delivered, command))
+  }
+}
+
+function withWarning(outcome: Result<Outcome>, warning: string | undefined): Result<Outcome> {
+  return outcome.ok && warning !== undefined ? succeed({ ...outcome.value, warning }) : outcome
+}
+
+function withDelivered(type: ResourceType, use: (type: DeliveredType) => Result<Outcome>): Result<Outcome> {
+  return type.delivery ? use(type as DeliveredType) : notFound('assignable type', type.name)
+}
+
+function* runForClusters(
+  types: Types,
+  draft: Draft,
+  command: ForClusters,
+  assigned: Map<string, Assign>,
+): Steps<Result<Outcome>> {
+  const found = yield* findTargets(types, draft, command)
+  if (!found.ok) return found
+  const { ids, warnings = [] } = found.value
+  for (const [i, id] of ids.entries()) {
+    yield
+    const done = yield* run(types, draft, command.each(id), assigned)
+    if (draft.excess) return invalid([{ path: command.path, message: draft.excess }])
+    if (!done.ok) return 'ids' in command.targets ? fail(locate(done.problem, placed(command, i))) : done
+  }
+  const type = types.cluster.type.name
+  return succeed({ type, id: ids[0] ?? '', created: false, warnings })
+}
+
+/** One of the clusters that a command names. */
+function placed({ path }: ForClusters, i: number): { readonly operation: string } {
+  return { operation: pointer(path, i) }
+}
+
+function* findTargets(
+  types: Types,
+  draft: Draft,
+  { targets, path }: ForClusters,
+): Steps<Result<{ ids: readonly string[]; warnings?: readonly string[] }>> {
+  if ('ids' in targets) return succeed(targets)
+  const { selector, having, allowEmpty } = targets
+  const type = having && types.get(having.type)
+  const delivery = type?.delivery
+  const ids: string[] = []
+  const keys = new UnknownKeys(types.cluster, selector)
+  let without = 0
+  for (const { id, document } of draft.all(types.cluster.type.name)) {
+    yield
+    keys.see(document)
+    if (!selector.matches(document)) continue
+    if (having && !(delivery && findReference(document, delivery, having.id))) without++
+    else ids.push(id)
+  }
+  // It may be the name that is wrong, and not the selector.
+  const unknown =
+    type && !draft.get(type.name, having.id) ? unknownDocument(draft, type, having.id) : undefined
+  if (ids.length === 0 && !allowEmpty) {
+    const message =
+      without > 0
+        ? `matches ${without} clusters, none of which is assigned "${having?.id}"`
+        : `matches no cluster`
+    const [misspelt] = keys.warnings()
+    const hint = (without > 0 && unknown) || misspelt || 'correct it, or set allow_empty to true'
+    return invalid([{ path, message: `${message}: ${hint}` }])
+  }
+  const warning =
+    without > 0 &&
+    `left as they are, not being assigned "${having?.id}": ${without} of the clusters that match (${selector.text})${unknown ? `: ${unknown}` : ''}`
+  return succeed({ ids, warnings: [...keys.warnings(), ...(warning ? [warning] : [])] })
+}

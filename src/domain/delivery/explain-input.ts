@@ -1,0 +1,122 @@
+// Where each field of an input comes from.
+import { isObject, type Json, type JsonObject, own, pointer } from '../../base/json.ts'
+import {
+  type ClusterType,
+  type DeliveredType,
+  type Delivery,
+  type Document,
+  findReference,
+  type InputField,
+  idsIn,
+  isOn,
+  patchesOf,
+  type Reference,
+} from '../types/resource-type.ts'
+import { holderOf, switchedOn } from './render-inputs.ts'
+
+type FieldSource = 'catalog' | 'override' | 'patch' | 'cluster' | 'default'
+
+/** What a field names to wait for, and the cluster does not get: it would be waited for in vain. */
+export const LEFT_OUT = ['not_assigned', 'switched_off', 'delivered_otherwise'] as const
+export interface LeftOut {
+  readonly id: string
+  readonly why: (typeof LEFT_OUT)[number]
+}
+
+export interface FieldOrigin {
+  /** JSON pointer into the input. */
+  readonly path: string
+  readonly source: FieldSource
+  /** Who says so: a document, or the type by a default. */
+  readonly holder: 'cluster' | 'definition' | 'type'
+  readonly leftOut?: readonly LeftOut[]
+  /** The value, in that document at any time. */
+  readonly read: (document: Document) => Json | undefined
+}
+
+export function explainInput(
+  cluster: ClusterType,
+  type: DeliveredType,
+  [clusterDocument, definition, reference]: readonly [Document, Document, Reference],
+  absent: readonly string[],
+): FieldOrigin[] {
+  const { delivery } = type
+  const { id } = reference
+  const ofReference = (field: string) => (document: Document) => {
+    const found = findReference(document, delivery, id)
+    return found && own(found, field)
+  }
+  const assigned: FieldOrigin = { path: '/id', source: 'cluster', holder: 'cluster', read: ofReference('id') }
+
+  const resolved = (path: string, source: string): FieldOrigin => {
+    const holder = holderOf(delivery, definition, reference, source)
+    const waited = delivery.waitsFor.includes(source) ? idsIn(holder && own(holder, source)) : []
+    const leftOut = waited
+      .filter((other) => absent.includes(other))
+      .map((other) => ({ id: other, why: whyAbsent(delivery, clusterDocument, other) }))
+    const said = originOf(path, source, holder)
+    return leftOut.length > 0 ? { ...said, leftOut } : said
+  }
+
+  const originOf = (path: string, source: string, holder: JsonObject | undefined): FieldOrigin => {
+    if (holder === reference) {
+      const overrides = delivery.overrides.includes(source)
+      return {
+        path,
+        source: overrides ? 'override' : 'cluster',
+        holder: 'cluster',
+        read: ofReference(source),
+      }
+    }
+    if (holder !== definition) return unset(path)
+    const named = delivery.waitsFor.includes(source) ? idsIn(own(definition, source)) : []
+    const assignedIn = (document: Document): string[] => named.filter(switchedOn(document, delivery))
+    // What the cluster lacks is not waited for: it is the cluster that says so.
+    if (assignedIn(clusterDocument).length < named.length)
+      return { path, source: 'cluster', holder: 'cluster', read: assignedIn }
+    return { path, source: 'catalog', holder: 'definition', read: (document) => own(document, source) }
+  }
+
+  const explainField = (field: InputField): FieldOrigin[] => {
+    const path = pointer('', field.name)
+    if (field.kind === 'value') return [resolved(path, field.source)]
+    if (field.kind === 'group') return field.sources.map((source) => resolved(pointer(path, source), source))
+    if (field.kind === 'cluster') {
+      return cluster.input.map(([name, property]) => ({
+        path: pointer(path, name),
+        source: 'cluster',
+        holder: 'cluster',
+        read: (document) => own(document, property),
+      }))
+    }
+    const keys = Object.keys(patchesOf(cluster, clusterDocument, id))
+    if (keys.length === 0) return [unset(path)]
+    return keys.map((key) => ({
+      path: pointer(path, key),
+      source: 'patch',
+      holder: 'cluster',
+      read: (document) => own(patchesOf(cluster, document, id), key),
+    }))
+  }
+  return [assigned, ...delivery.input.flatMap(explainField)]
+}
+
+function whyAbsent(delivery: Delivery, cluster: Document, id: string): LeftOut['why'] {
+  const found = findReference(cluster, delivery, id)
+  if (!found) return 'not_assigned'
+  return isOn(delivery, found) ? 'delivered_otherwise' : 'switched_off'
+}
+
+/** Nobody has said anything. */
+function unset(path: string): FieldOrigin {
+  return { path, source: 'default', holder: 'type', read: () => undefined }
+}
+
+/** What a JSON pointer leads to. */
+export function valueAt(value: Json, path: string): Json | undefined {
+  const keys = path.split('/').slice(1)
+  return keys.reduce<Json | undefined>((found, key) => {
+    const name = key.replaceAll('~1', '/').replaceAll('~0', '~')
+    return isObject(found) ? own(found, name) : undefined
+  }, value)
+}

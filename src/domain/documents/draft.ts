@@ -1,0 +1,128 @@
+// A view with changes laid over it: what the documents would be if they were committed.
+import { getOrSet } from '../../base/get-or-set.ts'
+import { equalJson } from '../../base/json.ts'
+import type { ClusterType, Document } from '../types/resource-type.ts'
+import { Overlay } from './overlay.ts'
+import type { Change, Entry, Slot, View } from './view.ts'
+
+/** A document that commands have laid hands on. */
+export interface Touched {
+  readonly type: string
+  readonly id: string
+  readonly before: Entry | undefined
+  after: Slot | undefined
+  /** Whether `after` differs from `before`. */
+  changed: boolean
+  /** In the order they came. */
+  readonly origins: Origin[]
+}
+
+/** Which part of what was sent shaped a document, so that problems can point there. */
+export interface Origin {
+  /** JSON pointer to the payload in what was sent. */
+  readonly path: string
+  /** JSON pointer to where the payload went in the document; the whole of it when left out. */
+  readonly at?: string
+}
+
+/** Where a place in the document stands in what was sent, as near as it can be told: the last that was about it. */
+export function pointerTo(origins: readonly Origin[], place: string): string {
+  const isAbout = ({ at }: Origin): boolean =>
+    at !== undefined && (place === at || place.startsWith(`${at}/`))
+  const { path = '', at = '' } = origins.findLast(isAbout) ?? origins.at(-1) ?? {}
+  return place === at || place.startsWith(`${at}/`) ? path + place.slice(at.length) : path
+}
+
+/** A short command can ask for a lot: every cluster replaced many times over, or made large. */
+const MAX_PUTS = { least: 200_000, perCluster: 4 }
+const MAX_GROWTH = { least: 64 * 1024 * 1024, perCluster: 1024 }
+
+/** Its revision is the one that it would be committed as. */
+export class Draft extends Overlay {
+  readonly #before: View
+  readonly #limits: { readonly puts: number; readonly growth: number }
+  #puts = 0
+  #growth = 0
+  readonly #touched = new Map<string, Map<string, Touched>>()
+
+  constructor(base: View, cluster: ClusterType) {
+    super(base, cluster, base.revision + 1)
+    this.#before = base
+    const clusters = base.count(cluster.type.name)
+    this.#limits = {
+      puts: Math.max(MAX_PUTS.least, MAX_PUTS.perCluster * clusters),
+      growth: Math.max(MAX_GROWTH.least, MAX_GROWTH.perCluster * clusters),
+    }
+  }
+
+  /** Lays a document over the base. */
+  put(type: string, document: Document, origin: Origin, deleted = false): void {
+    this.#set(type, document.id, { document, deleted, json: JSON.stringify(document) }, origin, differs)
+  }
+
+  /** The same, down to the order of fields. */
+  putExactly(type: string, document: Document, origin: Origin, deleted: boolean): void {
+    const slot = { document, deleted, json: JSON.stringify(document) }
+    this.#set(type, document.id, slot, origin, (before) => differs(before, slot) || !isWritten(before, slot))
+  }
+
+  remove(type: string, id: string, origin: Origin): void {
+    this.#set(type, id, undefined, origin, differs)
+  }
+
+  /** Why one write may not do more than has been done so far, if it may not. */
+  get excess(): string | undefined {
+    const { puts, growth } = this.#limits
+    if (this.#puts > puts)
+      return `changes documents more than ${puts} times in one write: write less at a time`
+    if (this.#growth > growth)
+      return `makes documents longer by more than ${growth} characters in one write: write less at a time`
+    return undefined
+  }
+
+  /** Everything laid over the base so far, whether it differs or not. */
+  touched(): readonly Readonly<Touched>[] {
+    return [...this.#touched.values()].flatMap((byId) => [...byId.values()])
+  }
+
+  /** What really differs from the base. */
+  changes(): Change[] {
+    return this.touched().filter(({ changed }) => changed)
+  }
+
+  #set(
+    type: string,
+    id: string,
+    after: Slot | undefined,
+    origin: Origin,
+    isChange: (before: Entry | undefined, after: Slot | undefined) => boolean,
+  ): void {
+    const byId = getOrSet(this.#touched, type, () => new Map<string, Touched>())
+    const known = byId.get(id)
+    const before = known ? known.before : (this.#before.get(type, id) ?? this.#before.tombstone(type, id))
+    const changed = isChange(before, after)
+    this.#puts++
+    this.#growth +=
+      (after?.json.length ?? 0) - (known ? (known.after?.json.length ?? 0) : (before?.size ?? 0))
+    if (known) {
+      Object.assign(known, { after, changed })
+      known.origins.push(origin)
+    } else {
+      byId.set(id, { type, id, before, after, changed, origins: [origin] })
+    }
+    this.lay(type, id, changed ? after && this.#entry(id, after) : before)
+  }
+
+  #entry(id: string, { document, deleted, json }: Slot): Entry {
+    return { id, document, revision: this.revision, deleted, size: json.length }
+  }
+}
+
+function isWritten(before: Entry | undefined, { json }: Slot): boolean {
+  return before !== undefined && JSON.stringify(before.document) === json
+}
+
+function differs(before: Entry | undefined, after: Slot | undefined): boolean {
+  if (!before || !after) return Boolean(before) !== Boolean(after)
+  return before.deleted !== after.deleted || !equalJson(before.document, after.document)
+}

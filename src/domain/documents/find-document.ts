@@ -1,0 +1,73 @@
+// Finds the document that a command is about, in the state that its caller expects.
+
+import { didYouMean } from '../../base/near-names.ts'
+import { fail, notFound, type Problem, type Result, succeed } from '../../base/problem.ts'
+import type { Expectation } from '../commands/command.ts'
+import type { ResourceType, Types } from '../types/resource-type.ts'
+import type { Entry, View } from './view.ts'
+
+export function findLive(
+  view: View,
+  type: Pick<ResourceType, 'name' | 'singular'>,
+  id: string,
+  expect: Expectation | undefined,
+): Result<Entry> {
+  const entry = view.get(type.name, id)
+  if (!entry) return notFound(type.singular, id)
+  const met = checkExpectation(type, id, entry, expect)
+  return met.ok ? succeed(entry) : met
+}
+
+/** Of an id that nothing has: those that are near. */
+export function unknownDocument(
+  view: View,
+  type: Pick<ResourceType, 'name' | 'singular'>,
+  id: string,
+): string {
+  return `no ${type.singular} "${id}"${didYouMean(id, idsOf(view, type.name))}`
+}
+
+function* idsOf(view: View, type: string): Generator<string> {
+  for (const { id } of view.all(type)) yield id
+}
+
+/** Of what a cluster does not have: whether there is such a thing at all. */
+export function notAssigned(
+  view: View,
+  type: Pick<ResourceType, 'name' | 'singular'>,
+  id: string,
+  cluster: string,
+): { readonly ok: false; readonly problem: Problem } {
+  const message = view.get(type.name, id)
+    ? `${type.singular} "${id}" is not assigned to cluster "${cluster}"`
+    : unknownDocument(view, type, id)
+  return fail({ code: 'not_found', message })
+}
+
+export function checkExpectation(
+  type: Pick<ResourceType, 'singular'>,
+  id: string,
+  entry: Entry | undefined,
+  expect: Expectation | undefined,
+): Result<void> {
+  if (!expect) return succeed(undefined)
+  const what = `${type.singular} "${id}"`
+  if ('exists' in expect) {
+    if (expect.exists === (entry !== undefined)) return succeed(undefined)
+    const message = expect.exists ? `${what} does not exist` : `${what} exists already`
+    return fail({ code: 'precondition_failed', message })
+  }
+  if (entry && expect.revisions.includes(entry.revision)) return succeed(undefined)
+  const now = entry ? `is at revision ${entry.revision}` : 'does not exist'
+  return fail({ code: 'precondition_failed', message: `${what} ${now}: read it again and retry` })
+}
+
+/** A protected cluster cannot be deleted, whatever is confirmed. */
+export function checkProtection(types: Types, type: ResourceType, entry: Entry | undefined): Result<void> {
+  const { deletionProtection } = types.cluster
+  if (type !== types.cluster.type || entry?.deleted || entry?.document[deletionProtection] !== true) {
+    return succeed(undefined)
+  }
+  const message = `${type.singular} "${entry.id}" is protected: set ${deletionProtection} to false first`
+  return fail({ code: 'conflict', message })
+}

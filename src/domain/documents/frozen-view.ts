@@ -1,0 +1,67 @@
+// The state as it stood at one revision, whatever is published later: what long work reads.
+
+import { type ClusterType, canonicalDns, dnsOf } from '../types/resource-type.ts'
+import { Overlay } from './overlay.ts'
+import type { Entry, View } from './view.ts'
+
+/** The ids of a type, tombstones included and in order, and how many of them are live. */
+export interface Listing {
+  readonly ids: readonly string[]
+  readonly live: number
+}
+
+/** Costs as much as has changed since. `release` it when done, or every later change is kept for it. */
+export class FrozenView extends Overlay {
+  readonly release: () => void
+  readonly #cluster: ClusterType
+  readonly #listings: ReadonlyMap<string, Listing>
+
+  constructor(
+    state: View,
+    cluster: ClusterType,
+    listings: ReadonlyMap<string, Listing>,
+    release: (view: FrozenView) => void,
+  ) {
+    super(state, cluster, state.revision)
+    this.#cluster = cluster
+    this.#listings = listings
+    this.release = () => release(this)
+  }
+
+  /** Called before a document changes, with what it is until then. */
+  keep(type: string, id: string, entry: Entry | undefined): void {
+    if (!this.has(type, id)) this.lay(type, id, entry)
+  }
+
+  /** Called when the state holds something else altogether: what it held goes on beneath. */
+  moveOnto(state: View): void {
+    this.base = state
+  }
+
+  override *all(type: string): Generator<Entry> {
+    for (const id of this.#listings.get(type)?.ids ?? []) {
+      const entry = this.get(type, id)
+      if (entry) yield entry
+    }
+  }
+
+  /** Looks at all ids: which of them are tombstones in the state may change while they are read. */
+  override *tombstones(type: string): Generator<Entry> {
+    for (const id of this.#listings.get(type)?.ids ?? []) {
+      const entry = this.tombstone(type, id)
+      if (entry) yield entry
+    }
+  }
+
+  override count(type: string): number {
+    return this.#listings.get(type)?.live ?? 0
+  }
+
+  override tombstonesWithDns(dns: string): readonly Entry[] {
+    const { name } = this.#cluster.type
+    const wanted = canonicalDns(dns)
+    const unchanged = super.tombstonesWithDns(dns).filter(({ id }) => !this.has(name, id))
+    const kept = [...this.laid(name).keys()].flatMap((id) => this.tombstone(name, id) ?? [])
+    return [...unchanged, ...kept.filter(({ document }) => dnsOf(this.#cluster, document) === wanted)]
+  }
+}

@@ -1,0 +1,219 @@
+// References stay whole: whatever a document names exists, once, without cycles, under a DNS name of its own.
+
+import { getOrSet } from '../../base/get-or-set.ts'
+import { isObject, pointer } from '../../base/json.ts'
+import { type Detail, fail, invalid, MAX_DETAILS, type Result, succeed } from '../../base/problem.ts'
+import type { Steps } from '../../base/steps.ts'
+import { switchedOn } from '../delivery/render-inputs.ts'
+import { type Draft, type Origin, pointerTo } from '../documents/draft.ts'
+import { unknownDocument } from '../documents/find-document.ts'
+import {
+  type Delivery,
+  type Document,
+  findReference,
+  idsIn,
+  type ResourceType,
+  referencesOf,
+  type Types,
+} from '../types/resource-type.ts'
+
+const MAX_WARNINGS = 20
+const MAX_NAMED_USERS = 20
+
+/** Checks everything that the draft touched as it would stand in the end; answers the warnings. */
+export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>> {
+  const details: Detail[] = []
+  const warnings: string[] = []
+  let count = 0
+  const removed = new Map<string, Set<string>>()
+  for (const { type: name, id, before, after, origins } of draft.touched()) {
+    yield
+    const type = types.get(name)
+    if (!type) continue
+    if (!after || after.deleted) {
+      getOrSet(removed, name, () => new Set()).add(id)
+      continue
+    }
+    const { document } = after
+    const reason = before ? undefined : type.reserved.get(id)
+    if (reason !== undefined)
+      details.push({ path: pointerTo(origins, '/id'), message: `is reserved: ${reason}; choose another id` })
+    const isCluster = type === types.cluster.type
+    const holder = isCluster ? draft.dnsHolder(String(document[types.cluster.dns]), id) : undefined
+    if (holder) return dnsTaken(types, document, holder.id, origins)
+    if (isCluster) {
+      for (const missing of missingDependencies(types, draft, document))
+        if (count++ < MAX_WARNINGS) warnings.push(describeMissing(document, missing))
+    }
+    const found = isCluster
+      ? checkAssignments(types, draft, document)
+      : checkReferences(types, draft, type, document)
+    for (const { path, message } of found) {
+      const isShown = details.length < MAX_DETAILS
+      details.push({ path: isShown ? pointerTo(origins, path) : path, message })
+    }
+  }
+  if (details.length > 0) return invalid(details)
+  for (const [name, ids] of removed) {
+    const inUse = yield* checkUnused(types, draft, types.get(name) as ResourceType, ids)
+    if (!inUse.ok) return inUse
+  }
+  return succeed(count > MAX_WARNINGS ? [...warnings, `and ${count - MAX_WARNINGS} more`] : warnings)
+}
+
+function dnsTaken(
+  types: Types,
+  document: Document,
+  holder: string,
+  origins: readonly Origin[],
+): Result<never> {
+  const { dns, type } = types.cluster
+  const message = `"${document[dns]}" is the DNS name of ${type.singular} "${holder}" already: choose another`
+  return fail({
+    code: 'conflict',
+    message,
+    details: [{ path: pointerTo(origins, pointer('', dns)), message }],
+  })
+}
+
+function checkAssignments(types: Types, draft: Draft, cluster: Document): Detail[] {
+  const details: Detail[] = []
+  for (const type of types.delivered) {
+    const at = pointer('', type.delivery.assignedBy)
+    const seen = new Set<string>()
+    referencesOf(cluster, type.delivery).forEach(({ id }, i) => {
+      const message = seen.has(id)
+        ? `is a duplicate: ${type.singular} "${id}" is assigned already`
+        : draft.get(type.name, id) === undefined &&
+          // What this very write removes is told of as in use.
+          !draft.has(type.name, id) &&
+          `names an unknown ${type.singular} "${id}": create it first`
+      if (message) details.push({ path: `${at}/${i}/id`, message })
+      seen.add(id)
+    })
+    const patches = type.delivery.patches ? cluster[types.cluster.patches] : undefined
+    if (!isObject(patches)) continue
+    for (const id of Object.keys(patches).filter((id) => !seen.has(id))) {
+      const message = draft.get(type.name, id)
+        ? `patches a ${type.singular} that is not assigned to the cluster: assign "${id}" first`
+        : `patches what is not there: ${details.length < MAX_DETAILS ? unknownDocument(draft, type, id) : `no ${type.singular} "${id}"`}`
+      details.push({ path: pointer(pointer('', types.cluster.patches), id), message })
+    }
+  }
+  return details
+}
+
+function checkReferences(types: Types, draft: Draft, type: ResourceType, document: Document): Detail[] {
+  return type.references.flatMap(({ field, type: target }) => {
+    const value = document[field]
+    const singular = types.get(target)?.singular
+    const named = new Set<string>()
+    const findCycle = cycleFinder(draft, type.name, field, document.id)
+    return idsIn(value).flatMap((id, i) => {
+      const at = Array.isArray(value) ? `${pointer('', field)}/${i}` : pointer('', field)
+      if (named.has(id)) return [{ path: at, message: `names ${singular} "${id}" twice` }]
+      named.add(id)
+      if (!draft.get(target, id))
+        return [{ path: at, message: `names an unknown ${singular} "${id}": create it first` }]
+      const cycle = target === type.name && findCycle(id)
+      return cycle ? [{ path: at, message: `makes a cycle: ${cycle.join(' → ')}` }] : []
+    })
+  })
+}
+
+/** More of one document say nothing new. */
+const MAX_CYCLES = 20
+
+/** Finds the way from a document back to `start` along a reference field; dead ends are searched once. */
+function cycleFinder(
+  draft: Draft,
+  type: string,
+  field: string,
+  start: string,
+): (from: string) => string[] | undefined {
+  const deadEnds = new Set<string>()
+  let found = 0
+  return (from) => {
+    if (found >= MAX_CYCLES) return undefined
+    const cameFrom = new Map<string, string>([[from, start]])
+    const queue = [from]
+    for (let id = queue.pop(); id !== undefined; id = queue.pop()) {
+      if (id === start) {
+        found++
+        const way = [id]
+        for (let at = cameFrom.get(id); at !== undefined && at !== start; at = cameFrom.get(at)) way.push(at)
+        return [...way, start].reverse()
+      }
+      if (deadEnds.has(id)) continue
+      for (const next of idsIn(draft.get(type, id)?.document[field])) {
+        if (cameFrom.has(next)) continue
+        cameFrom.set(next, id)
+        queue.push(next)
+      }
+    }
+    for (const id of cameFrom.keys()) deadEnds.add(id)
+    return undefined
+  }
+}
+
+/** Refuses to leave anything pointing at what is gone, and names who points. */
+function* checkUnused(
+  types: Types,
+  draft: Draft,
+  type: ResourceType,
+  ids: ReadonlySet<string>,
+): Steps<Result<void>> {
+  const users: Detail[] = []
+  let count = 0
+  const use = (path: string, message: string): void => {
+    if (count++ < MAX_NAMED_USERS) users.push({ path, message })
+  }
+  const { delivery } = type
+  if (delivery) {
+    const clusters = types.cluster.type
+    for (const { id: cluster, document } of draft.all(clusters.name)) {
+      yield
+      const used = referencesOf(document, delivery).find(({ id }) => ids.has(id))
+      if (used) use(`/${clusters.name}/${cluster}`, `is assigned "${used.id}"`)
+    }
+  }
+  for (const user of types.all) {
+    for (const { field } of user.references.filter((reference) => reference.type === type.name)) {
+      for (const { id: definition, document } of draft.all(user.name)) {
+        yield
+        const used = idsIn(document[field]).find((id) => ids.has(id))
+        if (used) use(`/${user.name}/${definition}`, `names "${used}" in ${field}`)
+      }
+    }
+  }
+  if (count === 0) return succeed(undefined)
+  const named = users.map(({ path }) => path.slice(1)).join(', ')
+  const more = count > users.length ? ` and ${count - users.length} more` : ''
+  const what = `${type.singular} "${[...ids].slice(0, MAX_NAMED_USERS).join('", "')}"`
+  const message = `${what} is in use by ${count}: ${named}${more}; unassign it first or delete with cascade`
+  return fail({ code: 'conflict', message, details: users })
+}
+
+interface Missing {
+  readonly id: string
+  readonly needed: string
+  readonly delivery: Delivery
+}
+
+function* missingDependencies(types: Types, draft: Draft, cluster: Document): Generator<Missing> {
+  for (const { name, delivery } of types.delivered) {
+    if (delivery.waitsFor.length === 0) continue
+    const on = switchedOn(cluster, delivery)
+    for (const { id } of referencesOf(cluster, delivery)) {
+      if (!on(id)) continue
+      const document = draft.get(name, id)?.document
+      for (const field of delivery.waitsFor)
+        for (const needed of idsIn(document?.[field])) if (!on(needed)) yield { id, needed, delivery }
+    }
+  }
+}
+
+function describeMissing(cluster: Document, { id, needed, delivery }: Missing): string {
+  const how = findReference(cluster, delivery, needed) ? 'is switched off' : 'is not assigned'
+  return `cluster "${cluster.id}": "${id}" depends on "${needed}", which ${how}`
+}

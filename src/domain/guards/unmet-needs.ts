@@ -1,0 +1,138 @@
+// What a write gives to clusters without what it needs there, or takes from under it.
+
+import { getOrSet } from '../../base/get-or-set.ts'
+import { equalJson } from '../../base/json.ts'
+import type { Steps } from '../../base/steps.ts'
+import { type Lookup, readerOf, switchedOn } from '../delivery/render-inputs.ts'
+import type { Draft, Touched } from '../documents/draft.ts'
+import type { View } from '../documents/view.ts'
+import {
+  type DeliveredType,
+  type Document,
+  type Need,
+  type Reference,
+  referencesOf,
+  type Types,
+} from '../types/resource-type.ts'
+import { Remarks } from './remarks.ts'
+
+/** Only what the write itself brings about: what was unmet before is known already. */
+export function* findUnmetNeeds(types: Types, before: View, draft: Draft): Steps<string[]> {
+  const needing = types.delivered.filter(({ delivery }) => delivery.needs.types.length > 0)
+  if (needing.length === 0) return []
+  const remarks = new Remarks()
+  const clusters = types.cluster.type.name
+  const changed = changedNeeds(needing, draft.touched())
+  for (const { type, id, before: was, after: is } of draft.touched()) {
+    yield
+    if (type !== clusters || !is || is.deleted) continue
+    const had = was && !was.deleted ? was.document : undefined
+    if (had && changed.size === 0 && isAssignedSame(types, had, is.document)) continue
+    const [old, now] = [new Holdings(types, before, had), new Holdings(types, draft, is.document)]
+    for (const delivered of needing)
+      for (const reference of now.references(delivered)) remark(remarks, id, delivered, reference, old, now)
+  }
+  for (const { id, document } of changed.size > 0 ? draft.all(clusters) : []) {
+    yield
+    if (draft.has(clusters, id)) continue
+    const [old, now] = [new Holdings(types, before, document), new Holdings(types, draft, document)]
+    for (const [delivered, ids] of changed)
+      for (const reference of now.references(delivered))
+        if (ids.has(reference.id)) remark(remarks, id, delivered, reference, old, now)
+  }
+  return remarks.lines()
+}
+
+/** Definitions that may come to need something else, by their type. */
+function changedNeeds(
+  needing: readonly DeliveredType[],
+  touched: readonly Readonly<Touched>[],
+): Map<DeliveredType, ReadonlySet<string>> {
+  const changed = new Map<DeliveredType, ReadonlySet<string>>()
+  for (const type of needing) {
+    const ids = touched.flatMap(({ type: name, id, before, after }) => {
+      if (name !== type.name || !before || !after) return []
+      const [was, is] = [before.document, after.document]
+      const { fields } = type.delivery.needs
+      return fields.some((field) => !equalJson(was[field] ?? null, is[field] ?? null)) ? [id] : []
+    })
+    if (ids.length > 0) changed.set(type, new Set(ids))
+  }
+  return changed
+}
+
+/** Mostly it is something else of a cluster that changes. */
+function isAssignedSame(types: Types, had: Document, has: Document): boolean {
+  return types.delivered.every(({ delivery: { assignedBy } }) => had[assignedBy] === has[assignedBy])
+}
+
+function remark(
+  remarks: Remarks,
+  cluster: string,
+  type: DeliveredType,
+  reference: Reference,
+  old: Holdings,
+  now: Holdings,
+): void {
+  for (const need of now.needsOf(type, reference)) {
+    if (now.meets(need)) continue
+    const before = old.find(type, reference.id)
+    const wasNeeded = before && old.needsOf(type, before).some((other) => isSame(need, other))
+    const isTaken = old.meets(need)
+    // One that is missing is news where it was not needed before; one that may be missing, where it was there.
+    if (need.mayBeMissing ? !(wasNeeded && isTaken) : wasNeeded && !isTaken) continue
+    const what = `${type.singular} "${reference.id}" needs ${now.singularOf(need)} "${need.id}"`
+    remarks.add(
+      cluster,
+      isTaken
+        ? `${what}, which this takes away`
+        : `${what}, which is not assigned: assign it, unless the cluster has it from elsewhere`,
+    )
+  }
+}
+
+function isSame(a: Need, b: Need): boolean {
+  return a.type === b.type && a.id === b.id
+}
+
+/** What one cluster has, switched on, as of a view. */
+class Holdings {
+  readonly #types: Types
+  readonly #view: View
+  readonly #cluster: Document | undefined
+  readonly #lookups = new Map<DeliveredType, Lookup>()
+
+  constructor(types: Types, view: View, cluster: Document | undefined) {
+    this.#types = types
+    this.#view = view
+    this.#cluster = cluster
+  }
+
+  *references(type: DeliveredType): Generator<Reference> {
+    if (!this.#cluster) return
+    for (const { id } of referencesOf(this.#cluster, type.delivery)) {
+      const reference = this.find(type, id)
+      if (reference) yield reference
+    }
+  }
+
+  find(type: DeliveredType, id: string): Reference | undefined {
+    if (!this.#cluster) return undefined
+    const cluster = this.#cluster
+    return getOrSet(this.#lookups, type, () => switchedOn(cluster, type.delivery))(id)
+  }
+
+  needsOf(type: DeliveredType, reference: Reference): readonly Need[] {
+    const definition = this.#view.get(type.name, reference.id)?.document
+    return definition ? type.delivery.needs.of(readerOf(type.delivery, definition, reference)) : []
+  }
+
+  meets({ type: name, id }: Need): boolean {
+    const type = this.#types.delivered.find((other) => other.name === name)
+    return !type || type.delivery.onEveryCluster.has(id) || this.find(type, id) !== undefined
+  }
+
+  singularOf({ type }: Need): string {
+    return this.#types.get(type)?.singular ?? type
+  }
+}

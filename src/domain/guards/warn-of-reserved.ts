@@ -1,0 +1,23 @@
+// Documents with a reserved id may be there from before it was reserved: whoever gives one to a cluster is told.
+
+import type { Steps } from '../../base/steps.ts'
+import type { Draft } from '../documents/draft.ts'
+import { findReference, type Types } from '../types/resource-type.ts'
+import { Remarks } from './remarks.ts'
+
+export function* warnOfReserved(types: Types, draft: Draft): Steps<string[]> {
+  const remarks = new Remarks()
+  const reserving = types.delivered.filter(({ reserved }) => reserved.size > 0)
+  for (const { type: name, id, before, after } of reserving.length > 0 ? draft.touched() : []) {
+    yield
+    if (name !== types.cluster.type.name || !after || after.deleted) continue
+    for (const { delivery, reserved, singular } of reserving) {
+      for (const [reservedId, reason] of reserved) {
+        const had = before && !before.deleted && findReference(before.document, delivery, reservedId)
+        if (had || !findReference(after.document, delivery, reservedId)) continue
+        remarks.add(id, `${singular} "${reservedId}" has a reserved id: ${reason}`)
+      }
+    }
+  }
+  return remarks.lines()
+}

@@ -1,0 +1,175 @@
+// What the rules know of a resource type. The registry makes these from the files in resources/.
+import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
+import type { Detail } from '../../base/problem.ts'
+
+export type Document = JsonObject & { readonly id: string }
+
+/** A reference of a cluster to an assigned document: its id, its own fields, its overrides. */
+export type Reference = JsonObject & { readonly id: string }
+
+/** Which document, whether there is one or not. */
+export interface DocumentName {
+  readonly type: string
+  readonly id: string
+}
+
+/** The value of one of a document's fields. */
+export type ReadField = (field: string) => Json | undefined
+
+/** A document that a cluster should be given with another one. */
+export interface Need extends DocumentName {
+  /** Comes into being without being assigned; what is assigned may still be taken away. */
+  readonly mayBeMissing: boolean
+}
+
+/** What may be done to documents of a type: made, replaced (or made under a given id), changed in part, deleted. */
+export const WRITE_METHODS = ['post', 'put', 'patch', 'delete'] as const
+export type WriteMethod = (typeof WRITE_METHODS)[number]
+
+export interface ResourceType {
+  /** Plural and snake_case, as in routes and in the store: `platform_components`. */
+  readonly name: string
+  /** For sentences: `platform component`. */
+  readonly singular: string
+  /** Reading is always possible; so is assigning, which changes clusters. */
+  readonly methods: ReadonlySet<WriteMethod>
+  /** Of the JSON of one document, in characters. */
+  readonly maxSize: number
+  /** Fields in the schema's order, defaults filled in, nulls of optional fields left out. */
+  normalise(document: JsonObject): JsonObject
+  /** Everything wrong with a normalised document, on its own. */
+  check(document: JsonObject): Detail[]
+  /** Ids that no new document may have, each with the reason. */
+  readonly reserved: ReadonlyMap<string, string>
+  /** Fields that name documents of a type (one id, or a list of ids). */
+  readonly references: readonly { readonly field: string; readonly type: string }[]
+  /** Of a type that keeps books: what one of its documents holds of other types. */
+  readonly holds?: (document: JsonObject) => Iterable<DocumentName>
+  /** How documents of this type reach clusters; absent on the cluster type itself. */
+  readonly delivery?: Delivery
+}
+
+export interface Delivery {
+  /** Last segment of the poll URL: `platform-components`. */
+  readonly endpoint: string
+  /** The property of a cluster that lists its references. */
+  readonly assignedBy: string
+  /** Fields of a definition that a reference may set for its cluster. */
+  readonly overrides: readonly string[]
+  /** Defaults of the fields that a reference has beside its id and overrides. */
+  readonly referenceDefaults: JsonObject
+  /** The field of a reference that switches its input off, if there is one. */
+  readonly enabledBy: string | undefined
+  /** Whether a cluster's patches for the document travel with its input. */
+  readonly patches: boolean
+  /** Fields of an input that name others of its own type: what it waits for. */
+  readonly waitsFor: readonly string[]
+  /** Which of two sorts an input is of, by the values of its fields: it can wait only for others of its own sort. */
+  sortOf(read: ReadField): boolean
+  /** Ids of what every cluster has, assigned or not. */
+  readonly onEveryCluster: ReadonlySet<string>
+  /** What else a cluster should be given with a document, by the values of its fields. */
+  readonly needs: {
+    readonly types: readonly string[]
+    /** The fields that decide on what may not be missing. */
+    readonly fields: readonly string[]
+    of(read: ReadField): readonly Need[]
+  }
+  /** Everything wrong with the names of a cluster's patches, by the values of the document's fields. */
+  readonly patchNames:
+    | {
+        /** The fields that it depends on. */
+        readonly fields: readonly string[]
+        /** What names have to be; equal for documents that take the same ones. */
+        formatOf(read: ReadField): string | undefined
+        check(read: ReadField, values: JsonObject): Detail[]
+      }
+    | undefined
+  /** One input after its `id`, in order. */
+  readonly input: readonly InputField[]
+  /** The holes of an input, in order. */
+  readonly holes: readonly Hole[]
+  /** Defaults of definition fields, for documents stored before a field existed. */
+  readonly definitionDefaults: JsonObject
+  normaliseReference(reference: JsonObject): JsonObject
+  checkReference(reference: JsonObject): Detail[]
+}
+
+/** A place in an input for what only the cluster knows. */
+type Hole = 'patches' | 'cluster'
+
+export type InputField =
+  | { readonly kind: 'value'; readonly name: string; readonly source: string }
+  | { readonly kind: 'group'; readonly name: string; readonly sources: readonly string[] }
+  | { readonly kind: Hole; readonly name: string }
+
+export interface DeliveredType extends ResourceType {
+  readonly delivery: Delivery
+}
+
+/** The one type whose documents are the clusters that poll. */
+export interface ClusterType {
+  readonly type: ResourceType
+  readonly dns: string
+  readonly patches: string
+  /** Everything wrong with the values of one component. */
+  checkValues(values: JsonObject): Detail[]
+  readonly deletionProtection: string
+  /** Labels to select clusters by. */
+  readonly labels: string | undefined
+  /** The tier that a cluster belongs to. */
+  readonly environment: string | undefined
+  /** What every input says of its cluster: name there, property here. */
+  readonly input: readonly (readonly [string, string])[]
+  /** Properties in the list of clusters, after the id. */
+  readonly list: readonly string[]
+}
+
+export interface Types {
+  readonly all: readonly ResourceType[]
+  readonly cluster: ClusterType
+  readonly delivered: readonly DeliveredType[]
+  get(name: string): ResourceType | undefined
+  byEndpoint(endpoint: string): DeliveredType | undefined
+  /** Names of types that say of others what was done with them, and that clusters never see. */
+  readonly bookkeeping: ReadonlySet<string>
+  /** The type whose inputs carry patches, if any. */
+  readonly patchable: DeliveredType | undefined
+}
+
+/** The references that a cluster holds for a type; an older document may lack the list. */
+export function referencesOf(cluster: Document, delivery: Delivery): readonly Reference[] {
+  return (cluster[delivery.assignedBy] ?? []) as readonly Reference[]
+}
+
+export function findReference(cluster: Document, delivery: Delivery, id: string): Reference | undefined {
+  return referencesOf(cluster, delivery).find((reference) => reference.id === id)
+}
+
+/** Whether an input is switched on by its reference. */
+export function isOn({ enabledBy }: Delivery, reference: Reference): boolean {
+  return enabledBy === undefined || reference[enabledBy] !== false
+}
+
+/** A cluster's values for one of its components. */
+export function patchesOf(cluster: ClusterType, document: Document, component: string): JsonObject {
+  const all = document[cluster.patches]
+  return ((isObject(all) ? own(all, component) : undefined) ?? {}) as JsonObject
+}
+
+/** The ids that a reference field of a definition names. */
+export function idsIn(value: Json | undefined): readonly string[] {
+  if (typeof value === 'string') return [value]
+  return Array.isArray(value) ? value : []
+}
+
+/** The DNS name of a cluster, fit for comparing. */
+export function dnsOf(cluster: ClusterType, document: Document): string {
+  return canonicalDns(String(document[cluster.dns]))
+}
+
+/** DNS names compare without the root's dot and without case, which only A to Z have: U+212A is no k. */
+export function canonicalDns(name: string): string {
+  const lower = /[A-Z]/.test(name) ? name.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase()) : name
+  return lower.endsWith('.') ? lower.slice(0, -1) : lower
+}

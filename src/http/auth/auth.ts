@@ -1,0 +1,287 @@
+// Who is asking, and whether they may: tokens, client certificates, OIDC; a role for every route.
+import type { IncomingMessage } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { fail, type Problem, type Result, succeed } from '../../base/problem.ts'
+import { type Grant, mayMirror, type Role, reaches } from '../../domain/access/grant.ts'
+import { asToken, type Token, useKeyOf } from '../../domain/access/token.ts'
+import type { PolledView } from '../../domain/documents/view.ts'
+import type { Types } from '../../domain/types/resource-type.ts'
+import { hashOf, isSecret } from '../../engine/token-secret.ts'
+import type { TokenUses } from '../../engine/token-uses.ts'
+import type { Metrics } from '../metrics.ts'
+import { sendProblem } from '../request/problem-response.ts'
+import { type AccessRules, grantOfClaims, grantOfNames, NO_RULES } from './access-rules.ts'
+import { certificateNames } from './certificate-names.ts'
+import type { AddressOf } from './client-address.ts'
+import { type FailureLimit, networkOf } from './failure-limit.ts'
+import { looksLikeJwt, type Oidc } from './oidc.ts'
+import type { SharedTokens } from './shared-tokens.ts'
+
+export interface Identity {
+  /** As it stands in the audit. */
+  readonly name: string
+  readonly via: 'environment' | 'token' | 'certificate' | 'oidc'
+  readonly grant: Grant
+  /** RFC 3339, UTC; when the credential stops being one. */
+  readonly expiresAt?: string
+}
+
+export interface AuthParts {
+  readonly types: Types
+  readonly state: PolledView
+  readonly uses: TokenUses
+  /** Takes in what other processes have committed, if that can be had in a moment. */
+  readonly refresh: () => Promise<unknown>
+  /** What can change while the service runs. */
+  readonly shared: () => SharedTokens
+  readonly rules?: () => AccessRules
+  readonly oidc?: Oidc | undefined
+  readonly failures: FailureLimit
+  readonly addressOf: AddressOf
+  readonly metrics: Pick<Metrics, 'countAuthFailure'>
+  readonly log: Logger
+  readonly now: () => Date
+}
+
+type Authenticated = Result<Identity>
+
+export interface Auth {
+  /** At once, except for what has to be asked of others. */
+  identify(request: IncomingMessage): Authenticated | Promise<Authenticated>
+  /** Whose turn a request takes: a token's, with the network it comes from, or else that of the network. */
+  callerOf(request: IncomingMessage): string
+}
+
+/** Why a credential does not count. `kind` is a label of metrics; the reason is for the log alone. */
+interface Refusal {
+  readonly kind: 'missing' | 'malformed' | 'unknown' | 'expired' | 'certificate' | 'oidc' | 'unavailable'
+  readonly reason: string
+  /** Digest of the credential. */
+  readonly hash?: string
+}
+
+export function createAuth(parts: AuthParts): Auth {
+  const {
+    types,
+    state,
+    uses,
+    refresh,
+    shared,
+    rules = () => NO_RULES,
+    oidc,
+    failures,
+    addressOf,
+    metrics,
+    log,
+    now,
+  } = parts
+
+  function refuse(request: IncomingMessage, { kind, reason, hash }: Refusal): Authenticated {
+    metrics.countAuthFailure(kind)
+    if (kind === 'unavailable') {
+      log.error({ reason }, 'OIDC tokens cannot be checked')
+      return fail({ code: 'unavailable', message: 'who you are cannot be checked now: try again' })
+    }
+    // Saying nothing is no attempt.
+    if (kind === 'missing') return fail(UNAUTHORIZED)
+    const address = addressOf(request)
+    const over = failures.count({ network: networkOf(address), credential: hash })
+    if (!over || over.isFirst)
+      log.warn({ reason, address, ...(over && { limited_for_s: over.wait }) }, 'authentication failed')
+    if (!over) return fail(UNAUTHORIZED)
+    return fail({
+      code: 'rate_limited',
+      message: 'too many requests with credentials that are not valid: wait, and correct them',
+      retryAfter: over.wait,
+    })
+  }
+
+  function byToken(request: IncomingMessage, credential: string): Authenticated | Promise<Authenticated> {
+    const hash = hashOf(credential)
+    const common = shared().get(hash)
+    if (common) return succeed(common)
+    const entry = state.tokenByHash(hash)
+    if (entry) return byNamedToken(request, asToken(entry.document), hash)
+    if (oidc && looksLikeJwt(credential)) return byOidc(oidc, request, credential, hash)
+    const network = networkOf(addressOf(request))
+    if (isSecret(credential) && !failures.isReached({ network, credential: hash }))
+      return byNewToken(request, hash)
+    const reason =
+      credential.startsWith('frs_') && !isSecret(credential)
+        ? 'the token is cut or mistyped: its checksum does not hold'
+        : NO_SUCH_TOKEN
+    return refuse(request, { kind: 'unknown', reason, hash })
+  }
+
+  /** Another process may just have made it, and said so to whoever asks here now. */
+  async function byNewToken(request: IncomingMessage, hash: string): Promise<Authenticated> {
+    await refresh()
+    const entry = state.tokenByHash(hash)
+    if (entry) return byNamedToken(request, asToken(entry.document), hash)
+    return refuse(request, { kind: 'unknown', reason: NO_SUCH_TOKEN, hash })
+  }
+
+  function byNamedToken(request: IncomingMessage, token: Token, hash: string): Authenticated {
+    const secret = token.secrets.find((each) => each.hash === hash)
+    const end = earlier(token.expires_at, secret?.expires_at)
+    if (end !== undefined && end <= now().toISOString()) {
+      const what = end === token.expires_at ? 'token' : 'rotated secret of token'
+      return refuse(request, {
+        kind: 'expired',
+        reason: `the ${what} "${token.name}" expired at ${end}`,
+        hash,
+      })
+    }
+    uses.note(useKeyOf(token), () => addressOf(request))
+    const { name } = token
+    return succeed({ name, via: 'token', grant: token, ...(end !== undefined && { expiresAt: end }) })
+  }
+
+  async function byOidc(
+    issuer: Oidc,
+    request: IncomingMessage,
+    credential: string,
+    hash: string,
+  ): Promise<Authenticated> {
+    const verified = await issuer.verify(credential)
+    if (!verified.ok) {
+      const { reason, unavailable } = verified
+      return refuse(request, { kind: unavailable ? 'unavailable' : 'oidc', reason, hash })
+    }
+    const { username, values, expiresAt } = verified
+    const grant = grantOfClaims(rules(), values)
+    if (grant)
+      return succeed({ name: `oidc:${username}`, via: 'oidc', grant, expiresAt: expiresAt.toISOString() })
+    log.info({ user: username, claims: values }, 'no rule of ACCESS_FILE gives this user a role')
+    return fail({
+      code: 'forbidden',
+      message: 'you are known, but nothing gives you a role here: ask an administrator',
+    })
+  }
+
+  function byCertificate(request: IncomingMessage): Authenticated | undefined {
+    const certificate = certificateNames(request.socket)
+    if (!certificate) return undefined
+    if (!certificate.ok) return refuse(request, { kind: 'certificate', reason: certificate.reason })
+    const { names, expiresAt } = certificate
+    if (expiresAt <= now())
+      return refuse(request, { kind: 'certificate', reason: 'the client certificate has expired meanwhile' })
+    const own = names.flatMap((name) => {
+      const cluster = state.clusterByDns(name)?.id
+      return cluster === undefined ? [] : [{ name, grant: { role: 'cluster', cluster } as const }]
+    })
+    const clusters = new Set(own.map(({ grant }) => grant.cluster))
+    const granted = grantOfNames(rules(), names) ?? (clusters.size === 1 ? own[0] : undefined)
+    if (granted) {
+      const { name, grant } = granted
+      const via = 'certificate'
+      return succeed({ name: `${via}:${name}`, via, grant, expiresAt: expiresAt.toISOString() })
+    }
+    const what = clusters.size > 1 ? 'more than one cluster' : `no ${types.cluster.type.singular}`
+    return refuse(request, {
+      kind: 'certificate',
+      reason: `the client certificate names ${what}: ${names.join(', ') || 'it has no names'}`,
+    })
+  }
+
+  return {
+    callerOf(request) {
+      const network = networkOf(addressOf(request))
+      const { authorization = '' } = request.headers
+      const credential = credentialIn(authorization)
+      if (!credential) return network
+      const hash = hashOf(credential)
+      const known = shared().has(hash) ? 'shared' : state.tokenByHash(hash)?.id
+      return known === undefined ? network : `${known} ${network}`
+    },
+    identify(request) {
+      const { authorization } = request.headers
+      if (authorization === undefined)
+        return (
+          byCertificate(request) ?? refuse(request, { kind: 'missing', reason: 'there are no credentials' })
+        )
+      const credential = credentialIn(authorization)
+      if (credential) return byToken(request, credential)
+      return refuse(request, {
+        kind: 'malformed',
+        reason: 'the Authorization header is neither Bearer nor Basic',
+      })
+    },
+  }
+}
+
+const NO_SUCH_TOKEN = 'there is no such token, or it was revoked'
+
+function earlier(a: string | undefined, b: string | undefined): string | undefined {
+  return a === undefined || (b !== undefined && b < a) ? b : a
+}
+
+/** Of a bearer, or the password of HTTP Basic. */
+function credentialIn(authorization: string): string | undefined {
+  const space = authorization.indexOf(' ')
+  const scheme = authorization.slice(0, space).toLowerCase()
+  const credentials = authorization.slice(space + 1).trim()
+  if (scheme === 'bearer') return credentials
+  if (scheme !== 'basic') return undefined
+  const pair = Buffer.from(credentials, 'base64').toString('utf8')
+  const colon = pair.indexOf(':')
+  return colon < 0 ? undefined : pair.slice(colon + 1)
+}
+
+const UNAUTHORIZED: Problem = {
+  code: 'unauthorized',
+  message: 'a valid token is needed: send "Authorization: Bearer <token>"',
+}
+
+/** What a route asks of its caller; `open` asks for nothing, `poll` is decided by the poll handler. */
+type Access = 'open' | 'poll' | 'known' | 'mirror' | 'watch' | 'read' | 'write' | 'admin'
+
+const NEEDED: Record<Exclude<Access, 'open' | 'poll'>, Role> = {
+  known: 'cluster',
+  mirror: 'mirror',
+  watch: 'mirror',
+  read: 'viewer',
+  // A viewer may look at what a write would do; the write itself looks closer.
+  write: 'viewer',
+  admin: 'admin',
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    identity: Identity | undefined
+  }
+  interface FastifyContextConfig {
+    access?: Access
+  }
+}
+
+/** Lets a request pass only with the role that its route asks for. */
+export function requireAccess(auth: Auth) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
+    const access = request.routeOptions.config.access as keyof typeof NEEDED
+    const authenticated = await auth.identify(request.raw)
+    if (!authenticated.ok) return sendProblem(reply, authenticated.problem)
+    const identity = authenticated.value
+    if (!reaches(identity.grant, NEEDED[access]) || (access === 'mirror' && !mayMirror(identity.grant)))
+      return sendProblem(reply, lacking(identity.grant, NEEDED[access]))
+    if (access === 'write' && !reaches(identity.grant, 'editor') && !mayBePreview(request))
+      return sendProblem(reply, onlyPreviews(identity.grant))
+    request.identity = identity
+    return undefined
+  }
+}
+
+function lacking({ role }: Grant, needed: Role): Problem {
+  return { code: 'forbidden', message: `this needs the role ${needed}, and yours is ${role}` }
+}
+
+export function onlyPreviews(grant: Grant): Problem {
+  const { code, message } = lacking(grant, 'editor')
+  return { code, message: `${message}: you may preview it with dry_run=true` }
+}
+
+/** A write of the whole fleet says so in its body, which is not read yet. */
+function mayBePreview({ query, routeOptions }: FastifyRequest): boolean {
+  return routeOptions.config.fleet === true || (query as { dry_run?: unknown }).dry_run === 'true'
+}

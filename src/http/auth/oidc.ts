@@ -1,0 +1,250 @@
+// Bearer tokens of an OIDC issuer (JWTs): whether they hold, and what they say about their owner.
+import {
+  createRemoteJWKSet,
+  decodeJwt,
+  errors,
+  type JWTVerifyGetKey,
+  jwtVerify,
+  type RemoteJWKSet,
+} from 'jose'
+import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
+import { findPoison } from '../../base/parse-json.ts'
+import { isSecure } from '../../base/urls.ts'
+
+export interface OidcOptions {
+  /** Exactly as in `iss`. */
+  readonly issuer: string
+  readonly audience: string
+  /** A claim's name, or else a path with dots into nested claims, such as realm_access.roles. */
+  readonly roleClaim: string
+  readonly usernameClaim: string
+  readonly now: () => Date
+}
+
+export type OidcResult =
+  | {
+      readonly ok: true
+      /** For the audit: the name, and what the issuer knows the user by where that is something else. */
+      readonly username: string
+      /** What stands in the role claim; nothing when it is not there. */
+      readonly values: readonly string[]
+      /** As the token says: it is taken a little longer, for clocks that differ. */
+      readonly expiresAt: Date
+    }
+  | {
+      readonly ok: false
+      /** For our log only; never holds the token or a part of it. */
+      readonly reason: string
+      /** The issuer could not be asked, so nothing can be said of the token. */
+      readonly unavailable?: true
+    }
+
+export interface Oidc {
+  /** Never rejects. */
+  verify(jwt: string): Promise<OidcResult>
+}
+
+/** Public keys only: with a shared secret, everyone who can verify could sign. */
+const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ')
+const MAX_TOKEN_LENGTH = 16 * 1024
+const MAX_USERNAME_LENGTH = 256
+const SKEW_SECONDS = 60
+const TIMEOUT_MS = 5_000
+/** What callers can make us ask the issuer, they can at most every so often. */
+const PAUSE_MS = 5_000
+/** Of a Date, in milliseconds. */
+const LAST_TIME = 8_640_000_000_000_000
+
+/** Three parts in base64url, of which the signature may be empty: such a token is still to be refused by name. */
+export function looksLikeJwt(token: string): boolean {
+  return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token)
+}
+
+export function createOidc(options: OidcOptions): Oidc {
+  const { issuer, audience, now } = options
+  const findKey = createKeyFinder(options)
+  return {
+    async verify(jwt) {
+      if (jwt.length > MAX_TOKEN_LENGTH) return refuse(`the token is longer than ${MAX_TOKEN_LENGTH} bytes`)
+      if (!looksLikeJwt(jwt)) return refuse('the token is not a JWT')
+      if (isPoisoned(jwt)) return refuse('the token has a key with a backslash')
+      try {
+        // Before its keys are looked for: a token of somebody else says nothing about what our issuer knows.
+        if (decodeJwt(jwt).iss !== issuer) return refuse(`the token was not issued by "${issuer}"`)
+        const { payload } = await jwtVerify(jwt, findKey, {
+          algorithms: ALGORITHMS,
+          issuer,
+          audience,
+          requiredClaims: ['exp', 'sub'],
+          clockTolerance: SKEW_SECONDS,
+          currentDate: now(),
+        })
+        return readClaims(payload as JsonObject, options)
+      } catch (error) {
+        if (error instanceof Unavailable) return { ok: false, reason: error.message, unavailable: true }
+        return refuse(whyRefused(error, options))
+      }
+    },
+  }
+}
+
+function refuse(reason: string): OidcResult {
+  return { ok: false, reason }
+}
+
+/** jose parses what nobody has proved yet. */
+function isPoisoned(jwt: string): boolean {
+  return jwt.split('.', 2).some((part) => findPoison(Buffer.from(part, 'base64url').toString('utf8')))
+}
+
+function readClaims(claims: JsonObject, options: OidcOptions): OidcResult {
+  const { usernameClaim, roleClaim } = options
+  for (const claim of [usernameClaim, 'sub']) {
+    const problem = nameProblem(own(claims, claim))
+    if (problem) return refuse(`the claim "${claim}", for the name of the user, ${problem}`)
+  }
+  if (usernameClaim === 'email' && !MAY_BE_VERIFIED.includes(own(claims, 'email_verified')))
+    return refuse('the email of the user is not verified')
+  const roles = claimAt(claims, roleClaim)
+  const values = (Array.isArray(roles) ? roles : [roles]).filter((role) => typeof role === 'string')
+  const expiresAt = new Date(Math.min((claims.exp as number) * 1000, LAST_TIME))
+  return { ok: true, username: usernameOf(claims, options), values, expiresAt }
+}
+
+/** Whoever says anything else says that it is not; only `true` itself says that it is. */
+const MAY_BE_VERIFIED: readonly (Json | undefined)[] = [true, 'true', undefined]
+
+/** Names can be chosen or change hands, and an email that nobody verified is no name: `sub` is beside it, or alone. */
+function usernameOf(claims: JsonObject, { usernameClaim }: OidcOptions): string {
+  const { sub, email_verified, [usernameClaim]: name } = claims
+  const isUnsure = usernameClaim === 'email' && email_verified !== true
+  return isUnsure || name === sub ? String(sub) : `${name} (${sub})`
+}
+
+/** The name goes into the audit and into logs, and has to look there like what it is. */
+function nameProblem(name: Json | undefined): string | undefined {
+  if (typeof name !== 'string') return 'is missing or no text'
+  if (name.trim() === '') return 'is empty'
+  if (name.length > MAX_USERNAME_LENGTH) return `is longer than ${MAX_USERNAME_LENGTH} characters`
+  const isPlain = !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(name)
+  return isPlain ? undefined : 'holds characters that are no text'
+}
+
+function claimAt(claims: JsonObject, name: string): Json | undefined {
+  if (Object.hasOwn(claims, name)) return claims[name]
+  let value: Json | undefined = claims
+  for (const step of name.split('.')) value = isObject(value) ? own(value, step) : undefined
+  return value
+}
+
+/** In words of ours where those of jose could quote the token. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  [errors.JWTExpired.code]: 'the token has expired',
+  [errors.JWTInvalid.code]: 'the token is not a well-formed JWT',
+  [errors.JWSInvalid.code]: 'the token is not a well-formed JWT',
+  [errors.JOSENotSupported.code]: 'the token asks for an extension that is not known here',
+  [errors.JOSEAlgNotAllowed.code]: 'the token is signed with an algorithm that is not allowed, or not at all',
+  [errors.JWSSignatureVerificationFailed.code]: 'the signature of the token is wrong',
+  [errors.JWKSNoMatchingKey.code]: 'the issuer has no key that the token could be signed with',
+  [errors.JWKSMultipleMatchingKeys.code]: 'the token does not say which key of the issuer it is signed with',
+}
+
+function whyRefused(error: unknown, { audience }: OidcOptions): string {
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.claim === 'aud') return `the token is not for the audience "${audience}"`
+    return `the claims of the token do not hold: ${error.message}`
+  }
+  const words = error instanceof errors.JOSEError ? REFUSALS[error.code] : (error as Error).message
+  return words ?? 'the token could not be verified'
+}
+
+class Unavailable extends Error {}
+
+/** Finds keys of the issuer, which is asked for them when they are first needed and when they may have changed. */
+function createKeyFinder({ issuer, now }: OidcOptions): JWTVerifyGetKey {
+  let keys: RemoteJWKSet | undefined
+  let fetching: Promise<RemoteJWKSet> | undefined
+  let failed: { readonly at: number; readonly error: Unavailable } | undefined
+  let lookedAgainAt = Number.NEGATIVE_INFINITY
+
+  // A clock that was set back must not make a pause any longer.
+  const isRecent = (time: number) => Math.abs(now().getTime() - time) < PAUSE_MS
+
+  /** One fetch for everyone who waits; after a failure none for a while. */
+  async function fetchKeys(): Promise<RemoteJWKSet> {
+    if (!fetching && failed && isRecent(failed.at)) throw failed.error
+    fetching ??= askIssuer().finally(() => {
+      fetching = undefined
+    })
+    return fetching
+  }
+
+  async function askIssuer(): Promise<RemoteJWKSet> {
+    try {
+      // When to look again for a key that is missing is decided below: jose would not for a while after any fetch.
+      const limits = { timeoutDuration: TIMEOUT_MS, cooldownDuration: Number.POSITIVE_INFINITY }
+      keys ??= createRemoteJWKSet(await discover(issuer), limits)
+      await keys.reload()
+      failed = undefined
+      return keys
+    } catch (error) {
+      // Where there are no keys that could still be used, where to find them may be what is wrong.
+      if (!keys?.fresh) keys = undefined
+      const message = `the issuer "${issuer}" could not be asked for its keys: ${describe(error)}`
+      failed = { at: now().getTime(), error: new Unavailable(message) }
+      throw failed.error
+    }
+  }
+
+  return async (header, token) => {
+    const find = async (known: RemoteJWKSet) => {
+      try {
+        return await known(header, token)
+      } catch (error) {
+        const isOfToken =
+          error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys
+        throw isOfToken ? error : new Unavailable(`a key of the issuer cannot be used: ${describe(error)}`)
+      }
+    }
+    try {
+      return await find(keys?.fresh ? keys : await fetchKeys())
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey) || isRecent(lookedAgainAt)) throw error
+      const fetched = await fetchKeys()
+      lookedAgainAt = now().getTime()
+      return find(fetched)
+    }
+  }
+}
+
+/** Where the issuer has its keys. */
+async function discover(issuer: string): Promise<URL> {
+  const base = URL.parse(issuer)
+  if (!base || !isSecure(base)) throw new Error('it must be an https URL, or one on loopback')
+  const response = await fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, {
+    headers: { accept: 'application/json' },
+    // Somebody else must not get to say which keys are the issuer's.
+    redirect: 'manual',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
+  if (response.status !== 200) {
+    await response.body?.cancel()
+    throw new Error(`its discovery document came with status ${response.status}`)
+  }
+  const found: unknown = await response.json()
+  if (!isObject(found)) throw new Error('its discovery document is not an object')
+  if (found.issuer !== issuer) throw new Error('its discovery document is that of another issuer')
+  const uri = typeof found.jwks_uri === 'string' ? URL.parse(found.jwks_uri) : null
+  if (!uri) throw new Error('its discovery document has no valid jwks_uri')
+  if (!isSecure(uri, base)) throw new Error('its jwks_uri must be https, or on loopback like the issuer')
+  return uri
+}
+
+/** What went wrong with the issuer. */
+function describe(error: unknown): string {
+  const { name, message, cause } = error as Error & { cause?: { name?: string; code?: string } }
+  const isLate = [name, cause?.name].includes('TimeoutError')
+  if (isLate) return `no whole answer within ${TIMEOUT_MS / 1000} s`
+  if (error instanceof SyntaxError) return 'its discovery document is not JSON'
+  return cause?.code ? `${message} (${cause.code})` : message
+}

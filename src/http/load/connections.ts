@@ -1,0 +1,51 @@
+// How many connections there may be, and how many of them may come from one address.
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { plainAddress } from '../auth/client-address.ts'
+import { networkOf } from '../auth/failure-limit.ts'
+import type { Limits } from '../service.ts'
+import { Shares } from './admission.ts'
+import type { FairQueue } from './fair-queue.ts'
+
+/** From this share on connections are not kept for a next request: room is left for those who have one. */
+const NEARLY_FULL = 0.8
+
+export interface Connections {
+  /** Whether there is so little room that a connection should end with its answer. */
+  readonly isNearlyFull: boolean
+}
+
+export function limitConnections(
+  server: Server,
+  turns: FairQueue,
+  { connections, connectionsPerAddress = Math.ceil(connections / 2), trusts }: Limits,
+): Connections {
+  const ofAddresses = new Shares({ perCaller: connectionsPerAddress })
+  let open = 0
+  server.maxConnections = connections
+
+  server.on('connection', (socket: Socket) => {
+    turns.noteConnection()
+    open++
+    const network = networkToCount(socket.remoteAddress)
+    const isRefused = network !== undefined && ofAddresses.take(network) !== 'taken'
+    socket.once('close', () => {
+      open--
+      if (network !== undefined && !isRefused) ofAddresses.give(network)
+    })
+    if (isRefused) socket.destroy()
+  })
+
+  /** A proxy has as many as it needs for all its clients, and so has what comes over a unix socket. */
+  function networkToCount(remote: string | undefined): string | undefined {
+    if (remote === undefined) return undefined
+    const address = plainAddress(remote)
+    return trusts?.(address) ? undefined : networkOf(address)
+  }
+
+  return {
+    get isNearlyFull() {
+      return open >= connections * NEARLY_FULL
+    },
+  }
+}

@@ -1,0 +1,89 @@
+// Sends the bytes of an answer to a poll, with the headers that pollers and caches need.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { gzip, gzipSync } from 'node:zlib'
+import type { RenderedAnswer } from '../../domain/delivery/render-inputs.ts'
+
+/**
+ * What is shorter arrives in one round trip: TCP sends ten segments before it waits for the first acknowledgement
+ * (RFC 6928). Compressing it would cost more CPU than all the rest of the poll and save no time.
+ */
+const GZIP_MIN_LENGTH = 14 * 1024
+/** What is longer is compressed by another thread. */
+const GZIP_MAX_SYNC_LENGTH = 64 * 1024
+/** Higher levels take several times as long to save another tenth. */
+const FAST = { level: 1 }
+
+/** What the bytes were made from, and whether this process is about to stop. */
+interface Served {
+  readonly revision: number
+  readonly draining: boolean
+}
+
+export function sendAnswer(
+  { revision, draining }: Served,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { text, digest }: RenderedAnswer,
+): void {
+  const { headers } = request
+  const isPacked = text.length >= GZIP_MIN_LENGTH && acceptsGzip(headers['accept-encoding'])
+  const etag = `"${digest.a}.${digest.b}${isPacked ? '-gzip' : ''}"`
+  const answer = ['ETag', etag, 'Cache-Control', 'no-store', 'Vary', 'Accept-Encoding']
+  answer.push('X-Revision', String(revision))
+  if (closesConnection(request, draining)) answer.push('Connection', 'close')
+  // Only when asked: Flux takes a 304 for a failure.
+  if (matchesEtag(headers['if-none-match'], etag)) {
+    response.writeHead(304, answer).end()
+    return
+  }
+  answer.push('Content-Type', 'application/json')
+  if (isPacked) {
+    sendPacked(response, answer, text)
+    return
+  }
+  // Text that is known to be ASCII need not be counted, nor encoded with care.
+  const length = digest.ascii ? text.length : Buffer.byteLength(text)
+  answer.push('Content-Length', String(length))
+  response.writeHead(200, answer).end(text, digest.ascii ? 'latin1' : 'utf8')
+}
+
+function sendPacked(response: ServerResponse, headers: string[], text: string): void {
+  const send = (body: Buffer): void => {
+    headers.push('Content-Encoding', 'gzip', 'Content-Length', String(body.length))
+    response.writeHead(200, headers).end(body)
+  }
+  if (text.length <= GZIP_MAX_SYNC_LENGTH) send(gzipSync(text, FAST))
+  else
+    gzip(text, FAST, (error, body) => {
+      if (error) response.destroy(error)
+      else if (!response.destroyed) send(body)
+    })
+}
+
+/**
+ * Flux opens a connection for every poll and never uses it again; a proxy's connection serves other clusters too.
+ * HTTP/2 has no such header.
+ */
+export function closesConnection({ headers, httpVersionMajor }: IncomingMessage, draining: boolean): boolean {
+  if (httpVersionMajor >= 2) return false
+  if (draining) return true
+  const isFlux = headers['user-agent']?.startsWith('flux-operator/') ?? false
+  return isFlux && headers['x-forwarded-for'] === undefined && headers.via === undefined
+}
+
+/** Real ones have some dozens of characters. */
+const MAX_ACCEPTED = 1000
+/** RFC 9110: a weight has at most three decimals, and one of zero means never. */
+const WEIGHT = '0\\.(?:[1-9]\\d{0,2}|0[1-9]\\d?|00[1-9])|1(?:\\.0{0,3})?'
+const GZIP = new RegExp(`^\\s*gzip\\s*(?:;\\s*q=(?:${WEIGHT})\\s*)?$`, 'i')
+
+export function acceptsGzip(accepted: string | string[] | undefined): boolean {
+  if (accepted === undefined) return false
+  const text = String(accepted)
+  return text.length <= MAX_ACCEPTED && text.split(',').some((coding) => GZIP.test(coding))
+}
+
+export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false
+  return ifNoneMatch.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+}

@@ -1,0 +1,254 @@
+// What clusters ask for, every few minutes, for ever: answered from memory, straight on node:http.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { fail, invalid, notFound, type Problem, type Result, succeed } from '../../base/problem.ts'
+import type { Steps } from '../../base/steps.ts'
+import { POLL_BASE } from '../../base/urls.ts'
+import { type Grant, reaches } from '../../domain/access/grant.ts'
+import {
+  type RenderedAnswer,
+  renderClusterLine,
+  renderClusterList,
+  renderInputs,
+} from '../../domain/delivery/render-inputs.ts'
+import type { Entry, View } from '../../domain/documents/view.ts'
+import type { ClusterType, DeliveredType, Types } from '../../domain/types/resource-type.ts'
+import type { RegisteredType } from '../../registry/build-types.ts'
+import { inTurns } from '../../runtime/run-time-sliced.ts'
+import type { Identity } from '../auth/auth.ts'
+import { callerNamed, inLane, LEFT, refuseShare } from '../load/admission.ts'
+import { type ListQuery, parsePollQuery } from '../request/list-query.ts'
+import { internalError, writeProblem } from '../request/problem-response.ts'
+import { reachRevision } from '../request/query.ts'
+import { requestId } from '../request/request-id.ts'
+import type { Service } from '../service.ts'
+import { closesConnection, sendAnswer } from './answer.ts'
+
+/** Characters of an answer that is counted until it is read. */
+const LONG = 64 * 1024
+
+/** Answers a poll and says true, or leaves any other request alone and says false. */
+export type PollHandler = (request: IncomingMessage, response: ServerResponse) => boolean
+
+export function createPollHandler(service: Service): PollHandler {
+  const { engine, auth, types, metrics, log, admission } = service
+
+  /** Sends what the work comes to, whatever it comes to, and counts it. */
+  function finish(poll: Poll, identity: Identity | undefined, result: Result<Rendered>): void {
+    const { request, response, endpoint, started } = poll
+    const answer =
+      identity && result.ok && result.value.text.length > LONG ? hold(poll, identity, result.value) : result
+    if (answer.ok)
+      sendAnswer(
+        { revision: answer.value.revision ?? engine.state.revision, draining: engine.draining },
+        request,
+        response,
+        answer.value,
+      )
+    else refuse(request, response, answer.problem, engine.state.revision)
+    const label = endpoint === undefined ? 'clusters' : types.byEndpoint(endpoint) ? endpoint : 'unknown'
+    metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
+  }
+
+  /** Counts a long answer until it is read: nobody has more of them wait than there is room for. */
+  function hold({ request, response }: Poll, identity: Identity, answer: Rendered): Result<Rendered> {
+    const { length } = answer.text
+    const caller = callerNamed(service, identity, request)
+    const taken = admission.pollBytes.take(caller, length)
+    if (taken !== 'taken') return fail(refuseShare(taken, 'too many long answers have not been read'))
+    response.once('close', () => admission.pollBytes.give(caller, length))
+    return succeed(answer)
+  }
+
+  function giveUp(poll: Poll, error: unknown): void {
+    const id = requestId(poll.request)
+    log.error({ err: error, request_id: id, path: poll.request.url?.split('?')[0] }, 'poll failed')
+    poll.response.setHeader('X-Request-Id', id)
+    finish(poll, undefined, { ok: false, problem: internalError(id) })
+  }
+
+  /** For whom others have to be asked, and for lists, which take long. */
+  async function answerLater(
+    poll: Poll,
+    known: Result<Identity> | Promise<Result<Identity>>,
+    target: Target,
+  ): Promise<void> {
+    const identity = await known
+    if (!identity.ok) return finish(poll, undefined, identity)
+    finish(poll, identity.value, await answerFor(service, poll, identity.value, target))
+  }
+
+  return (request, response) => {
+    const { method, url = '' } = request
+    if (!url.startsWith(POLL_BASE) || (method !== 'GET' && method !== 'HEAD')) return false
+    const target = parseTarget(url)
+    if (!target) return false
+    const { dns, endpoint } = target
+    const poll: Poll = { request, response, endpoint, started: performance.now() }
+    try {
+      const known = auth.identify(request)
+      if (known instanceof Promise || endpoint === undefined || target.query.includes('min_revision='))
+        answerLater(poll, known, target).catch((error) => giveUp(poll, error))
+      else if (known.ok) finish(poll, known.value, answerPoll(service, known.value, dns, endpoint))
+      else finish(poll, undefined, known)
+    } catch (error) {
+      giveUp(poll, error)
+    }
+    return true
+  }
+}
+
+async function answerFor(
+  service: Service,
+  { request, response }: Poll,
+  identity: Identity,
+  { dns, endpoint, query }: Target,
+): Promise<Result<Rendered>> {
+  const caller = callerNamed(service, identity, request)
+  const [wanted, ...more] = new URLSearchParams(query).getAll('min_revision')
+  if (more.length > 0) return invalid([{ path: '?min_revision', message: 'is given more than once' }])
+  const reached = wanted === undefined ? succeed(undefined) : await reachRevision(service, caller, wanted)
+  if (!reached.ok) return reached
+  if (endpoint !== undefined) return answerPoll(service, identity, dns, endpoint)
+  const { grant } = identity
+  if (copiesSome(grant)) return pollsForNone(grant)
+  if (!reaches(grant, 'poller'))
+    return fail({
+      code: 'forbidden',
+      message: 'this token polls for one cluster: the list of all needs the role poller',
+    })
+  const left = new AbortController()
+  response.once('close', () => left.abort(LEFT))
+  const sender = { caller, isUrgent: grant.role === 'admin', signal: left.signal }
+  return inLane(service.admission.lists, sender, () => answerList(service, query, left.signal))
+}
+
+/** What it may have of its clusters comes with the log, where the others are left out. */
+function copiesSome({ role, selector }: Grant): boolean {
+  return role === 'mirror' && selector !== undefined
+}
+
+function pollsForNone({ selector }: Grant) {
+  return fail({
+    code: 'forbidden',
+    message: `this token copies the clusters (${selector}), and polls for none`,
+  })
+}
+
+/** An answer that took a while says of which revision it is. */
+type Rendered = RenderedAnswer & { readonly revision?: number }
+
+interface Poll {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly endpoint: string | undefined
+  readonly started: number
+}
+
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  problem: Problem,
+  revision: number,
+): void {
+  if (!response.hasHeader('X-Request-Id')) response.setHeader('X-Request-Id', requestId(request))
+  if (closesConnection(request, false)) response.setHeader('Connection', 'close')
+  response.setHeader('X-Revision', String(revision))
+  writeProblem(response, problem)
+}
+
+interface Target {
+  readonly dns: string
+  /** None for the list of clusters. */
+  readonly endpoint: string | undefined
+  readonly query: string
+}
+
+function parseTarget(url: string): Target | undefined {
+  const question = url.indexOf('?')
+  const path = question < 0 ? url : url.slice(0, question)
+  const query = question < 0 ? '' : url.slice(question + 1)
+  if (path.length === POLL_BASE.length) return { dns: '', endpoint: undefined, query }
+  const slash = path.indexOf('/', POLL_BASE.length + 1)
+  const dns = path.slice(POLL_BASE.length + 1, slash)
+  const endpoint = path.slice(slash + 1)
+  if (
+    path[POLL_BASE.length] !== '/' ||
+    slash < 0 ||
+    dns === '' ||
+    endpoint === '' ||
+    endpoint.includes('/')
+  ) {
+    return undefined
+  }
+  if (!path.includes('%')) return { dns, endpoint, query }
+  try {
+    return { dns: decodeURIComponent(dns), endpoint: decodeURIComponent(endpoint), query }
+  } catch {
+    return undefined
+  }
+}
+
+function answerPoll(
+  service: Service,
+  { grant }: Identity,
+  dns: string,
+  endpoint: string,
+): Result<RenderedAnswer> {
+  const { engine, types } = service
+  if (copiesSome(grant)) return pollsForNone(grant)
+  const type = findEndpoint(types, endpoint)
+  if (!type.ok) return type
+  // Flux keeps what it has on a 404; an empty list would make it delete everything.
+  const cluster = engine.state.clusterByDns(dns)
+  if (grant.role === 'cluster' && !isOwn(service, grant, dns, cluster))
+    return fail({ code: 'forbidden', message: pollsForOther(service, grant, dns) })
+  if (!cluster) return notFound('cluster with the DNS name', dns)
+  return succeed(renderInputs(engine.state, types, type.value, cluster))
+}
+
+function pollsForOther({ engine, types }: Service, { cluster = '' }: Grant, dns: string): string {
+  const { name } = types.cluster.type
+  const own = engine.state.get(name, cluster) ?? engine.state.tombstone(name, cluster)
+  const why = own
+    ? `whose DNS name is "${own.document[types.cluster.dns]}", not "${dns}"`
+    : 'which is no more'
+  return `this token polls for cluster "${cluster}" alone, ${why}`
+}
+
+/** Of several deleted clusters that had one name, each may learn that it is gone. */
+function isOwn({ engine }: Service, { cluster }: Grant, dns: string, found: Entry | undefined): boolean {
+  if (found === undefined || found.id === cluster) return found !== undefined
+  return found.deleted && engine.state.tombstonesWithDns(dns).some(({ id }) => id === cluster)
+}
+
+export function findEndpoint(types: Types, endpoint: string): Result<DeliveredType> {
+  const type = types.byEndpoint(endpoint)
+  if (type) return succeed(type)
+  const known = types.delivered.map(({ delivery }) => delivery.endpoint).join(', ')
+  return fail({ code: 'not_found', message: `no endpoint "${endpoint}": known are ${known}` })
+}
+
+async function answerList(
+  { engine, types }: Service,
+  queryText: string,
+  signal: AbortSignal,
+): Promise<Result<Rendered>> {
+  const { cluster } = types
+  const parameters = Object.fromEntries(new URLSearchParams(queryText))
+  const query = parsePollQuery(types.get(cluster.type.name) as RegisteredType, parameters)
+  if (!query.ok) return query
+  const view = engine.state.freeze()
+  const lines = await inTurns(linesOf(view, cluster, query.value), signal).finally(view.release)
+  return succeed({ ...renderClusterList(lines), revision: view.revision })
+}
+
+function* linesOf(view: View, cluster: ClusterType, { limit, offset, matches }: ListQuery): Steps<string[]> {
+  const lines: string[] = []
+  let found = 0
+  for (const { document } of view.all(cluster.type.name)) {
+    yield
+    if (lines.length >= limit) break
+    if (matches(document) && found++ >= offset) lines.push(renderClusterLine(cluster, document))
+  }
+  return lines
+}

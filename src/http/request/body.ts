@@ -1,0 +1,174 @@
+// Bodies: JSON only, in valid UTF-8, holding nothing that no document may hold.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isObject, type Json } from '../../base/json.ts'
+import { parseJson } from '../../base/parse-json.ts'
+import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
+import { reaches } from '../../domain/access/grant.ts'
+import { inTurns } from '../../runtime/run-time-sliced.ts'
+import { atEnd, callerOf, refuseShare } from '../load/admission.ts'
+import type { Service } from '../service.ts'
+import { sendProblem } from './problem-response.ts'
+
+export const BODY_LIMIT = 4 * 1024 * 1024
+/** From here on a body is a long one. */
+const LONG = 64 * 1024
+/** What a part of a long body costs at the least. */
+const CHUNK_MS = 0.1
+const MAX_DROPPED = 1024 * 1024
+const LINGER_MS = 1000
+/** Of those who may not write. */
+const PREVIEW_BODY_LIMIT = 1024 * 1024
+export const JSON_TYPE = 'application/json'
+export const MERGE_PATCH = 'application/merge-patch+json'
+export const JSON_PATCH = 'application/json-patch+json'
+
+export function addBodyParser(app: FastifyInstance, service: Service): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser([JSON_TYPE, MERGE_PATCH, JSON_PATCH], async (request: FastifyRequest) => {
+    const parsed = await parseBody(service, request)
+    if (!parsed.ok) request.bodyProblem = parsed.problem
+    return parsed.ok ? parsed.value : undefined
+  })
+  app.addHook('preValidation', (request, reply, done) => {
+    if (request.bodyProblem) sendProblem(reply, request.bodyProblem)
+    else done()
+  })
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    bodyProblem: Problem | undefined
+  }
+}
+
+async function parseBody(service: Service, request: FastifyRequest): Promise<Result<Json | undefined>> {
+  const read = await readBody(service, request)
+  if (!read.ok) return read
+  return read.value.length === 0 ? succeed(undefined) : inTurns(parseJson(read.value))
+}
+
+/** All of it, or why it is not taken. Long ones take turns: a connection would send as much in one as it can. */
+function readBody(service: Service, request: FastifyRequest): Promise<Result<Buffer>> {
+  const { raw, headers } = request
+  const { turns } = service.admission
+  const caller = callerOf(service, request)
+  const limit = limitFor(request)
+  const hold = holdBytes(service, request, caller)
+  const announced = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY)
+  const chunks: Buffer[] = []
+  let length = 0
+  return new Promise((resolve) => {
+    const refuse = (problem: Problem): void => {
+      raw.off('data', take)
+      leaveRest(request, announced - length)
+      resolve(fail(problem))
+    }
+    const take = (chunk: Buffer): void => {
+      length += chunk.length
+      const problem = length > limit ? tooLarge(limit) : hold(chunk.length)
+      if (problem) return void refuse(problem)
+      chunks.push(chunk)
+      if (length < LONG) return
+      raw.pause()
+      turns.run(
+        () => caller,
+        CHUNK_MS,
+        () => raw.resume(),
+      )
+    }
+    if (Number.isFinite(announced) && announced > limit) return refuse(tooLarge(limit))
+    if (hasNone(raw)) return resolve(succeed(Buffer.alloc(0)))
+    raw.on('data', take)
+    raw.once('end', () => resolve(succeed(Buffer.concat(chunks, length))))
+    for (const end of ['error', 'close']) raw.once(end, () => resolve(fail(CUT_OFF)))
+  })
+}
+
+/** Node tells nobody of the end of a body that was never to come, see `optimizeEmptyRequests`. */
+function hasNone({ headers, httpVersionMajor, readableEnded }: FastifyRequest['raw']): boolean {
+  const isAnnounced = 'content-length' in headers || 'transfer-encoding' in headers
+  return readableEnded || (httpVersionMajor < 2 && !isAnnounced)
+}
+
+/**
+ * What is left of a body that was refused is read and dropped while it is short, so that the connection can go on. More
+ * of it is not read; the connection is left a moment later, as closed at once it would be reset, and the answer lost.
+ */
+function leaveRest({ raw }: FastifyRequest, rest: number): void {
+  raw.on('data', () => {})
+  if (rest <= MAX_DROPPED) return
+  raw.pause()
+  // Node reads and drops by itself all of a body that nobody has begun to read.
+  while (raw.read() !== null);
+  const { socket } = raw
+  setTimeout(() => !raw.complete && socket.destroy(), LINGER_MS).unref()
+}
+
+const CUT_OFF: Problem = { code: 'validation_error', message: 'the body ended before it was whole' }
+
+function mayWrite({ identity }: FastifyRequest): boolean {
+  return identity !== undefined && reaches(identity.grant, 'editor')
+}
+
+function limitFor(request: FastifyRequest): number {
+  const { bodyLimit } = request.routeOptions
+  return mayWrite(request) ? bodyLimit : Math.min(bodyLimit, PREVIEW_BODY_LIMIT)
+}
+
+function tooLarge(limit: number): Problem {
+  const role = limit === PREVIEW_BODY_LIMIT ? ' from the role viewer' : ''
+  return {
+    code: 'payload_too_large',
+    message: `the body is larger than this route takes${role}, which is ${limit / 1024 / 1024} MiB`,
+  }
+}
+
+/** Counts what a caller's bodies hold until their requests end. */
+function holdBytes({ admission }: Service, request: FastifyRequest, caller: string) {
+  const shares = mayWrite(request) ? admission.bodyBytes : admission.previewBytes
+  let held = 0
+  atEnd(request, () => shares.give(caller, held))
+  return (bytes: number): Problem | undefined => {
+    const taken = shares.take(caller, bytes)
+    if (taken !== 'taken') return refuseShare(taken, 'the bodies are too large for now')
+    held += bytes
+    return undefined
+  }
+}
+
+export function mediaTypeOf({ headers }: FastifyRequest): string {
+  return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+}
+
+/** The content types of a route's body, and whether there may be none. */
+export function accepts(types: readonly string[], { empty = false } = {}) {
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const given = mediaTypeOf(request)
+    if (request.body === undefined && given === '') {
+      if (empty) done()
+      else
+        sendProblem(
+          reply,
+          invalid([{ path: '', message: `is missing: send a body as ${types.join(' or ')}` }]).problem,
+        )
+    } else if (!types.includes(given)) {
+      sendProblem(reply, {
+        code: 'unsupported_media_type',
+        message: `send ${types.join(' or ')}, not ${given}`,
+      })
+    } else if (request.body === undefined && !empty) {
+      sendProblem(reply, invalid([{ path: '', message: 'is empty: send a JSON body' }]).problem)
+    } else {
+      done()
+    }
+  }
+}
+
+/** For routes that take everything from the URL: what is in a body must not look as if it counted. */
+export function refuseBody(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  const { body } = request
+  const isEmpty = body === undefined || (isObject(body) && Object.keys(body).length === 0)
+  const message = 'is not taken here: give what belongs to the request in its URL'
+  if (isEmpty) done()
+  else sendProblem(reply, invalid([{ path: '', message }]).problem)
+}

@@ -1,0 +1,64 @@
+// Serves TLS with what its files hold, also after they are replaced.
+import type { Socket } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
+import { watchFiles } from '../../runtime/watch-files.ts'
+import { distrust } from '../auth/certificate-names.ts'
+import { readTlsFiles, type TlsFiles, type TlsOptions } from './tls-files.ts'
+
+const RETRY_MS = 1000
+
+interface SecureServer {
+  setSecureContext(options: TlsOptions): void
+  on(event: 'secureConnection', take: (socket: Socket) => void): unknown
+}
+
+interface Log {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+/**
+ * Serves what the files hold, now and whenever they change; answers how to stop. Connections live through it, but new
+ * authorities have to be convinced anew. As long as the files are not good, the server keeps what it has.
+ */
+export function reloadTls(files: TlsFiles, server: SecureServer, log: Log): () => void {
+  let served: TlsOptions | undefined
+  const connections = new Set<Socket>()
+  server.on('secureConnection', (socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
+  let retry: NodeJS.Timeout | undefined
+  const told = new Set<string>()
+  const load = (): void => {
+    clearTimeout(retry)
+    const read = readTlsFiles(files)
+    if (!read.ok) {
+      // Perhaps the files were caught between two writes, and the watch has seen the second one already.
+      retry = setTimeout(load, RETRY_MS).unref()
+      for (const problem of read.problems.filter((known) => !told.has(known))) {
+        told.add(problem)
+        log.error({ problem }, 'the TLS files are not usable, the last good ones stay in use')
+      }
+      return
+    }
+    const { options, certificate, warnings } = read
+    if (isDeepStrictEqual(options, served) && told.size === 0) return
+    // Whether clients are asked, and refused, is the server's from its start on: the context only brings new roots.
+    server.setSecureContext(options)
+    if (served && served.ca !== options.ca) for (const socket of connections) distrust(socket)
+    served = options
+    told.clear()
+    log.info(certificate, 'TLS certificate loaded')
+    for (const warning of warnings) log.warn({ warning }, 'the TLS files need attention')
+  }
+  const paths = [files.cert, files.key, files.clientCa].filter((path) => path !== undefined)
+  const stop = watchFiles(paths, load)
+  // They may have changed since the server was made with them, while a large store was read.
+  load()
+  return () => {
+    stop()
+    clearTimeout(retry)
+  }
+}

@@ -1,0 +1,30 @@
+// Runs long work in time slices, until it is done or somebody ends it.
+import type { Problem } from '../base/problem.ts'
+import type { Steps } from '../base/steps.ts'
+import { Pace } from './time-slice.ts'
+
+/** The reason of a signal that ends work: what its caller is told. */
+export class Interrupted extends Error {
+  readonly problem: Problem
+
+  constructor(problem: Problem) {
+    super(problem.message)
+    this.problem = problem
+  }
+}
+
+/** Throws the signal's reason when it is aborted before the work is done. */
+export async function inTurns<T>(steps: Steps<T>, signal?: AbortSignal): Promise<T> {
+  for (const pace = new Pace(); ; ) {
+    const { done, value } = steps.next()
+    if (done) return value
+    if (!pace.isDue) continue
+    await pace.rest()
+    signal?.throwIfAborted()
+  }
+}
+
+/** Waits for a time slice: for work that comes back often, and would begin at once each time. */
+export function nextSlice(): Promise<void> {
+  return new Pace().rest()
+}

@@ -1,0 +1,11 @@
+// How far a copy of a log is behind what it follows.
+
+/** Of the state in memory against its store, or of a mirror against its upstream. */
+export interface ReplicationStatus {
+  /** The newest revision that the source is known to have. */
+  readonly storeRevision: number
+  /** Time since the source last confirmed that nothing is missing here; 0 while it can be followed. */
+  readonly stalenessMs: number
+  /** Why the source cannot be followed now; undefined while it can. */
+  readonly problem: string | undefined
+}
