@@ -151,7 +151,7 @@ function* run(
 }
 
 function withWarning(outcome: Result<Outcome>, warning: string | undefined): Result<Outcome> {
-  return outcome.ok && warning !== undefined ? succeed({ ...outcome.value, warning }) : outcome
+  return outcome.ok && warning !== undefined ? succeed({ ...outcome.value, warnings: [warning] }) : outcome
 }
 
 function withDelivered(type: ResourceType, use: (type: DeliveredType) => Result<Outcome>): Result<Outcome> {

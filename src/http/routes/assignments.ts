@@ -12,8 +12,7 @@ import {
 } from '../../domain/types/resource-type.ts'
 import { accepts, JSON_TYPE, MERGE_PATCH, refuseBody } from '../request/body.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import type { RawQuery } from '../request/query.ts'
-import { readEntry } from '../request/read-at.ts'
+import { readAt } from '../request/read-at.ts'
 import { answerWrite, etagOf } from '../request/write.ts'
 import type { Service } from '../service.ts'
 
@@ -37,22 +36,43 @@ function clusterIn(service: Service, view: View, id: string): Entry | undefined 
   return view.get(service.types.cluster.type.name, id)
 }
 
-/** A cluster and its reference to a document, as they are or were. */
-async function findAssigned(
+interface Assigned {
+  readonly cluster: Entry
+  readonly reference: Reference
+}
+
+/** A cluster and its reference to a document, as they are or were; the same problems in both cases. */
+function findAssigned(
   service: Service,
   request: FastifyRequest<Params>,
   reply: FastifyReply,
   type: DeliveredType,
-): Promise<Result<{ cluster: Entry; reference: Reference }>> {
+): Promise<Result<Assigned>> {
   const { cluster: clusterId, id } = request.params
-  const cluster = await readEntry(service, request, reply, service.types.cluster.type, clusterId)
-  if (!cluster.ok) return cluster
-  const reference = findReference(cluster.value.document, type.delivery, id)
-  if (reference) return succeed({ cluster: cluster.value, reference })
-  const { at } = request.query as RawQuery
-  return at === undefined
-    ? notAssigned(service.engine.state, type, id, clusterId)
-    : notFound(`assigned ${type.singular}`, id)
+  const clusters = service.types.cluster.type
+  const assignedIn = (cluster: Entry): Assigned | undefined => {
+    const reference = findReference(cluster.document, type.delivery, id)
+    return reference && { cluster, reference }
+  }
+  return readAt(service, request, reply, {
+    now: () => {
+      const { state } = service.engine
+      const cluster = state.get(clusters.name, clusterId)
+      if (!cluster) return notFound(clusters.singular, clusterId)
+      const assigned = assignedIn(cluster)
+      return assigned ? succeed(assigned) : notAssigned(state, type, id, clusterId)
+    },
+    earlier: async (past, revision) => {
+      const cluster = await past.entry(revision, clusters.name, clusterId)
+      if (!cluster || cluster.deleted) return notFound(clusters.singular, clusterId)
+      const assigned = assignedIn(cluster)
+      if (assigned) return succeed(assigned)
+      // biome-ignore lint/correctness/useYield: a read of the past takes time slices, and this one needs none.
+      return past.read(revision, type.name, function* (view) {
+        return notAssigned(view, type, id, clusterId)
+      })
+    },
+  })
 }
 
 function referenceRoutes(app: FastifyInstance, service: Service, type: DeliveredType): void {
