@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { HELP, runStoreCommand } from './admin/store-commands.ts'
-import { runTokenCommand } from './admin/token-commands.ts'
+import { runTokenCommand } from './admin/store-tokens.ts'
 import { runTransferCommand } from './admin/transfer-commands.ts'
 import { UsageProblem } from './base/usage-problem.ts'
 import { scaffoldTemplate } from './bootstrap/scaffold-template.ts'

@@ -26,7 +26,7 @@ const ARROWS: Record<string, readonly string[]> = {
     'transfer/verify-log.ts',
   ],
   http: ['base', 'runtime', 'domain', 'api', 'registry', 'bootstrap', 'engine'],
-  config: ['base', 'domain/access/token.ts'],
+  config: ['base'],
   admin: ['base', 'runtime', 'domain', 'config', 'registry', 'bootstrap', 'store', 'transfer', 'engine'],
   cli: ['base', 'domain', 'api', 'registry', 'http/openapi/openapi.ts'],
   'cli.ts': ['cli'],

@@ -4,6 +4,7 @@ import type { JsonObject } from '../base/json.ts'
 import { POLL_BASE } from '../base/urls.ts'
 import { MAX_INPUTS } from '../domain/guards/answer-limits.ts'
 import type { ClusterType, Document, Types } from '../domain/types/resource-type.ts'
+import { IDENTITY, NAMESPACE, PHONE_HOME, TOKEN_SECRET } from './bundle-names.ts'
 import type { Template } from './load-templates.ts'
 
 export interface BundleOptions {
@@ -21,11 +22,6 @@ export interface BundleOptions {
   readonly fluxInstance: boolean
 }
 
-/** The names of what every bundle has of its own. */
-export const NAMESPACE = 'flux-system'
-export const IDENTITY = 'cluster-identity'
-export const TOKEN_SECRET = 'internal-api-token'
-export const PHONE_HOME = 'phone-home'
 const FLUX_API = 'fluxcd.controlplane.io/v1'
 const API_URL = 'INTERNAL_API_URL'
 const DNS = 'CLUSTER_DNS'

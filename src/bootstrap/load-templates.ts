@@ -5,7 +5,7 @@ import { type Document, isMap, parseAllDocuments } from 'yaml'
 import { isObject, type Json } from '../base/json.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import { listFiles } from '../registry/load-types.ts'
-import { IDENTITY, NAMESPACE, PHONE_HOME, TOKEN_SECRET } from './bootstrap-bundle.ts'
+import { IDENTITY, NAMESPACE, PHONE_HOME, TOKEN_SECRET } from './bundle-names.ts'
 
 /** One manifest, with its comments and its scalars as its file has them. */
 export interface Template {

@@ -2,8 +2,8 @@
 import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
 import { parseDuration } from '../base/duration.ts'
+import { parseTokenList, type TokenSource } from '../base/token-list.ts'
 import { isSecure, isWellEncoded, parseBaseUrl } from '../base/urls.ts'
-import { parseTokenList, type TokenSource } from '../domain/access/token.ts'
 
 export const MODES = ['read-only', 'crud'] as const
 

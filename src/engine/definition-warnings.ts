@@ -2,10 +2,10 @@
 
 import { diffFields } from '../base/diff.ts'
 import { excerpts } from '../base/json.ts'
+import { named } from '../base/sentences.ts'
 import { SEEDER } from '../domain/access/token.ts'
 import type { Decision } from '../domain/commands/decide.ts'
 import type { View } from '../domain/documents/view.ts'
-import { named } from '../domain/guards/brake.ts'
 import { type FirstUse, newUsesOf, type Returning } from '../domain/guards/new-uses.ts'
 import type { DocumentName, Types } from '../domain/types/resource-type.ts'
 import { inTurns } from '../runtime/run-time-sliced.ts'

@@ -2,13 +2,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fail, type Problem, type Result, succeed } from '../base/problem.ts'
 import type { Steps } from '../base/steps.ts'
-import { type Grant, refuseBeyond } from '../domain/access/grant.ts'
+import type { Grant } from '../domain/access/grant.ts'
 import { type Command, type Outcome, summarise } from '../domain/commands/command.ts'
 import { type Decision, decide } from '../domain/commands/decide.ts'
-import { Comparison, IMPACT_LIMIT, type Impact, impactOf } from '../domain/delivery/impact.ts'
+import { Comparison } from '../domain/delivery/compare-served.ts'
+import { IMPACT_LIMIT, type Impact, impactOf } from '../domain/delivery/impact.ts'
 import { type Applied, State } from '../domain/documents/state.ts'
 import type { Change, PolledView, Slot, View } from '../domain/documents/view.ts'
 import { findRemovals } from '../domain/guards/brake.ts'
+import { checkScope } from '../domain/guards/check-scope.ts'
 import { refuseMethods } from '../domain/guards/refuse-methods.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import { Interrupted, inTurns } from '../runtime/run-time-sliced.ts'
@@ -375,7 +377,7 @@ export async function startEngine({
     const impossible = grant && refuseMethods(types, decision.changes)
     if (impossible) return fail(impossible)
     const comparison = new Comparison(types, view, decision.after)
-    const beyond = grant && (await inTurns(refuseBeyond(grant, comparison, decision.changes), signal))
+    const beyond = grant && (await inTurns(checkScope(grant, comparison, decision.changes), signal))
     if (beyond && !dryRun) return fail(beyond)
     if (plan !== undefined && (await inTurns(planOf(decision.changes), signal)) !== plan) {
       return refusePlan(decision.changes)

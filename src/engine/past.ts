@@ -2,7 +2,8 @@
 
 import { fail, invalid, type Result, succeed } from '../base/problem.ts'
 import type { Steps } from '../base/steps.ts'
-import { Comparison, type Impact, impactOf } from '../domain/delivery/impact.ts'
+import { Comparison } from '../domain/delivery/compare-served.ts'
+import { type Impact, impactOf } from '../domain/delivery/impact.ts'
 import type { BeforeAndAfter } from '../domain/documents/describe-change.ts'
 import { Overlay } from '../domain/documents/overlay.ts'
 import type { State } from '../domain/documents/state.ts'

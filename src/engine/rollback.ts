@@ -1,13 +1,13 @@
 // The way back: what to ask for so that a revision is undone, or a part of the fleet is as it was.
 
 import { fail, invalid, notFound, type Result, succeed } from '../base/problem.ts'
+import { named } from '../base/sentences.ts'
 import type { Steps } from '../base/steps.ts'
 import type { Selector } from '../domain/access/selector.ts'
 import { asToken, TOKENS } from '../domain/access/token.ts'
 import { warnOfUnknownKeys } from '../domain/access/unknown-keys.ts'
 import type { Command, Undo } from '../domain/commands/command.ts'
 import type { View } from '../domain/documents/view.ts'
-import { named } from '../domain/guards/brake.ts'
 import type { Document, Types } from '../domain/types/resource-type.ts'
 import { inTurns } from '../runtime/run-time-sliced.ts'
 import type { Engine, Work } from './engine.ts'

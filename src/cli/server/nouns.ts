@@ -1,7 +1,8 @@
 // What the command line knows of a type: its names, its schema, and how it reaches clusters.
-import { withArticle } from '../../base/article.ts'
+
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
+import { withArticle } from '../../base/sentences.ts'
 import type { WriteMethod } from '../../domain/types/resource-type.ts'
 
 export interface Noun {

@@ -12,7 +12,6 @@ import {
   succeed,
 } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
-import { createToken, revokeToken, rotateToken } from '../access/token.ts'
 import { UnknownKeys } from '../access/unknown-keys.ts'
 import { Draft } from '../documents/draft.ts'
 import { unknownDocument } from '../documents/find-document.ts'
@@ -28,6 +27,7 @@ import { assign, patchValues, unassign } from './assignment-commands.ts'
 import type { Assign, Command, ForClusters, Outcome } from './command.ts'
 import { create, patch, remove, replace, restore } from './document-commands.ts'
 import { revokeOrphans } from './revoke-orphans.ts'
+import { createToken, revokeToken, rotateToken } from './token-commands.ts'
 import { reset, undoChange } from './undo-commands.ts'
 
 export interface Decision {

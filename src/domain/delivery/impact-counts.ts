@@ -1,7 +1,7 @@
 // How many clusters a change means something for, and what: exact over the whole fleet, however few details are shown.
 import { getOrSet } from '../../base/get-or-set.ts'
 import type { Steps } from '../../base/steps.ts'
-import type { EndpointDifference } from './impact.ts'
+import type { EndpointDifference, Passage } from './compare-served.ts'
 
 export interface ImpactCounts {
   /** How many clusters receive anything differently. */
@@ -40,9 +40,6 @@ export interface InputImpact {
   /** By JSON pointer: how many clusters receive another value there. */
   readonly fields: Readonly<Record<string, number>>
 }
-
-/** Which sides of a comparison a cluster is on. */
-export type Passage = 'joins' | 'leaves' | 'stays'
 
 const MAX_INPUTS = 100
 /** Of one input; values may have any number of keys. */

@@ -1,7 +1,6 @@
 // What a cluster gets: catalog defaults merged with its overrides and patches, as the bytes of a poll's answer.
 import { type Digest, Digester, digestOf } from '../../base/digest.ts'
 import { type Json, type JsonObject, own } from '../../base/json.ts'
-import { isPlain } from '../documents/state.ts'
 import type { Entry, Piece, Pieces, RenderedCluster, RenderedDefinition, View } from '../documents/view.ts'
 import {
   type ClusterType,
@@ -11,6 +10,7 @@ import {
   type InputField,
   idsIn,
   isOn,
+  isPlain,
   patchesOf,
   type ReadField,
   type Reference,

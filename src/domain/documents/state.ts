@@ -8,6 +8,8 @@ import {
   canonicalDns,
   type Document,
   dnsOf,
+  identityLength,
+  isPlain,
   type Reference,
   referencesOf,
   type Types,
@@ -250,20 +252,6 @@ function sameDns({ dns }: ClusterType, a: Entry, b: Entry): boolean {
 /** An equal string that V8 compares by its address: look-ups by it in every poll are then cheaper. */
 function internalise(text: string): string {
   return Object.keys({ [text]: 0 })[0] as string
-}
-
-/** Characters of the values that every input repeats of its cluster. */
-export function identityLength(cluster: ClusterType, document: Document): number {
-  let length = 0
-  for (const [, property] of cluster.input) length += String(document[property]).length
-  return length
-}
-
-/** Whether a reference says nothing beyond its id and the defaults. */
-export function isPlain(reference: Reference, defaults: Readonly<Record<string, unknown>>): boolean {
-  for (const key in reference) if (key !== 'id' && reference[key] !== defaults[key]) return false
-  for (const key in defaults) if (reference[key] === undefined) return false
-  return true
 }
 
 /** What a place holds before it holds anything. */

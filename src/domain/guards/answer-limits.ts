@@ -5,9 +5,14 @@ import { invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { renderInputs } from '../delivery/render-inputs.ts'
 import { type Draft, pointerTo, type Touched } from '../documents/draft.ts'
-import { identityLength } from '../documents/state.ts'
 import type { Entry, View } from '../documents/view.ts'
-import { type DeliveredType, findReference, referencesOf, type Types } from '../types/resource-type.ts'
+import {
+  type DeliveredType,
+  findReference,
+  identityLength,
+  referencesOf,
+  type Types,
+} from '../types/resource-type.ts'
 
 /** Flux refuses a body that is larger. */
 const MAX_ANSWER_BYTES = 900 * 1024

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import { finish } from '../../base/steps.ts'
 import type { Command } from '../commands/command.ts'
 import { type Decision, decide } from '../commands/decide.ts'
-import { Comparison } from '../delivery/impact.ts'
+import { Comparison } from '../delivery/compare-served.ts'
 import { State } from '../documents/state.ts'
 import { findRemovals } from './brake.ts'
 

@@ -1,7 +1,8 @@
 // What makes a write so destructive that it has to be confirmed.
 
+import { named } from '../../base/sentences.ts'
 import type { Steps } from '../../base/steps.ts'
-import type { Comparison, EndpointDifference } from '../delivery/impact.ts'
+import type { Comparison, EndpointDifference } from '../delivery/compare-served.ts'
 import type { Change, Entry } from '../documents/view.ts'
 import { type Delivery, isOn, type Reference, referencesOf } from '../types/resource-type.ts'
 
@@ -11,7 +12,6 @@ const MIN_CLUSTERS = 5
 const MAX_DELETED = 5
 /** An endpoint that has as many inputs is not emptied by the way. */
 const MIN_EMPTIED = 3
-const MAX_NAMED = 5
 
 /** Why the changes need confirmation; nothing when they do not. */
 export function* findRemovals(
@@ -74,10 +74,4 @@ function empties(delivery: Delivery, was: Entry, is: Entry): boolean {
   const on = (references: readonly Reference[]): number =>
     references.filter((ref) => isOn(delivery, ref)).length
   return (had.length >= MIN_EMPTIED && has.length === 0) || (on(had) >= MIN_EMPTIED && on(has) === 0)
-}
-
-/** The first of them, for a sentence. */
-export function named(ids: readonly string[]): string {
-  const more = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : ''
-  return ids.slice(0, MAX_NAMED).join(', ') + more
 }

@@ -8,12 +8,13 @@ import { builtInTypes } from '../../../test/service.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Problem } from '../../base/problem.ts'
 import { finish } from '../../base/steps.ts'
-import { type Grant, refuseBeyond } from '../access/grant.ts'
+import type { Grant } from '../access/grant.ts'
 import type { Command } from '../commands/command.ts'
 import { decide } from '../commands/decide.ts'
-import { Comparison } from '../delivery/impact.ts'
+import { Comparison } from '../delivery/compare-served.ts'
 import { State } from '../documents/state.ts'
 import type { Types } from '../types/resource-type.ts'
+import { checkScope } from './check-scope.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -123,7 +124,7 @@ function refusal(commands: Command[], grant: Grant = DEV): Problem | undefined {
   const decided = finish(decide(types, state, commands))
   assert.ok(decided.ok, JSON.stringify(decided))
   const { after, changes } = decided.value
-  return finish(refuseBeyond(grant, new Comparison(types, state, after), changes))
+  return finish(checkScope(grant, new Comparison(types, state, after), changes))
 }
 
 function reasons(commands: Command[], grant?: Grant): string[] {

@@ -2,13 +2,13 @@
 
 import { getOrSet } from '../../base/get-or-set.ts'
 import { forbidden, type Problem } from '../../base/problem.ts'
+import { named } from '../../base/sentences.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Selector } from '../access/selector.ts'
-import type { Comparison } from '../delivery/impact.ts'
+import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change, Entry, View } from '../documents/view.ts'
 import { type DocumentName, idsIn, referencesOf, type Types } from '../types/resource-type.ts'
 import { typesTouched } from '../types/types-touched.ts'
-import { named } from './brake.ts'
 
 interface Scope {
   readonly selector: Selector | undefined

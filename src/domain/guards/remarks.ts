@@ -1,7 +1,7 @@
 // Warnings about clusters: what is true of many of them is said once.
 
 import { getOrSet } from '../../base/get-or-set.ts'
-import { named } from './brake.ts'
+import { named } from '../../base/sentences.ts'
 
 const MAX_REMARKS = 20
 

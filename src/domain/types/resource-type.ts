@@ -173,3 +173,17 @@ export function canonicalDns(name: string): string {
   const lower = /[A-Z]/.test(name) ? name.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase()) : name
   return lower.endsWith('.') ? lower.slice(0, -1) : lower
 }
+
+/** Characters of the values that every input repeats of its cluster. */
+export function identityLength(cluster: ClusterType, document: Document): number {
+  let length = 0
+  for (const [, property] of cluster.input) length += String(document[property]).length
+  return length
+}
+
+/** Whether a reference says nothing beyond its id and the defaults. */
+export function isPlain(reference: Reference, defaults: Readonly<Record<string, unknown>>): boolean {
+  for (const key in reference) if (key !== 'id' && reference[key] !== defaults[key]) return false
+  for (const key in defaults) if (reference[key] === undefined) return false
+  return true
+}

@@ -1,6 +1,6 @@
 // The tokens of the environment: one for reading and one for writing, given in it or in files that it names.
 import { readFileSync } from 'node:fs'
-import { parseTokenList, type TokenSource } from '../../domain/access/token.ts'
+import { parseTokenList, type TokenSource } from '../../base/token-list.ts'
 import { hashOf } from '../../engine/token-secret.ts'
 import type { Read } from '../../runtime/follow-files.ts'
 import type { Identity } from './auth.ts'

@@ -1,7 +1,8 @@
 // The paths of the API, in OpenAPI's words.
-import { withArticle } from '../../base/article.ts'
+
 import type { JsonObject } from '../../base/json.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
+import { withArticle } from '../../base/sentences.ts'
 import { POLL_BASE } from '../../base/urls.ts'
 import { type InputField, WRITE_METHODS } from '../../domain/types/resource-type.ts'
 import type { RegisteredDelivery, RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'

@@ -6,15 +6,16 @@ import { command as anyCommand, types } from '../../../test/random-fleet.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Problem } from '../../base/problem.ts'
 import { finish } from '../../base/steps.ts'
+import { type Grant, ROLES, reaches } from '../access/grant.ts'
+import { parseSelector } from '../access/selector.ts'
 import type { Command, Standing } from '../commands/command.ts'
 import { type Decision, decide } from '../commands/decide.ts'
-import { Comparison } from '../delivery/impact.ts'
+import { Comparison } from '../delivery/compare-served.ts'
 import { renderInputs } from '../delivery/render-inputs.ts'
 import { State } from '../documents/state.ts'
 import type { Entry, View } from '../documents/view.ts'
 import { type Document, dnsOf } from '../types/resource-type.ts'
-import { type Grant, ROLES, reaches, refuseBeyond } from './grant.ts'
-import { parseSelector } from './selector.ts'
+import { checkScope } from './check-scope.ts'
 
 function create(type: string, document: JsonObject): Command {
   return { op: 'create', type, document, path: '' }
@@ -202,7 +203,7 @@ function forAnyWrite<T>(more: fc.Arbitrary<T>, law: (found: Case, more: T) => vo
       possible++
       const decision = decided.value
       const refuse = (grant: Grant) =>
-        finish(refuseBeyond(grant, new Comparison(types, state, decision.after), decision.changes))
+        finish(checkScope(grant, new Comparison(types, state, decision.after), decision.changes))
       law({ state, decision, refuse }, given)
     }),
     { numRuns },
@@ -428,7 +429,7 @@ function refusal(state: State, commands: Command[], grant: Grant): Problem | und
   const decision = finish(decide(types, state, commands))
   assert.ok(decision.ok, JSON.stringify(decision))
   const { after, changes } = decision.value
-  return finish(refuseBeyond(grant, new Comparison(types, state, after), changes))
+  return finish(checkScope(grant, new Comparison(types, state, after), changes))
 }
 
 test('each role may do what those before it may', () => {
