@@ -2,6 +2,7 @@
 
 import { fail, invalid, type Result, succeed } from '../base/problem.ts'
 import type { Steps } from '../base/steps.ts'
+import type { At } from '../domain/commands/command.ts'
 import { Comparison } from '../domain/delivery/compare-served.ts'
 import { type Impact, impactOf } from '../domain/delivery/impact.ts'
 import type { BeforeAndAfter } from '../domain/documents/describe-change.ts'
@@ -21,9 +22,6 @@ import type {
 } from '../store/store.ts'
 import { type ExportOptions, exportLog } from '../transfer/transfer.ts'
 import { type Verification, verifyLog } from '../transfer/verify-log.ts'
-
-/** A moment, by the revision that was the newest then. */
-export type At = { readonly revision: number } | { readonly time: string }
 
 export interface Past {
   /** The newest revision of that moment, or why it cannot be told; `name` is what the caller called it. */
