@@ -9,7 +9,7 @@ import type { Command, Undo } from '../domain/commands/command.ts'
 import type { View } from '../domain/documents/view.ts'
 import { named } from '../domain/guards/brake.ts'
 import type { Document, Types } from '../domain/types/resource-type.ts'
-import { inTurns } from '../runtime/run-time-sliced.ts'
+import { runTimeSliced } from '../runtime/run-time-sliced.ts'
 import type { Engine, Work } from './engine.ts'
 import type { At } from './past.ts'
 
@@ -95,7 +95,7 @@ export function rollback({ past }: Engine, types: Types, request: Rollback): Wor
       const then = was && { document: was.document, deleted: was.deleted }
       commands.push({ op: 'reset', type, id, to: then, path: `/${type}/${id}` })
     }
-    const known = await inTurns(checkChoice(view, commands))
+    const known = await runTimeSliced(checkChoice(view, commands))
     return known.ok ? succeed(commands) : known
   }
 

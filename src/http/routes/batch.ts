@@ -7,7 +7,7 @@ import { parseSelector } from '../../domain/access/selector.ts'
 import { type Rollback, revert, rollback } from '../../engine/rollback.ts'
 import type { RegisteredTypes } from '../../registry/build-types.ts'
 import { buildChecker } from '../../registry/validator.ts'
-import { inTurns } from '../../runtime/run-time-sliced.ts'
+import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { accepts, JSON_TYPE } from '../request/body.ts'
 import { parseBatch } from '../request/parse-batch.ts'
 import { sendProblem } from '../request/problem-response.ts'
@@ -28,7 +28,7 @@ export function batchRoutes(app: FastifyInstance, service: Service): void {
   const { engine, types } = service
 
   app.post<{ Body: Json }>('/batch', BATCH, async (request, reply): Promise<FastifyReply> => {
-    const commands = await inTurns(parseBatch(types, request.body))
+    const commands = await runTimeSliced(parseBatch(types, request.body))
     if (!commands.ok) return sendProblem(reply, commands.problem)
     return answerFleetWrite({ service, request, reply }, commands.value, 'batch')
   })
