@@ -220,7 +220,7 @@ test('nobody waits behind a write that gets no answer of a store that is known t
   t.after(() => answer.resolve())
   let state: 'there' | 'away' | 'stalled' = 'there'
   const head: Store['head'] = async () => {
-    if (state === 'away') throw new StoreError('the store is away', { isAway: true })
+    if (state === 'away') throw new StoreError('the store is away', { isTransient: true })
     if (state === 'stalled') await answer.promise
     return memory.head()
   }
@@ -581,7 +581,7 @@ test('a process that has nothing yet serves what an empty store is filled with',
   const engine = await start(t, store)
   assert.equal(engine.state.revision, 0)
   const document = { type: 'namespaces', id: 'a', revision: 2, deleted: false, json: '{"id":"a"}' }
-  await store.plant({ revision: 3, time: '', hash: 'of 3', state: '' }, [document])
+  await store.initFromSnapshot({ revision: 3, time: '', hash: 'of 3', state: '' }, [document])
   await engine.catchUp()
   assert.equal(engine.state.revision, 3)
   assert.ok(engine.state.get('namespaces', 'a'))

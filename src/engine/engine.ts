@@ -12,11 +12,11 @@ import { findRemovals } from '../domain/guards/brake.ts'
 import { checkScope } from '../domain/guards/check-scope.ts'
 import { refuseMethods } from '../domain/guards/refuse-methods.ts'
 import type { Types } from '../domain/types/resource-type.ts'
-import { Interrupted, inTurns } from '../runtime/run-time-sliced.ts'
+import { Interrupted, runTimeSliced } from '../runtime/run-time-sliced.ts'
 import { NO_HASH } from '../store/hash-chain.ts'
 import {
-  fillingError,
   type Head,
+  importInProgressError,
   type Lease,
   type Remembered,
   type RevisionMeta,
@@ -229,7 +229,7 @@ export async function startEngine({
     }
     refuseOther(base, known)
     for await (const { revision, hash, changes } of store.changesSince(state.revision)) {
-      const prepared = await inTurns(state.prepare(revision, changes))
+      const prepared = await runTimeSliced(state.prepare(revision, changes))
       // A commit of our own publishes what it made, once it has seen what that means.
       await committing
       if (revision <= state.revision) continue
@@ -254,7 +254,7 @@ export async function startEngine({
       const before = state.revision
       const begun = performance.now()
       const head = await store.head()
-      if (head.isFilling) throw fillingError()
+      if (head.importInProgress) throw importInProgressError()
       storeRevision = head.revision
       if (head.revision < before)
         throw new StoreError(
@@ -269,7 +269,7 @@ export async function startEngine({
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       // A store that stays away is looked at many times a minute, and told of once; one that is back and another is news.
-      if (failure?.isAway !== error.isAway) onStoreError(error, 'follow')
+      if (failure?.isTransient !== error.isTransient) onStoreError(error, 'follow')
       failure = error
       throw error
     }
@@ -284,7 +284,7 @@ export async function startEngine({
     for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
       const run = (): Promise<Result<Written> | undefined> => attemptOnce(commands, author, options, turn)
       // Where others have just been faster, waiting for one's turn takes less than trying in vain.
-      const done = await (performance.now() < contestedUntil ? store.inTurn(run) : run())
+      const done = await (performance.now() < contestedUntil ? store.withWriteLock(run) : run())
       if (done) return done
       contestedUntil = performance.now() + CONTESTED_MS
     }
@@ -366,19 +366,19 @@ export async function startEngine({
   ): Promise<Result<Decided>> {
     const expanded = await expandCommands(types, past, view, commands)
     if (!expanded.ok) return expanded
-    const decided = await inTurns(decide(types, view, expanded.value.commands), signal)
+    const decided = await runTimeSliced(decide(types, view, expanded.value.commands), signal)
     if (!decided.ok) return decided
     const decision = decided.value
     // A seed file, which nobody is granted, fills what cannot be changed later.
     const impossible = grant && refuseMethods(types, decision.changes)
     if (impossible) return fail(impossible)
     const comparison = new Comparison(types, view, decision.after)
-    const beyond = grant && (await inTurns(checkScope(grant, comparison, decision.changes), signal))
+    const beyond = grant && (await runTimeSliced(checkScope(grant, comparison, decision.changes), signal))
     if (beyond && !dryRun) return fail(beyond)
-    if (plan !== undefined && (await inTurns(planOf(decision.changes), signal)) !== plan) {
+    if (plan !== undefined && (await runTimeSliced(planOf(decision.changes), signal)) !== plan) {
       return refusePlan(decision.changes)
     }
-    const removals = await inTurns(findRemovals(comparison, decision.changes, brakePercent), signal)
+    const removals = await runTimeSliced(findRemovals(comparison, decision.changes, brakePercent), signal)
     if (removals.length === 0 || confirmRemovals || dryRun) {
       const isWayBack = commands.some(isHistoryCommand)
       const noticed = await warnOfDefinitions(types, past, view, { decision, actor, isWayBack })
@@ -388,7 +388,7 @@ export async function startEngine({
     return fail({
       code: 'destructive_change',
       message: `this removes a lot: ${removals.join('; ')}. If that is meant, confirm it: confirm=removals`,
-      impact: await inTurns(impactOf(comparison, impactLimit), signal),
+      impact: await runTimeSliced(impactOf(comparison, impactLimit), signal),
     })
   }
 
@@ -401,8 +401,8 @@ export async function startEngine({
   ): Promise<Pick<Written, 'impact' | 'plan'>> {
     if (impactLimit === undefined) return plan === undefined ? {} : { plan }
     return {
-      impact: await inTurns(impactOf(comparison, impactLimit), signal),
-      plan: plan ?? (await inTurns(planOf(changes), signal)),
+      impact: await runTimeSliced(impactOf(comparison, impactLimit), signal),
+      plan: plan ?? (await runTimeSliced(planOf(changes), signal)),
     }
   }
 
@@ -429,7 +429,7 @@ export async function startEngine({
       ...(remember && { remember }),
       ...(lease && { lease }),
     })
-    const preparing = inTurns(state.prepare(base + 1, toApplied(changes)))
+    const preparing = runTimeSliced(state.prepare(base + 1, toApplied(changes)))
     const all = Promise.all([committed, preparing, meanwhile()])
     committing = all
       .catch(() => {})
@@ -464,7 +464,7 @@ export async function startEngine({
 
   async function guarded<T>(doing: 'commit' | 'read', run: () => Promise<Result<T>>): Promise<Result<T>> {
     // Whoever waits for a store that is known to be away waits in vain.
-    if (failure?.isAway) return unavailable(failure)
+    if (failure?.isTransient) return unavailable(failure)
     try {
       return await run()
     } catch (error) {
@@ -539,7 +539,7 @@ export async function startEngine({
       if (saved) {
         confirmedAt = performance.now() - Math.max(0, now().getTime() - Date.parse(saved.time))
         take(saved)
-      } else if (!error.isAway) {
+      } else if (!error.isTransient) {
         throw error
       }
     }

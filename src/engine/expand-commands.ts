@@ -17,7 +17,7 @@ import type {
 } from '../domain/commands/command.ts'
 import type { View } from '../domain/documents/view.ts'
 import type { Document, Types } from '../domain/types/resource-type.ts'
-import { inTurns } from '../runtime/run-time-sliced.ts'
+import { runTimeSliced } from '../runtime/run-time-sliced.ts'
 import type { Past } from './past.ts'
 
 export interface Expanded {
@@ -126,9 +126,9 @@ async function expandRollback(
   }
   const known = command.allowEmpty
     ? succeed(undefined)
-    : await inTurns(checkChoice(types, view, { ids: ids ?? [], types: chosen, selector }, commands))
+    : await runTimeSliced(checkChoice(types, view, { ids: ids ?? [], types: chosen, selector }, commands))
   if (!known.ok) return known
-  const warnings = selector ? await inTurns(warnOfUnknownKeys(types.cluster, view, selector)) : []
+  const warnings = selector ? await runTimeSliced(warnOfUnknownKeys(types.cluster, view, selector)) : []
   return succeed({ commands, warnings })
 }
 

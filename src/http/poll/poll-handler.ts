@@ -13,7 +13,7 @@ import {
 import type { Entry, View } from '../../domain/documents/view.ts'
 import type { ClusterType, DeliveredType, Types } from '../../domain/types/resource-type.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
-import { inTurns } from '../../runtime/run-time-sliced.ts'
+import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import type { Identity } from '../auth/auth.ts'
 import { callerNamed, inLane, LEFT, refuseShare } from '../load/admission.ts'
 import { type ListQuery, parsePollQuery } from '../request/list-query.ts'
@@ -238,7 +238,7 @@ async function answerList(
   const query = parsePollQuery(types.get(cluster.type.name) as RegisteredType, parameters)
   if (!query.ok) return query
   const view = engine.state.freeze()
-  const lines = await inTurns(linesOf(view, cluster, query.value), signal).finally(view.release)
+  const lines = await runTimeSliced(linesOf(view, cluster, query.value), signal).finally(view.release)
   return succeed({ ...renderClusterList(lines), revision: view.revision })
 }
 

@@ -9,7 +9,7 @@ import { parseBatch } from '../../domain/commands/parse-batch.ts'
 import { BATCH_CHECKS } from '../../registry/batch-checks.ts'
 import type { RegisteredTypes } from '../../registry/build-types.ts'
 import { buildChecker } from '../../registry/validator.ts'
-import { inTurns } from '../../runtime/run-time-sliced.ts'
+import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { accepts, JSON_TYPE } from '../request/body.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseTimeAt } from '../request/query.ts'
@@ -29,7 +29,7 @@ export function batchRoutes(app: FastifyInstance, service: Service): void {
   const { types } = service
 
   app.post<{ Body: Json }>('/batch', BATCH, async (request, reply): Promise<FastifyReply> => {
-    const commands = await inTurns(parseBatch(types, BATCH_CHECKS, request.body))
+    const commands = await runTimeSliced(parseBatch(types, BATCH_CHECKS, request.body))
     if (!commands.ok) return sendProblem(reply, commands.problem)
     return answerFleetWrite({ service, request, reply }, commands.value, 'batch')
   })
