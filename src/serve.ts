@@ -58,7 +58,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   const start = (store: Store, mirror?: Mirror): Promise<Engine> =>
     startEngine({
       store,
-      ...(mirror && { upstream: mirror.condition }),
+      ...(mirror && { upstream: mirror.status }),
       types,
       now,
       brakePercent: config.brakePercent,
@@ -247,7 +247,7 @@ async function fillEmptyStore(
 
 /** Nothing is served before there is something to serve, which may take until the store is there. */
 async function fillLater(config: Config, types: RegisteredTypes, engine: Engine, log: Logger): Promise<void> {
-  log.warn({ problem: engine.condition.problem }, 'there is nothing to serve until the store can be reached')
+  log.warn({ problem: engine.status.problem }, 'there is nothing to serve until the store can be reached')
   await engine.loaded
   log.info({ revision: engine.state.revision }, 'ready')
   if (!config.seedFile || config.mode !== 'crud' || engine.state.revision > 0) return

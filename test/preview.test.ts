@@ -189,6 +189,7 @@ describe('a dry run shows what a write would do, stores nothing, and its plan do
         'changes',
         'impact',
         'warnings',
+        'requires',
         'requires_confirmation',
         'plan',
       ])
@@ -286,6 +287,7 @@ test('a preview tells each change with before and after, and what clusters would
       ],
     },
     warnings: [],
+    requires: [],
     requires_confirmation: [],
     plan: body.plan,
   })

@@ -647,8 +647,18 @@ test('what one may not do is refused before its plan and its removals are looked
     assertOutside(await ask('PATCH', '/clusters/prod-b', empty), 'prod-b')
     assertOutside(await ask('PATCH', '/clusters/prod-b?confirm=removals', empty), 'prod-b')
     const preview = await ask('PATCH', '/clusters/prod-b?dry_run=true', empty)
-    const { plan, warnings, requires_confirmation } = preview.body
+    const { plan, warnings, requires, requires_confirmation } = preview.body
     assert.deepEqual(requires_confirmation, ['removals'])
+    const listed = requires.map(({ kind, reason, lifted_by }: Record<string, string>) => [
+      kind,
+      reason,
+      lifted_by,
+    ])
+    assert.deepEqual(listed, [
+      ['scope', 'out_of_scope', undefined],
+      ['brake', 'removals', 'confirm'],
+    ])
+    assert.deepEqual(requires[0].details, [{ path: '/clusters/prod-b', message: 'is outside your scope' }])
     assert.ok(warnings.some((text: string) => text.startsWith('you may not do this: ')))
     assertOutside(await ask('PATCH', `/clusters/prod-b?plan=${plan}&confirm=removals`, empty), 'prod-b')
     const planned = await ask('PATCH', `/clusters/dev-a?plan=${OTHER_PLAN}`, empty)
@@ -712,8 +722,11 @@ test('a preview of what one may not do says so first, and is a preview all the s
       [dev, 'this touches 1 cluster outside your scope (environment in (dev,qa)): prod-a'],
       [typed, 'this goes beyond your scope, the types clusters'],
     ] as const) {
-      const preview = await previewBy(ask)
-      assert.deepEqual(preview, { ...admin, warnings: [`you may not do this: ${why}`] })
+      const { requires, ...preview } = await previewBy(ask)
+      const { requires: none, ...allowed } = admin
+      assert.deepEqual(preview, { ...allowed, warnings: [`you may not do this: ${why}`] })
+      assert.deepEqual(none, [])
+      assert.deepEqual([requires[0].kind, requires[0].message, requires.length], ['scope', why, 1])
     }
     assert.deepEqual((await previewBy(dev, '/namespaces/devs')).warnings, [])
     const purge = (await dev('DELETE', '/clusters/dev-b?purge=true&dry_run=true')).body

@@ -310,7 +310,7 @@ describe('without its database', { concurrency: 3 }, () => {
     const { store, vanish } = vanishingStore(t)
     const service = await startHere(t, { store, fleet: {} })
     vanish()
-    await waitFor('the store is missed', () => service.engine.condition.problem !== undefined)
+    await waitFor('the store is missed', () => service.engine.status.problem !== undefined)
     for (let i = 0; i < 20; i++) {
       const answer = await service.call('POST', '/namespaces', { body: { id: `n${i}` } })
       assert.equal(answer.status, 503)

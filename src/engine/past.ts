@@ -23,6 +23,8 @@ import type {
 import { type ExportOptions, exportLog } from '../transfer/transfer.ts'
 import { type Verification, verifyLog } from '../transfer/verify-log.ts'
 
+export type { HistoryQuery, RecordedRevision } from '../store/store.ts'
+
 export interface Past {
   /** The newest revision of that moment, or why it cannot be told; `name` is what the caller called it. */
   resolve(at: At, name: string): Promise<Result<number>>

@@ -1,6 +1,6 @@
 // A plan is a digest of changes: it tells whether a write still does what its preview showed.
 import { createHash } from 'node:crypto'
-import { type Detail, fail, type Result } from '../base/problem.ts'
+import type { Detail, Problem } from '../base/problem.ts'
 import type { Steps } from '../base/steps.ts'
 import { asToken, TOKENS } from '../domain/access/token.ts'
 import type { Change } from '../domain/documents/view.ts'
@@ -32,14 +32,14 @@ function byPlace(a: Change, b: Change): number {
 
 const MAX_TOLD = 20
 
-/** Says what would happen now, and since when: at once, for other writes wait for this one. */
-export function refusePlan(changes: readonly Change[]): Result<never> {
+/** What would happen now, and since when; without a look at history, as other writes wait for this one. */
+export function planChanged(changes: readonly Change[]): Problem {
   const now = changes.length === 0 ? ': it would change nothing now' : ''
-  return fail({
+  return {
     code: 'plan_changed',
     message: `this write does not do what the plan says${now}. Documents have changed since it was made, or the request is another one: preview it again`,
     details: changes.slice(0, MAX_TOLD).map(describe),
-  })
+  }
 }
 
 function describe({ type, id, before, after }: Change): Detail {

@@ -859,14 +859,14 @@ test('an engine that stops while the store is away leaves what it served, and ho
   isTransient = true
   await waitFor('it is noticed', async () => (await first.check()).problem !== undefined)
   await sleep(50)
-  const { stalenessMs } = first.condition
+  const { stalenessMs } = first.status
   await first.stop()
   const second = await startEngine(parts)
   t.after(() => second.stop())
   assert.ok(second.isLoaded)
   assert.ok(second.state.get('namespaces', 'a'))
   assert.ok(
-    second.condition.stalenessMs >= Math.floor(stalenessMs),
-    `${second.condition.stalenessMs} of ${stalenessMs}`,
+    second.status.stalenessMs >= Math.floor(stalenessMs),
+    `${second.status.stalenessMs} of ${stalenessMs}`,
   )
 })

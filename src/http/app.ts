@@ -159,7 +159,7 @@ const REQUEST_MS = 0.2
 const PROBES = ['/health', '/ready', '/metrics']
 
 function refuseUnloaded({ engine }: Service, response: ServerResponse): void {
-  const message = `there is nothing to serve yet: ${engine.condition.problem ?? 'the state is being loaded'}`
+  const message = `there is nothing to serve yet: ${engine.status.problem ?? 'the state is being loaded'}`
   response.setHeader('X-Revision', '0')
   writeProblem(response, { code: 'unavailable', message })
 }

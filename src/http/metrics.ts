@@ -21,7 +21,7 @@ export interface Metrics {
 export function createMetrics(
   types: Types,
   version: string,
-  engine: Pick<Engine, 'state' | 'condition'>,
+  engine: Pick<Engine, 'state' | 'status'>,
 ): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -81,7 +81,7 @@ export function createMetrics(
     help: 'The last revision that the store is known to have.',
     registers,
     collect() {
-      this.set(engine.condition.storeRevision)
+      this.set(engine.status.storeRevision)
     },
   })
   new Gauge({
@@ -89,7 +89,7 @@ export function createMetrics(
     help: 'How many revisions this process is behind the store.',
     registers,
     collect() {
-      this.set(Math.max(0, engine.condition.storeRevision - engine.state.revision))
+      this.set(Math.max(0, engine.status.storeRevision - engine.state.revision))
     },
   })
   new Gauge({
@@ -97,7 +97,7 @@ export function createMetrics(
     help: 'How long the store has not been followed; 0 while it can be.',
     registers,
     collect() {
-      this.set(engine.condition.stalenessMs / 1000)
+      this.set(engine.status.stalenessMs / 1000)
     },
   })
   new Gauge({
@@ -105,7 +105,7 @@ export function createMetrics(
     help: 'Whether the store can be followed: 1, or 0 when it is away or has another history.',
     registers,
     collect() {
-      this.set(engine.condition.problem === undefined ? 1 : 0)
+      this.set(engine.status.problem === undefined ? 1 : 0)
     },
   })
   new Gauge({

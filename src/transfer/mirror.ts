@@ -27,7 +27,7 @@ export interface Mirror {
   /** Away until everything was copied once: half a history is an old one, which clusters must not go back to. */
   readonly store: Store
   /** How it stands to the upstream. */
-  condition(): ReplicationStatus
+  status(): ReplicationStatus
   stop(): Promise<void>
 }
 
@@ -244,7 +244,7 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
       // The mirror closes it, once nothing is being written any more.
       async close() {},
     }),
-    condition() {
+    status() {
       const stalenessMs = Math.max(0, performance.now() - confirmedAt)
       const why =
         problem ??

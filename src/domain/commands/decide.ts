@@ -19,7 +19,7 @@ import { unknownDocument } from '../documents/find-document.ts'
 import type { Overlay } from '../documents/overlay.ts'
 import type { Change, View } from '../documents/view.ts'
 import { checkLimits } from '../guards/answer-limits.ts'
-import { checkWhole } from '../guards/check-integrity.ts'
+import { checkIntegrity } from '../guards/check-integrity.ts'
 import { checkPatchNames } from '../guards/check-patch-names.ts'
 import { findUnmetNeeds } from '../guards/unmet-needs.ts'
 import { warnOfReserved } from '../guards/warn-of-reserved.ts'
@@ -40,6 +40,16 @@ export interface Decision {
   readonly after: Overlay
 }
 
+/** What the outcome of all commands must hold, whatever they are; each returns its warnings. */
+type Check = (types: Types, draft: Draft, before: View) => Steps<Result<readonly string[]>>
+const CHECKS: readonly Check[] = [
+  checkIntegrity,
+  checkPatchNames,
+  checkLimits,
+  warnOfReserved,
+  findUnmetNeeds,
+]
+
 /** Decides all commands or none. Later commands see what earlier ones did. */
 export function* decide(types: Types, view: View, commands: readonly Command[]): Steps<Result<Decision>> {
   const draft = new Draft(view, types.cluster)
@@ -57,19 +67,12 @@ export function* decide(types: Types, view: View, commands: readonly Command[]):
   const contradicted = checkIntent(types, view, draft, assigned)
   if (!contradicted.ok) return contradicted
   yield* revokeOrphans(types, draft, outcomes)
-  const whole = yield* checkWhole(types, draft)
-  if (!whole.ok) return asConflict(commands, whole)
-  const names = yield* checkPatchNames(types, view, draft)
-  if (!names.ok) return asConflict(commands, names)
-  const limits = yield* checkLimits(types, view, draft)
-  if (!limits.ok) return asConflict(commands, limits)
-  const warnings = [
-    ...outcomes.flatMap(({ warnings = [] }) => warnings),
-    ...whole.value,
-    ...names.value,
-    ...(yield* warnOfReserved(types, draft)),
-    ...(yield* findUnmetNeeds(types, view, draft)),
-  ]
+  const warnings = outcomes.flatMap((outcome) => outcome.warnings ?? [])
+  for (const check of CHECKS) {
+    const checked = yield* check(types, draft, view)
+    if (!checked.ok) return asConflict(commands, checked)
+    for (const warning of checked.value) warnings.push(warning)
+  }
   return succeed({ changes: draft.changes(), warnings, outcomes, after: draft })
 }
 

@@ -25,7 +25,7 @@ const MAX_BYTES_PER_CHAR = 3
 const MAX_CHARS_PER_ESCAPED_CHAR = 6
 
 /** Refuses changes after which some cluster's answer would be too large. */
-export function* checkLimits(types: Types, before: View, draft: Draft): Steps<Result<void>> {
+export function* checkLimits(types: Types, draft: Draft, before: View): Steps<Result<string[]>> {
   const clusters = types.cluster.type.name
   const touched = draft.touched()
   for (const type of types.delivered) {
@@ -49,7 +49,7 @@ export function* checkLimits(types: Types, before: View, draft: Draft): Steps<Re
       if (problem) return invalid([{ path: pointerTo(cause.origins, ''), message: problem }])
     }
   }
-  return succeed(undefined)
+  return succeed([])
 }
 
 function limitProblem(

@@ -21,7 +21,7 @@ const MAX_WARNINGS = 20
 const MAX_NAMED_USERS = 20
 
 /** Checks everything that the draft touched as it would stand in the end; answers the warnings. */
-export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>> {
+export function* checkIntegrity(types: Types, draft: Draft): Steps<Result<string[]>> {
   const details: Detail[] = []
   const warnings: string[] = []
   let count = 0

@@ -3,6 +3,7 @@
 import { REVERT_SCHEMA } from '../../api/batch-schema.ts'
 import { TOKENS } from '../../domain/access/token.ts'
 import { LEFT_OUT } from '../../domain/delivery/explain-input.ts'
+import { OBJECTION_KINDS } from '../../domain/guards/guard.ts'
 import type { RegisteredTypes } from '../../registry/build-types.ts'
 import { batchExamples, rollbackSchema } from './openapi-batch.ts'
 import {
@@ -359,6 +360,7 @@ const PREVIEW_SCHEMA = {
     'changes',
     'impact',
     'warnings',
+    'requires',
     'requires_confirmation',
     'plan',
   ],
@@ -369,6 +371,28 @@ const PREVIEW_SCHEMA = {
     changes: { type: 'array', items: ref('change') },
     impact: ref('impact'),
     warnings: texts,
+    requires: {
+      type: 'array',
+      description: 'What stands in the way of the write, with what lifts it, if anything does.',
+      items: {
+        type: 'object',
+        required: ['kind', 'reason', 'message'],
+        properties: {
+          kind: { type: 'string', enum: OBJECTION_KINDS, description: 'Which guard objects.' },
+          reason: { type: 'string', description: 'Stays the same, whatever the message says.' },
+          message: { type: 'string' },
+          details: {
+            type: 'array',
+            items: {
+              type: 'object',
+              required: ['path', 'message'],
+              properties: { path: { type: 'string' }, message: { type: 'string' } },
+            },
+          },
+          lifted_by: { type: 'string', enum: ['confirm'], description: 'confirm: `confirm=removals`.' },
+        },
+      },
+    },
     requires_confirmation: {
       ...texts,
       items: { type: 'string', enum: ['removals'] },

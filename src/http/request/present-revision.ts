@@ -1,7 +1,7 @@
 // How a revision of the log is shown, in lists and to those who watch.
 import { describeChange } from '../../domain/documents/describe-change.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
-import type { RecordedRevision } from '../../engine/engine.ts'
+import type { RecordedRevision } from '../../engine/past.ts'
 
 /** Of each revision in a list; one revision by its number shows all of them, in pages. */
 export const CHANGES_IN_LIST = 20

@@ -9,7 +9,7 @@ import type { Command, Expectation, Outcome, WriteCommand } from '../../domain/c
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
 import { beforeAndAfter, describeChange } from '../../domain/documents/describe-change.ts'
 import type { Entry } from '../../domain/documents/view.ts'
-import type { Author, Once, WriteOptions, Written } from '../../engine/engine.ts'
+import type { Author, Idempotency, WriteOptions, Written } from '../../engine/writer.ts'
 import { onlyPreviews } from '../auth/auth.ts'
 import { inLane, senderOf } from '../load/admission.ts'
 import type { Service } from '../service.ts'
@@ -77,8 +77,8 @@ async function runWrite(
   const options = parseOptions(request, fleet ? IMPACT_LIMIT : undefined)
   if (!options.ok) return sendProblem(reply, options.problem)
   const answerTo = (written: Written): Answer => withHeaders(answer(written), written)
-  const once = await parseOnce(request, answerTo)
-  if (!once.ok) return sendProblem(reply, once.problem)
+  const idempotency = await parseIdempotency(request, answerTo)
+  if (!idempotency.ok) return sendProblem(reply, idempotency.problem)
   const { dryRun = false } = options.value
   const grant = request.identity?.grant as Grant
   // What says so in its body is not known to be a preview before.
@@ -91,12 +91,12 @@ async function runWrite(
       grant,
       caller,
       signal,
-      ...(once.value && !dryRun && { once: once.value }),
+      ...(idempotency.value && !dryRun && { idempotency: idempotency.value }),
     })
   const result = await (dryRun ? inLane(service.admission.costly, sender, write) : write())
   service.metrics.countWrite(type, op, result.ok ? outcomeOf(result.value, dryRun) : result.problem.code)
   if (!result.ok) return sendProblem(reply, result.problem)
-  const { replayed, answer: kept } = result.value
+  const { replayed, response: kept } = result.value
   if (replayed !== undefined) return send(reply.header('Idempotent-Replayed', 'true'), JSON.parse(replayed))
   if (kept !== undefined) return send(reply, JSON.parse(kept))
   return send(reply, dryRun ? preview(service, result.value) : answerTo(result.value))
@@ -126,11 +126,12 @@ function withHeaders(answer: Answer, { revision, changes, warnings }: Written): 
 }
 
 function preview({ types }: Service, written: Written): Answer {
-  const { revision, changes, impact, warnings, plan, removals } = written
+  const { revision, changes, impact, warnings, plan, objections } = written
   const described = changes
     .slice(0, CHANGES_IN_PREVIEW)
     .map((change) => describeChange(beforeAndAfter(change), types.cluster.type.name))
-  const needed = removals.map((reason) => `needs confirm=removals: ${reason}`)
+  const removals = objections.filter(({ liftedBy }) => liftedBy === 'confirm')
+  const others = objections.filter(({ liftedBy }) => liftedBy === undefined)
   return {
     body: {
       dry_run: true,
@@ -138,7 +139,18 @@ function preview({ types }: Service, written: Written): Answer {
       change_count: changes.length,
       changes: described,
       impact,
-      warnings: [...needed, ...warnings],
+      warnings: [
+        ...removals.map(({ message }) => `needs confirm=removals: ${message}`),
+        ...others.map(({ message }) => `you may not do this: ${message}`),
+        ...warnings,
+      ],
+      requires: objections.map(({ kind, reason, message, details, liftedBy }) => ({
+        kind,
+        reason,
+        message,
+        ...(details?.length && { details }),
+        lifted_by: liftedBy,
+      })),
       requires_confirmation: removals.length > 0 ? ['removals'] : [],
       plan,
     },
@@ -225,10 +237,10 @@ function parseOptions(request: FastifyRequest, defaultImpact: number | undefined
 }
 
 /** A caller that repeats a request with the same key gets the first answer again. */
-async function parseOnce(
+async function parseIdempotency(
   request: FastifyRequest,
   answerTo: (written: Written) => Answer,
-): Promise<Result<Once | undefined>> {
+): Promise<Result<Idempotency | undefined>> {
   const key = request.headers['idempotency-key']
   if (key === undefined) return succeed(undefined)
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
@@ -240,7 +252,7 @@ async function parseOnce(
   return succeed({
     key: hash('sha256', `${identity?.name}\n${key}`),
     fingerprint: await digestOf(`${method} ${url}\n`, body ?? null),
-    answer: (written) => JSON.stringify({ ...answerTo(written), shownOnce: undefined }),
+    response: (written) => JSON.stringify({ ...answerTo(written), shownOnce: undefined }),
   })
 }
 

@@ -54,7 +54,7 @@ export function copyLogRoute(app: FastifyInstance, service: Service): void {
     // Nobody would hold up the reading of a copy that nobody gets.
     if (request.method === 'HEAD') return reply.type(NDJSON).send()
     reply.raw.setTimeout(STUCK_MS, () => reply.raw.destroy())
-    const { problem, stalenessMs } = engine.condition
+    const { problem, stalenessMs } = engine.status
     // Whoever copies from what is old itself must not take it for new.
     if (problem !== undefined) reply.header('X-State-Age', Math.round(stalenessMs / 1000))
     const stream = Readable.from(begun.value, { objectMode: false })

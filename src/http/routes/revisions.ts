@@ -4,7 +4,7 @@ import { type Detail, invalid, notFound, type Problem, type Result, succeed } fr
 import { TOKENS } from '../../domain/access/token.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
 import { spansOf } from '../../engine/audit.ts'
-import type { HistoryQuery, RecordedRevision } from '../../engine/engine.ts'
+import type { HistoryQuery, RecordedRevision } from '../../engine/past.ts'
 import { inspectFor } from '../load/admission.ts'
 import { NDJSON } from '../openapi/openapi-revisions.ts'
 import { CHANGES_IN_LIST, presentRevision } from '../request/present-revision.ts'

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate as breathe, setTimeout as sleep } from 'node:timers/promises'
 import { fail, type Result, succeed } from '../../base/problem.ts'
-import type { RecordedRevision } from '../../engine/engine.ts'
+import type { RecordedRevision } from '../../engine/past.ts'
 import type { Sender } from '../../engine/write-queue.ts'
 import { inLane } from '../load/admission.ts'
 import { CHANGES_IN_LIST, presentRevision } from '../request/present-revision.ts'
