@@ -192,6 +192,19 @@ test('no command of the pages reads or takes back a revision by a fixed number',
   assert.deepEqual(found, [])
 })
 
+/** Who has a DATABASE_URL may be an operator, and it is the real one. */
+test('no command of the pages gives up or overwrites what is in the database of its reader', () => {
+  const writes = /flux-resourceset (?:prune-history|restore|migrate)\b|flux-resourceset copy\b/
+  const harmless = /--dry-run|DATABASE_URL=sqlite:\/\/\$work\/|--to "sqlite:\/\/\$work\//
+  const lines = everyPage.flatMap((page) => commandsOf(page).flatMap((command) => command.split('\n')))
+  const found = lines.filter((line) => writes.test(line))
+  assert.ok(found.length > 3)
+  assert.deepEqual(
+    found.filter((line) => !harmless.test(line)),
+    [],
+  )
+})
+
 /** Without what only moves the cursor. */
 function onScreen(screen: string): string {
   return stripVTControlCharacters(screen)
