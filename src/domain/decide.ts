@@ -150,7 +150,9 @@ function* run(
 }
 
 function withWarning(outcome: Result<Outcome>, warning: string | undefined): Result<Outcome> {
-  return outcome.ok && warning !== undefined ? succeed({ ...outcome.value, warning }) : outcome
+  if (!outcome.ok || warning === undefined) return outcome
+  const { warnings = [] } = outcome.value
+  return succeed({ ...outcome.value, warnings: [...warnings, warning] })
 }
 
 function withDelivered(type: ResourceType, use: (type: DeliveredType) => Result<Outcome>): Result<Outcome> {
