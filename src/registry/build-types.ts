@@ -11,6 +11,7 @@ import {
   type ResourceType,
   type Types,
 } from '../domain/types/resource-type.ts'
+import { checkFilters } from './check-filters.ts'
 import { checkSchema } from './check-schema.ts'
 import { buildNormaliser } from './normalise.ts'
 import type { FluxSection, LoadedFile, QueryParam, ResourceFile } from './resource-file.ts'
@@ -102,7 +103,7 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
     maxSize: flux.bookkeeping ? MAX_INVENTORY_SIZE : MAX_DOCUMENT_SIZE,
     noun: nounOf(file),
     references: Object.entries(flux.references ?? {}).map(([field, type]) => ({ field, type })),
-    filters: (file.schema.query_params ?? []).filter(({ methods }) => methods?.includes('get') ?? true),
+    filters: file.schema.query_params ?? [],
     normalise: buildNormaliser(schema) as (document: JsonObject) => JsonObject,
     check: buildDocumentChecker(schema),
     reserved: new Map(Object.entries(flux.reserved ?? {})),
@@ -271,6 +272,7 @@ function checkFile(file: LoadedFile): string[] {
     ...checkSecurity(file),
     ...checkNames(file),
     ...checkPatterns(file),
+    ...checkFilters(file),
     ...schemasIn(file).flatMap(([place, schema]) => checkSchema(place, close(schema))),
   ]
   return problems.map((problem) => `${file.path}: ${problem}`)
