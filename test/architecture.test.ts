@@ -21,7 +21,7 @@ const ARROWS: Record<string, readonly string[]> = {
   http: ['domain', 'registry', 'engine'],
   cli: ['domain', 'registry'],
   'cli.ts': ['cli'],
-  'config.ts': ['domain/base-url.ts', 'domain/duration.ts', 'domain/token.ts'],
+  'config.ts': ['domain/base-url.ts', 'domain/brake-percents.ts', 'domain/duration.ts', 'domain/token.ts'],
   'store-commands.ts': ['config.ts', 'domain', 'store'],
   'bundle-keys.ts': ['store-commands.ts', 'store/transfer-lines.ts'],
   'transfer-files.ts': [

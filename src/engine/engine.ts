@@ -1,6 +1,7 @@
 // Decide, then commit, then publish: the only way anything changes, and the state that everything is read from.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findRemovals } from '../domain/brake.ts'
+import { type BrakePercents, DEFAULT_BRAKE } from '../domain/brake-percents.ts'
 import { type Command, type Outcome, summarise } from '../domain/command.ts'
 import { type Decision, decide } from '../domain/decide.ts'
 import { type Grant, refuseBeyond } from '../domain/grant.ts'
@@ -139,8 +140,7 @@ export interface EngineParts {
   readonly store: Store
   readonly types: Types
   readonly now: () => Date
-  /** The share of clusters that may lose inputs without confirmation. */
-  readonly brakePercent?: number
+  readonly brake?: BrakePercents
   /** Told of every failure of the store. */
   readonly onStoreError?: (
     error: StoreError,
@@ -166,7 +166,6 @@ interface Decided {
 const MAX_ATTEMPTS = 100
 /** How long to expect other writers after one of them was faster. */
 const CONTESTED_MS = 1000
-const DEFAULT_BRAKE_PERCENT = 10
 /** Whoever sends them may be gone already; administrators may have as many more. */
 const MAX_WAITING = 1000
 /** How often to look whether the store has moved; it may tell sooner. */
@@ -181,7 +180,7 @@ export async function startEngine({
   store,
   types,
   now,
-  brakePercent = DEFAULT_BRAKE_PERCENT,
+  brake = DEFAULT_BRAKE,
   onStoreError = () => {},
   onStoreBack = () => {},
   snapshots,
@@ -389,7 +388,7 @@ export async function startEngine({
     if (plan !== undefined && (await inTurns(planOf(decision.changes), signal)) !== plan) {
       return refusePlan(decision.changes)
     }
-    const removals = await inTurns(findRemovals(comparison, decision.changes, brakePercent), signal)
+    const removals = await inTurns(findRemovals(comparison, decision.changes, brake), signal)
     if (removals.length === 0 || confirmRemovals || dryRun) {
       const isWayBack = 'load' in work
       const noticed = await warnOfDefinitions(types, past, view, { decision, actor, isWayBack })
@@ -399,7 +398,7 @@ export async function startEngine({
     }
     return fail({
       code: 'destructive_change',
-      message: `this removes a lot: ${removals.join('; ')}. If that is meant, confirm it: confirm=removals`,
+      message: `this has to be confirmed: ${removals.join('; ')}. If that is meant, send it again with ?confirm=removals`,
       impact: await inTurns(impactOf(comparison, impactLimit), signal),
     })
   }
