@@ -18,6 +18,13 @@ const pages = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `do
   .filter((page) => page.endsWith('.md'))
   .filter((page) => readFileSync(join(ROOT, page), 'utf8').includes('```console'))
 
+function isMissing(tool: string): boolean {
+  return spawnSync(tool, ['--version']).status !== 0
+}
+
+const missing = ['bash', 'curl', 'jq'].filter(isMissing)
+const skip = missing.length > 0 && `needs ${missing.join(' and ')}`
+
 interface Step {
   readonly command: string
   readonly expected: string
@@ -29,7 +36,7 @@ function stepsIn(block: string): Step[] {
   const lines = block.split('\n')
   for (let i = 0; i < lines.length; ) {
     let command = (lines[i++] ?? '').replace(/^\$ /, '')
-    while (isOpen(command) && i < lines.length) command += `\n${lines[i++]}`
+    while (isOpen(command) && i < lines.length && !lines[i]?.startsWith('$ ')) command += `\n${lines[i++]}`
     const output: string[] = []
     while (i < lines.length && !lines[i]?.startsWith('$ ')) output.push(lines[i++] as string)
     steps.push({ command, expected: output.join('\n') })
@@ -40,6 +47,27 @@ function stepsIn(block: string): Step[] {
 function isOpen(command: string): boolean {
   return /[\\|]$/.test(command) || command.split("'").length % 2 === 0
 }
+
+/** Run on its own by a reader, a command that is cut off waits for more, or takes what follows for its rest. */
+function assertWhole(command: string): void {
+  const { status, stderr } = spawnSync('bash', ['-n', '-c', command], { encoding: 'utf8' })
+  assert.ok(!isOpen(command) && status === 0, `not a whole command: $ ${command}\n${stderr}`)
+}
+
+test('a command that is cut off is not run', { skip }, () => {
+  for (const block of [
+    '$ curl -s "$api/clusters" |',
+    '$ curl -s "$api/clusters" |\n$ jq .',
+    '$ curl -s \\',
+    "$ curl -s -d '{",
+    '$ echo "',
+    '$ echo $(date',
+    '$ tier() { echo',
+  ]) {
+    const [first] = stepsIn(block)
+    assert.throws(() => assertWhole(first?.command ?? ''), /not a whole command/)
+  }
+})
 
 /** Runs all commands in one shell; answers what each of them prints. */
 function runAll(commands: readonly string[], env: Record<string, string>): string[] {
@@ -61,13 +89,6 @@ function isAsWritten(printed: string, expected: string): boolean {
   const pattern = expected.trim().split('…').map(RegExp.escape).join('.*')
   return new RegExp(`^${pattern}$`).test(printed)
 }
-
-function isMissing(tool: string): boolean {
-  return spawnSync(tool, ['--version']).status !== 0
-}
-
-const missing = ['bash', 'curl', 'jq'].filter(isMissing)
-const skip = missing.length > 0 && `needs ${missing.join(' and ')}`
 
 function startDemo(database: string, more: Record<string, string> = {}): Promise<ServiceProcess> {
   return spawnService({
@@ -94,6 +115,7 @@ for (const page of pages) {
     const blocks = [...text.matchAll(/```console\n([\s\S]*?)\n```/g)].map(([, block]) =>
       stepsIn(block as string),
     )
+    for (const { command } of blocks.flat()) assertWhole(command)
     const bin = join(folder, 'bin')
     mkdirSync(bin)
     symlinkSync(CLI, join(bin, 'flux-resourceset-cli'))
@@ -131,6 +153,7 @@ test('the session of README.md is what a terminal shows', { skip, timeout: 120_0
   const [, block = ''] = /```text\n(\$ flux-resourceset-cli[\s\S]*?)\n```/.exec(text) ?? []
   const outcomes: (Step & { printed: string })[] = []
   for (const step of stepsIn(block)) {
+    assertWhole(step.command)
     const words = execFileSync('bash', ['-c', `printf '%s\\0' ${step.command}`], { encoding: 'utf8' })
     const { screen } = await onTerminal(words.split('\0').slice(1, -1), {
       columns: 120,
