@@ -61,7 +61,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
       ...(mirror && { upstream: mirror.status }),
       types,
       now,
-      brakePercent: config.brakePercent,
+      brake: config.brake,
       onStoreError(error, doing) {
         metrics?.countStoreError(doing)
         log.error({ err: error, doing }, 'the store failed')

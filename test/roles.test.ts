@@ -285,7 +285,8 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
     return [{ path: `/${type}/${tier}`, body: sampleOf(type).edit, ...reach(types, tier, type) }]
   },
   delete: ({ types }, tier, type) => {
-    if (type !== 'clusters') return [{ path: `/${type}/${tier}?cascade=true`, ...reach(types, tier, type) }]
+    const query = '?cascade=true&confirm=removals'
+    if (type !== 'clusters') return [{ path: `/${type}/${tier}${query}`, ...reach(types, tier, type) }]
     // A cluster goes with all that it is assigned.
     const all = ['clusters', ...types.delivered.map(({ name }) => name)]
     return [
@@ -305,9 +306,11 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   assign: (_world, tier, type) => [{ path: `/clusters/${tier}/${type}/free`, body: {}, tier, types: [type] }],
   override: (_world, tier, type) => {
     const body = sampleOf(type).override ?? assert.fail(`this test knows no override of ${type}: add one`)
-    return [{ path: `/clusters/${tier}/${type}/${tier}`, body, tier, types: [type] }]
+    return [{ path: `/clusters/${tier}/${type}/${tier}?confirm=removals`, body, tier, types: [type] }]
   },
-  unassign: (_world, tier, type) => [{ path: `/clusters/${tier}/${type}/${tier}`, tier, types: [type] }],
+  unassign: (_world, tier, type) => [
+    { path: `/clusters/${tier}/${type}/${tier}?confirm=removals`, tier, types: [type] },
+  ],
   get_patches: (_world, tier) => [{ path: patchesOf(tier) }],
   replace_patches: (_world, tier) => [{ path: patchesOf(tier), body: { y: '1' }, ...patching(tier) }],
   change_patches: (_world, tier) => [{ path: patchesOf(tier), body: { x: null }, ...patching(tier) }],

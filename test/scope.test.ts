@@ -289,7 +289,7 @@ test('deleting with all uses reaches those that use it, and only those', async (
   })
   await run(service, ['DELETE', '/clusters/prod-a/platform_components/core'])
   // The component that prod-b has waits for this one by name, and never did so there.
-  assertDone(await ask('DELETE', '/platform_components/core?cascade=true'))
+  assertDone(await ask('DELETE', '/platform_components/core?cascade=true&confirm=removals'))
 })
 
 test('a batch that is partly outside does nothing at all', async (t) => {
@@ -494,7 +494,7 @@ test('an editor of one type changes its documents, and what clusters are given o
     ['PUT', '/namespaces/prods', { labels: { x: '1' } }],
     ['PUT', '/clusters/prod-b/namespaces/free', {}],
     ['PATCH', '/clusters/prod-b/namespaces/free', { labels: { x: '1' } }],
-    ['DELETE', '/clusters/prod-b/namespaces/free'],
+    ['DELETE', '/clusters/prod-b/namespaces/free?confirm=removals'],
     ['PATCH', '/clusters/dev-b', { namespaces: refs('devs') }],
     ['DELETE', '/namespaces/shared?cascade=true'],
     [

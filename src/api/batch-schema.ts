@@ -80,7 +80,7 @@ const writing = {
   confirm: {
     type: 'array',
     items: { type: 'string', enum: ['removals'] },
-    description: 'What is meant to happen although the brake would stop it.',
+    description: 'removals: inputs are meant to be taken from many clusters, or the last of a type from one.',
   },
   impact_limit: {
     type: 'integer',

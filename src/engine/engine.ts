@@ -1,4 +1,5 @@
 // Decide, then commit, then publish: the only way anything changes, and the state that everything is read from.
+import { type BrakePercents, DEFAULT_BRAKE } from '../base/brake-percents.ts'
 import { fail, type Result } from '../base/problem.ts'
 import type { WriteCommand } from '../domain/commands/command.ts'
 import type { State } from '../domain/documents/state.ts'
@@ -50,8 +51,8 @@ export interface EngineParts {
   readonly store: Store
   readonly types: Types
   readonly now: () => Date
-  /** The share of clusters that may lose inputs without confirmation. */
-  readonly brakePercent?: number
+  /** How many clusters may lose inputs without confirmation. */
+  readonly brake?: BrakePercents
   /** Called with every failure of the store. */
   readonly onStoreError?: (error: StoreError, doing: StoreUse) => void
   /** Called when the store can be followed again after a failure. */
@@ -62,20 +63,19 @@ export interface EngineParts {
   readonly upstream?: () => ReplicationStatus
 }
 
-const DEFAULT_BRAKE_PERCENT = 10
 /** Whoever sends them may be gone already; administrators may have as many more. */
 const MAX_WAITING = 1000
 
 /** Loads the state and follows the store until stopped. */
 export async function startEngine(parts: EngineParts): Promise<Engine> {
-  const { store, types, now, brakePercent = DEFAULT_BRAKE_PERCENT, snapshots, upstream } = parts
+  const { store, types, now, brake = DEFAULT_BRAKE, snapshots, upstream } = parts
   const { onStoreError = () => {}, onStoreBack = () => {} } = parts
   const follower = new Follower({ store, types, now, onStoreError, onStoreBack, upstream })
   const { state } = follower
   const checks = new HeadChecks(follower)
   const past = openPast(store, types, state, now)
   const uses = followUses(store, now, (error) => onStoreError(error, 'uses'))
-  const writer = new Writer({ store, types, now, follower, past, brakePercent })
+  const writer = new Writer({ store, types, now, follower, past, brake })
   const queue = new WriteQueue()
   let draining = false
   let stopped = false

@@ -62,7 +62,7 @@ export async function refusalOf(
   const removals = [message, ...others.map((other) => other.message)].join('; ')
   return {
     code,
-    message: `this removes a lot: ${removals}. If that is meant, confirm it: confirm=removals`,
+    message: `this has to be confirmed: ${removals}. If that is meant, send it again with ?confirm=removals`,
     impact,
   }
 }

@@ -1,4 +1,5 @@
 // Decides writes one at a time, asks the guards, commits, and publishes; previews end before the commit.
+import type { BrakePercents } from '../base/brake-percents.ts'
 import { fail, type Result, succeed } from '../base/problem.ts'
 import type { Grant } from '../domain/access/grant.ts'
 import { type Outcome, summarise, type WriteCommand } from '../domain/commands/command.ts'
@@ -85,7 +86,7 @@ export interface WriterParts {
   readonly now: () => Date
   readonly follower: Follower
   readonly past: Past
-  readonly brakePercent: number
+  readonly brake: BrakePercents
 }
 
 interface Decided {
@@ -235,7 +236,7 @@ export class Writer {
     view: View,
     signal: AbortSignal | undefined,
   ): Promise<Result<Decided>> {
-    const { types, past, brakePercent } = this.#parts
+    const { types, past, brake } = this.#parts
     const expanded = await expandCommands(types, past, view, commands)
     if (!expanded.ok) return expanded
     const decided = await runTimeSliced(decide(types, view, expanded.value.commands), signal)
@@ -243,7 +244,7 @@ export class Writer {
     const decision = decided.value
     const comparison = new Comparison(types, view, decision.after)
     const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT } = options
-    const write: DecidedWrite = { comparison, changes: decision.changes, grant, plan, brakePercent }
+    const write: DecidedWrite = { comparison, changes: decision.changes, grant, plan, brake }
     const lifted = new Set(confirmRemovals ? ['confirm' as const] : [])
     const { objections, refusals } = await askGuards(write, { dryRun, lifted, signal })
     const [first, ...others] = refusals

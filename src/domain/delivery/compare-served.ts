@@ -255,7 +255,11 @@ function isNamedBy(
 const NONE: readonly Reference[] = []
 
 /** A reference whose definition is not there makes no input. */
-function receivedBy(view: View, { name, delivery }: DeliveredType, cluster: Document): readonly Reference[] {
+export function receivedBy(
+  view: View,
+  { name, delivery }: DeliveredType,
+  cluster: Document,
+): readonly Reference[] {
   const references = referencesOf(cluster, delivery)
   const isThere = ({ id }: Reference): boolean => view.get(name, id) !== undefined
   return references.every(isThere) ? references : references.filter(isThere)

@@ -1,4 +1,5 @@
 // Guards stand between a decision and its commit. Each returns its objections, all in one form.
+import type { BrakePercents } from '../../base/brake-percents.ts'
 import type { Detail, Problem } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Grant } from '../access/grant.ts'
@@ -30,7 +31,7 @@ export interface DecidedWrite {
   readonly grant: Grant | undefined
   /** The plan that the write is bound to. */
   readonly plan: string | undefined
-  readonly brakePercent: number
+  readonly brake: BrakePercents
 }
 
 export interface Guard {
@@ -59,8 +60,8 @@ export const SCOPE_GUARD: Guard = {
 
 export const BRAKE_GUARD: Guard = {
   stopsPreview: false,
-  *check({ comparison, changes, brakePercent }) {
-    const removals = yield* findRemovals(comparison, changes, brakePercent)
+  *check({ comparison, changes, brake }) {
+    const removals = yield* findRemovals(comparison, changes, brake)
     return removals.map((message) => ({
       kind: 'brake',
       code: 'destructive_change',

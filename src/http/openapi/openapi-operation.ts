@@ -196,7 +196,11 @@ export const WRITE = [
     type: 'string',
     pattern: PLAN,
   }),
-  inQuery('confirm', 'Lets what removes a lot pass the brake.', { type: 'string', enum: ['removals'] }),
+  inQuery(
+    'confirm',
+    'Confirms a write that takes inputs from many clusters, or the last of a type from one.',
+    { type: 'string', enum: ['removals'] },
+  ),
   IMPACT_LIMIT,
 ]
 const REVISION_TAG = '"[0-9]{1,16}"'

@@ -147,7 +147,7 @@ export function pollPaths(types: RegisteredTypes): Node {
           get: operation({
             tag: 'polls',
             id: `poll_${type.name}`,
-            summary: `What a cluster gets of ${type.name}; an empty list once the cluster is deleted.`,
+            summary: `What a cluster gets of ${type.name}; an empty list if it has none or is deleted.`,
             parameters: [dns, IF_CHANGED],
             answers: answers(ref(`${schemaName(type)}_inputs`)),
             problems: READING_ONE,

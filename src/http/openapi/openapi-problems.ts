@@ -30,7 +30,8 @@ const PROBLEMS: Readonly<Record<number, DescribedProblem>> = {
     message: 'no cluster "us-east-prod-01"',
   },
   409: {
-    description: 'A conflict, a changed plan, or a change that removes a lot and was not confirmed.',
+    description:
+      'A conflict, a changed plan, or a change that takes inputs from many clusters, or the last of a type from one, and was not confirmed.',
     error: 'conflict',
     message: 'cluster "us-east-prod-01" exists already: replace or patch it',
   },

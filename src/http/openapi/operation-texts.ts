@@ -29,7 +29,7 @@ const TEXTS: Readonly<Record<string, string>> = {
     'The id, and the fields in which the document differs on this cluster. The ETag is that of the cluster.',
   assign: `Assigning again replaces the reference, and keeps its place in the list. ${PREVIEW}`,
   override: `A merge patch of the reference; null gives an override up, and the definition counts again. ${PREVIEW}`,
-  unassign: `Also removes the cluster's values for it. ${PREVIEW}`,
+  unassign: `Also removes the cluster's values for it. The last of a type has to be confirmed. ${PREVIEW}`,
   get_patches: 'By variable or Helm path. The ETag is that of the cluster.',
   replace_patches: `Values that are not named are removed. ${PREVIEW}`,
   change_patches: `Values that are not named stay as they are. ${PREVIEW}`,
