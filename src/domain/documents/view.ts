@@ -86,7 +86,7 @@ export interface PolledView extends View {
 }
 
 /** Upper bounds over all clusters, cheap to keep and good enough to rule most things out. */
-interface Ceilings {
+export interface Ceilings {
   /** Length of a cluster's JSON. */
   readonly size: number
   /** Characters of what an input says of its cluster. */
