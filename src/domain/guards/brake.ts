@@ -2,9 +2,10 @@
 
 import { named } from '../../base/sentences.ts'
 import type { Steps } from '../../base/steps.ts'
-import type { Comparison, EndpointDifference } from '../delivery/compare-served.ts'
+import type { EndpointDifference } from '../delivery/compare-inputs.ts'
+import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change, Entry } from '../documents/view.ts'
-import { type Delivery, isOn, type Reference, referencesOf } from '../types/resource-type.ts'
+import { type Delivery, isEnabled, type Reference, referencesOf } from '../types/resource-type.ts'
 
 /** Fewer clusters than this may lose something without a word. */
 const MIN_CLUSTERS = 5
@@ -54,7 +55,7 @@ export function* findRemovals(
   ]
 }
 
-/** Removed, or switched off. */
+/** Removed, or disabled. */
 function takesAway(
   { type: { delivery }, removed, changed }: EndpointDifference,
   was: Entry,
@@ -63,15 +64,17 @@ function takesAway(
   if (removed.length > 0) return true
   if (changed.length === 0) return false
   const off = new Set(
-    referencesOf(is.document, delivery).flatMap((ref) => (isOn(delivery, ref) ? [] : ref.id)),
+    referencesOf(is.document, delivery).flatMap((ref) => (isEnabled(delivery, ref) ? [] : ref.id)),
   )
-  return referencesOf(was.document, delivery).some((ref) => isOn(delivery, ref) && off.has(ref.id))
+  return referencesOf(was.document, delivery).some((ref) => isEnabled(delivery, ref) && off.has(ref.id))
 }
 
 function empties(delivery: Delivery, was: Entry, is: Entry): boolean {
   const had = referencesOf(was.document, delivery)
   const has = referencesOf(is.document, delivery)
-  const on = (references: readonly Reference[]): number =>
-    references.filter((ref) => isOn(delivery, ref)).length
-  return (had.length >= MIN_EMPTIED && has.length === 0) || (on(had) >= MIN_EMPTIED && on(has) === 0)
+  const enabled = (references: readonly Reference[]): number =>
+    references.filter((ref) => isEnabled(delivery, ref)).length
+  return (
+    (had.length >= MIN_EMPTIED && has.length === 0) || (enabled(had) >= MIN_EMPTIED && enabled(has) === 0)
+  )
 }

@@ -10,6 +10,7 @@ import {
   renderClusterList,
   renderInputs,
 } from '../../domain/delivery/render-inputs.ts'
+import { servedTo } from '../../domain/delivery/served-view.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import type { ClusterType, DeliveredType, Types } from '../../domain/types/resource-type.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
@@ -203,7 +204,8 @@ function answerPoll(
   if (grant.role === 'cluster' && !isOwn(service, grant, dns, cluster))
     return fail({ code: 'forbidden', message: pollsForOther(service, grant, dns) })
   if (!cluster) return notFound('cluster with the DNS name', dns)
-  return succeed(renderInputs(engine.state, types, type.value, cluster))
+  const served = servedTo(engine.state, cluster.id)
+  return succeed(renderInputs(served, types, type.value, cluster))
 }
 
 function pollsForOther({ engine, types }: Service, { cluster = '' }: Grant, dns: string): string {

@@ -5,6 +5,7 @@ import { notFound, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { UnknownKeys } from '../../domain/access/unknown-keys.ts'
 import { type RenderedAnswer, renderInputs } from '../../domain/delivery/render-inputs.ts'
+import { servedTo } from '../../domain/delivery/served-view.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import type { DeliveredType, Document, Types, WriteMethod } from '../../domain/types/resource-type.ts'
 import { explain } from '../../engine/audit.ts'
@@ -204,8 +205,9 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
   )
 
   function inputsIn(view: View, type: DeliveredType, id: string): Result<RenderedAnswer> {
-    const cluster = view.get(name, id)
-    return cluster ? succeed(renderInputs(view, types, type, cluster)) : notFound(singular, id)
+    const served = servedTo(view, id)
+    const cluster = served.get(name, id)
+    return cluster ? succeed(renderInputs(served, types, type, cluster)) : notFound(singular, id)
   }
 }
 
