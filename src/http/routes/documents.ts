@@ -16,6 +16,7 @@ import { matchesEtag, sendAnswer } from '../poll/answer.ts'
 import { findEndpoint } from '../poll/poll-handler.ts'
 import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf, refuseBody } from '../request/body.ts'
 import { type ListQuery, listParameters, parseListQuery, sendPageHeaders } from '../request/list-query.ts'
+import { PageWindow } from '../request/page-window.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseAt, type RawQuery } from '../request/query.ts'
 import { readAt, readEntry } from '../request/read-at.ts'
@@ -93,19 +94,17 @@ function* pageOf(
   { cluster }: Types,
   view: View,
   type: string,
-  { limit, offset, matches, selector }: ListQuery,
+  query: ListQuery,
 ): Steps<{ documents: Document[]; total: number; revision: number; warnings: readonly string[] }> {
   const documents: Document[] = []
-  const keys = selector && new UnknownKeys(cluster, selector)
-  let total = 0
+  const keys = query.selector && new UnknownKeys(cluster, query.selector)
+  const page = new PageWindow(query)
   for (const { document } of view.all(type)) {
     yield
     keys?.see(document)
-    if (!matches(document)) continue
-    if (total >= offset && documents.length < limit) documents.push(document)
-    total++
+    if (page.takes(document)) documents.push(document)
   }
-  return { documents, total, revision: view.revision, warnings: keys?.warnings() ?? [] }
+  return { documents, total: page.total, revision: view.revision, warnings: keys?.warnings() ?? [] }
 }
 
 const WRITE_ROUTES: Record<
@@ -197,9 +196,9 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
           inputsIn(await past.cluster(revision, id, type.value), type.value, id),
       })
       if (!answer.ok) return sendProblem(reply, answer.problem)
-      const served = { revision: Number(reply.getHeader('X-Revision')), draining: engine.draining }
+      const sent = { ...answer.value, revision: Number(reply.getHeader('X-Revision')) }
       reply.raw.setHeader('X-Request-Id', request.id)
-      sendAnswer(served, request.raw, reply.hijack().raw, answer.value)
+      sendAnswer(request.raw, reply.hijack().raw, sent, engine.draining)
       return reply
     },
   )
