@@ -4,14 +4,15 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { equalJson, isObject, type Json, type JsonObject } from '../src/base/json.ts'
-import type { Command } from '../src/domain/commands/command.ts'
+import { finish } from '../src/base/steps.ts'
+import type { Command, WriteCommand } from '../src/domain/commands/command.ts'
+import { decide } from '../src/domain/commands/decide.ts'
 import type { Impact } from '../src/domain/delivery/impact.ts'
 import { renderInputs } from '../src/domain/delivery/render-inputs.ts'
 import { servedTo } from '../src/domain/delivery/served-view.ts'
 import { beforeAndAfter } from '../src/domain/documents/describe-change.ts'
 import type { View } from '../src/domain/documents/view.ts'
 import type { Engine, Written } from '../src/engine/engine.ts'
-import { revert, rollback } from '../src/engine/rollback.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import {
@@ -33,6 +34,10 @@ const writes = fc.array(
   fc.oneof({ weight: 3, arbitrary: fc.tuple(command) }, fc.array(command, { minLength: 2, maxLength: 3 })),
   { minLength: 10, maxLength: 30 },
 )
+
+function revert(revision: number): WriteCommand {
+  return { op: 'revert', revision, path: '' }
+}
 
 async function startAfter(prelude: readonly Command[]): Promise<Engine> {
   const engine = await start(openMemoryStore())
@@ -176,6 +181,29 @@ test('the impact is the difference of all answers before and after', async () =>
   assert.ok(felt > 200, `only ${felt} changed anything for a cluster`)
 })
 
+test('commands are data: stored and read again, they decide the same', async () => {
+  let decided = 0
+  await fc.assert(
+    fc.asyncProperty(writes, async (sequence) => {
+      const engine = await start(openMemoryStore())
+      for (const batch of sequence) {
+        const stored: Command[] = JSON.parse(JSON.stringify(batch))
+        const [here, there] = [batch, stored].map((each) => finish(decide(types, engine.state, each)))
+        assert.deepEqual(there?.ok ? decidedOf(there.value) : there, here?.ok ? decidedOf(here.value) : here)
+        const done = await engine.write(stored, AUTHOR, CONFIRMED)
+        if (done.ok) decided++
+      }
+      await engine.stop()
+    }),
+    RUNS,
+  )
+  assert.ok(decided > 500, `only ${decided} were done`)
+})
+
+function decidedOf({ changes, outcomes, warnings }: Pick<Written, 'changes' | 'outcomes' | 'warnings'>) {
+  return { changes: changes.map(beforeAndAfter), outcomes, warnings }
+}
+
 test('a revision that is reverted at once leaves everything as it was before', async () => {
   let reverted = 0
   await fc.assert(
@@ -185,7 +213,7 @@ test('a revision that is reverted at once leaves everything as it was before', a
         const before = [standing(engine.state), answersOf(engine)]
         const done = await engine.write(work, AUTHOR, CONFIRMED)
         if (!done.ok || done.value.changes.length === 0) continue
-        const back = await engine.write(revert(engine, done.value.revision), AUTHOR, CONFIRMED)
+        const back = await engine.write([revert(done.value.revision)], AUTHOR, CONFIRMED)
         assert.ok(back.ok, JSON.stringify(back))
         assert.deepEqual([standing(engine.state), answersOf(engine)], before)
         assert.ok((await engine.write(work, AUTHOR, CONFIRMED)).ok)
@@ -203,13 +231,13 @@ test('a revert undoes its own revision alone, or is refused and does nothing', a
       const engine = await startAfter(prelude)
       const revision = 1 + (pick % engine.state.revision)
       const before = [documentsOf(engine.state), engine.state.revision]
-      const back = await engine.write(revert(engine, revision), AUTHOR, CONFIRMED)
+      const back = await engine.write([revert(revision)], AUTHOR, CONFIRMED)
       if (!back.ok) return assert.deepEqual([documentsOf(engine.state), engine.state.revision], before)
       const [undone] = await engine.past.history({ revision, limit: 1, changeLimit: 1000 })
       const touched = new Set(undone?.changes.map(({ type, id }) => `${type}/${id}`))
       for (const { type, id } of back.value.changes) assert.ok(touched.has(`${type}/${id}`))
       // Undone once more there is nothing left to undo.
-      const again = await engine.write(revert(engine, revision), AUTHOR, CONFIRMED)
+      const again = await engine.write([revert(revision)], AUTHOR, CONFIRMED)
       if (again.ok) assert.deepEqual(again.value.changes, [])
     }),
     RUNS,
@@ -245,7 +273,7 @@ test('what is read of any revision is what was served then, and a rollback bring
       await assertClusterViews(engine, served)
       const to = 1 + (pick % engine.state.revision)
       const request = { to: { revision: to }, allowEmpty: false }
-      const back = await engine.write(rollback(engine, types, request), AUTHOR, CONFIRMED)
+      const back = await engine.write([{ op: 'rollback', path: '', ...request }], AUTHOR, CONFIRMED)
       assert.ok(back.ok, JSON.stringify(back))
       assert.deepEqual(standing(engine.state), served.get(to)?.standing)
       assert.deepEqual(textsOf(engine.state), served.get(to)?.inputs)

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Json } from '../src/base/json.ts'
-import { parseSelector } from '../src/domain/access/selector.ts'
 import type { Command } from '../src/domain/commands/command.ts'
 import { renderInputs } from '../src/domain/delivery/render-inputs.ts'
 import { servedTo } from '../src/domain/delivery/served-view.ts'
@@ -97,19 +96,14 @@ const target = fc.oneof(
   rolebinding.map((id) => ['rolebindings', id] as const),
 )
 
-const selector = fc
-  .constantFrom(
-    'environment=dev',
-    'environment in (dev,prod)',
-    'id!=k0',
-    'uses.platform_components=a',
-    'id',
-    'x=1',
-  )
-  .map((text) => {
-    const parsed = parseSelector(types, text)
-    return parsed.ok ? parsed.selector : assert.fail(parsed.message)
-  })
+const selector = fc.constantFrom(
+  'environment=dev',
+  'environment in (dev,prod)',
+  'id!=k0',
+  'uses.platform_components=a',
+  'id',
+  'x=1',
+)
 
 /** A command for all clusters that match. */
 const fleetCommand: fc.Arbitrary<Command> = fc
@@ -126,39 +120,21 @@ const fleetCommand: fc.Arbitrary<Command> = fc
     const having = { type, id }
     const targets = { selector: chosen, allowEmpty }
     const base = { op: 'for_clusters', path: '' } as const
-    const each = (name: string) => ({ type, id, cluster: name, path: '' })
-    if (op === 0)
-      return { ...base, targets, each: (name) => ({ op: 'assign', ...each(name), reference, how: 'ensure' }) }
-    if (op === 1)
-      return { ...base, targets: { ...targets, having }, each: (name) => ({ op: 'unassign', ...each(name) }) }
+    const place = { type, id, path: '' }
+    if (op === 0) return { ...base, targets, command: { op: 'assign', ...place, reference, how: 'ensure' } }
+    if (op === 1) {
+      return { ...base, targets: { ...targets, having }, command: { op: 'unassign', ...place } }
+    }
     if (op === 2) {
-      return {
-        ...base,
-        targets: { ...targets, having },
-        each: (name) => ({
-          op: 'patch_values',
-          cluster: name,
-          component: id,
-          values: changed,
-          merge: true,
-          path: '',
-        }),
-      }
+      const patch = { op: 'patch_values', component: id, values: changed, merge: true, path: '' } as const
+      return { ...base, targets: { ...targets, having }, command: patch }
     }
     const clusters = { type: 'clusters', path: '' }
     if (op === 3) {
       const patch = { labels: { x: '1' } }
-      return {
-        ...base,
-        targets,
-        each: (name) => ({ op: 'patch', ...clusters, id: name, patch, format: 'merge' }),
-      }
+      return { ...base, targets, command: { op: 'patch', ...clusters, patch, format: 'merge' } }
     }
-    return {
-      ...base,
-      targets,
-      each: (name) => ({ op: 'delete', ...clusters, id: name, cascade: false, purge: false }),
-    }
+    return { ...base, targets, command: { op: 'delete', ...clusters, cascade: false, purge: false } }
   })
 
 export const command: fc.Arbitrary<Command> = fc.oneof(

@@ -192,7 +192,7 @@ async function checkAway(crud: ServiceProcess, readOnly: ServiceProcess): Promis
 function vanishingStore(t: TestContext): { store: Store; vanish(): void } {
   // One that others could write to, as far as anybody knows.
   const { isPrivate: _, ...store } = openMemoryStore()
-  const away = new StoreError('the database left', { isAway: true })
+  const away = new StoreError('the database left', { isTransient: true })
   const over = Promise.withResolvers<never>()
   over.promise.catch(() => {})
   t.after(() => over.reject(away))

@@ -87,7 +87,7 @@ async function copyRounds(source: Store, target: Store, { now, tell }: Surroundi
   let all: Imported | undefined
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const { revision: since } = await target.head()
-    const lines = exportLog(source, { since, beside: true, now: now() })
+    const lines = exportLog(source, { since, includeAuxiliary: true, now: now() })
     const imported = await importLog(target, lines, { progress: progressOn(tell, 'copied') })
     all = {
       ...imported,
@@ -101,7 +101,7 @@ async function copyRounds(source: Store, target: Store, { now, tell }: Surroundi
 
 async function printCopied(
   source: Store,
-  { revisions, planted, answers, uses, head }: Imported,
+  { revisions, initialDocuments, answers, uses, head }: Imported,
   verification: Verification,
   json: boolean,
   print: Print,
@@ -111,7 +111,7 @@ async function printCopied(
   const isSame = head.hash === verification.hash && (await source.hashOf(head.revision)) === head.hash
   const isVerified = verified && isSame
   if (json) {
-    const figures = { revisions, planted, documents, answers, uses }
+    const figures = { revisions, planted: initialDocuments, documents, answers, uses }
     print(JSON.stringify({ verified: isVerified, ...head, source_revision: now, ...figures, problems }))
   } else {
     print(`copied ${revisions} revisions, up to revision ${head.revision}, with ${documents} documents`)
@@ -136,7 +136,7 @@ async function backup(args: readonly string[], around: Surroundings): Promise<nu
   const written = await withStore(around.env, { write: false }, (store) =>
     write(
       path,
-      exportLog(store, { since: 0, beside: true, now: now(), progress: progressOn(tell, 'read') }),
+      exportLog(store, { since: 0, includeAuxiliary: true, now: now(), progress: progressOn(tell, 'read') }),
       stdout,
     ),
   )

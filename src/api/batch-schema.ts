@@ -2,7 +2,7 @@
 
 import type { SchemaObject } from '../base/json-schema.ts'
 import { MAX_SELECTOR } from '../domain/access/selector.ts'
-import type { WriteMethod } from '../domain/types/resource-type.ts'
+import { MAX_OPERATIONS } from '../domain/commands/parse-batch.ts'
 
 const id = { type: 'string', minLength: 1, description: 'Id of the document.' }
 const type = { type: 'string', description: 'Name of the type, such as platform_components.' }
@@ -64,15 +64,6 @@ export const OPERATIONS: Readonly<Record<string, SchemaObject>> = {
   ]),
 }
 
-/** What an operation on a document needs of its type; assigning needs nothing. */
-export const METHOD_OF: Readonly<Record<string, WriteMethod>> = {
-  create: 'post',
-  replace: 'put',
-  patch: 'patch',
-  delete: 'delete',
-  restore: 'delete',
-}
-
 const plan = {
   type: 'string',
   description: 'The digest that a preview answered: do exactly that or nothing.',
@@ -98,8 +89,6 @@ const writing = {
     description: 'How many details of the impact.',
   },
 }
-
-export const MAX_OPERATIONS = 100_000
 
 export const BATCH_SCHEMA: SchemaObject = {
   type: 'object',

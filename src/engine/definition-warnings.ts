@@ -8,7 +8,7 @@ import type { Decision } from '../domain/commands/decide.ts'
 import type { View } from '../domain/documents/view.ts'
 import { type FirstUse, newUsesOf, type Returning } from '../domain/guards/new-uses.ts'
 import type { DocumentName, Types } from '../domain/types/resource-type.ts'
-import { inTurns } from '../runtime/run-time-sliced.ts'
+import { runTimeSliced } from '../runtime/run-time-sliced.ts'
 import type { RecordedRevision } from '../store/store.ts'
 import type { Past } from './past.ts'
 
@@ -34,7 +34,7 @@ export async function warnOfDefinitions(
   { decision, actor, isWayBack }: Write,
 ): Promise<string[]> {
   const { changes, after } = decision
-  const { returning, first } = await inTurns(newUsesOf({ types, before, after }, changes, isWayBack))
+  const { returning, first } = await runTimeSliced(newUsesOf({ types, before, after }, changes, isWayBack))
   return [
     ...(await warnOfReturning(types, past, after, returning)),
     ...(await warnOfFirstUse(types, past, actor, first)),

@@ -1,9 +1,8 @@
 // Decide, then commit, then publish: the only way anything changes, and the state that everything is read from.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fail, type Problem, type Result, succeed } from '../base/problem.ts'
-import type { Steps } from '../base/steps.ts'
 import type { Grant } from '../domain/access/grant.ts'
-import { type Command, type Outcome, summarise } from '../domain/commands/command.ts'
+import { type Outcome, summarise, type WriteCommand } from '../domain/commands/command.ts'
 import { type Decision, decide } from '../domain/commands/decide.ts'
 import { Comparison } from '../domain/delivery/compare-served.ts'
 import { IMPACT_LIMIT, type Impact, impactOf } from '../domain/delivery/impact.ts'
@@ -13,11 +12,11 @@ import { findRemovals } from '../domain/guards/brake.ts'
 import { checkScope } from '../domain/guards/check-scope.ts'
 import { refuseMethods } from '../domain/guards/refuse-methods.ts'
 import type { Types } from '../domain/types/resource-type.ts'
-import { Interrupted, inTurns } from '../runtime/run-time-sliced.ts'
+import { Interrupted, runTimeSliced } from '../runtime/run-time-sliced.ts'
 import { NO_HASH } from '../store/hash-chain.ts'
 import {
-  fillingError,
   type Head,
+  importInProgressError,
   type Lease,
   type Remembered,
   type RevisionMeta,
@@ -26,6 +25,7 @@ import {
 } from '../store/store.ts'
 import type { ReplicationStatus } from '../transfer/replication-status.ts'
 import { warnOfDefinitions } from './definition-warnings.ts'
+import { expandCommands, isHistoryCommand } from './expand-commands.ts'
 import { openPast, type Past } from './past.ts'
 import { planOf, refusePlan } from './plan.ts'
 import { keepSnapshots, type Snapshots } from './snapshot.ts'
@@ -36,21 +36,13 @@ export type { HistoryQuery, RecordedRevision } from '../store/store.ts'
 
 export type Author = Pick<RevisionMeta, 'actor' | 'message' | 'request_id' | 'client_address'>
 
-/** Commands, or what finds them out on top of whatever revision the write is decided on. */
-export type Work =
-  | readonly Command[]
-  | {
-      readonly operation: string
-      readonly load: (view: View) => Promise<Result<readonly Command[]>>
-      /** What the caller should know of what was asked for. */
-      readonly notice?: (view: View) => Steps<readonly string[]>
-    }
-
 export interface WriteOptions {
   /** Only what this allows; a dry run tells of the rest. */
   readonly grant?: Grant
   /** Only on top of this very revision. */
   readonly onlyAt?: number
+  /** What the audit says was asked for; a summary of the commands otherwise. */
+  readonly operation?: string
   /** Stores nothing. */
   readonly dryRun?: boolean
   /** Only when it does exactly what this plan says. */
@@ -106,7 +98,7 @@ export interface Engine {
   /** Everything as of the last published revision; changes under the reader's feet only between ticks. */
   readonly state: PolledView & Pick<State, 'typeNames' | 'freeze'>
   /** Does all of the work as one revision, or nothing. A dry run waits for no write, and no write for it. */
-  write(work: Work, author: Author, options?: WriteOptions): Promise<Result<Written>>
+  write(commands: readonly WriteCommand[], author: Author, options?: WriteOptions): Promise<Result<Written>>
   /** Reads from the log; a store that is away makes it a problem. */
   inspect<T>(read: (past: Past) => Promise<Result<T>>): Promise<Result<T>>
   /** The same for work that finds its commands in the log. */
@@ -237,7 +229,7 @@ export async function startEngine({
     }
     refuseOther(base, known)
     for await (const { revision, hash, changes } of store.changesSince(state.revision)) {
-      const prepared = await inTurns(state.prepare(revision, changes))
+      const prepared = await runTimeSliced(state.prepare(revision, changes))
       // A commit of our own publishes what it made, once it has seen what that means.
       await committing
       if (revision <= state.revision) continue
@@ -262,7 +254,7 @@ export async function startEngine({
       const before = state.revision
       const begun = performance.now()
       const head = await store.head()
-      if (head.isFilling) throw fillingError()
+      if (head.importInProgress) throw importInProgressError()
       storeRevision = head.revision
       if (head.revision < before)
         throw new StoreError(
@@ -277,22 +269,22 @@ export async function startEngine({
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       // A store that stays away is looked at many times a minute, and told of once; one that is back and another is news.
-      if (failure?.isAway !== error.isAway) onStoreError(error, 'follow')
+      if (failure?.isTransient !== error.isTransient) onStoreError(error, 'follow')
       failure = error
       throw error
     }
   }
 
   async function attempt(
-    work: Work,
+    commands: readonly WriteCommand[],
     author: Author,
     options: WriteOptions,
     turn: Turn,
   ): Promise<Result<Written>> {
     for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
-      const run = (): Promise<Result<Written> | undefined> => attemptOnce(work, author, options, turn)
+      const run = (): Promise<Result<Written> | undefined> => attemptOnce(commands, author, options, turn)
       // Where others have just been faster, waiting for one's turn takes less than trying in vain.
-      const done = await (performance.now() < contestedUntil ? store.inTurn(run) : run())
+      const done = await (performance.now() < contestedUntil ? store.withWriteLock(run) : run())
       if (done) return done
       contestedUntil = performance.now() + CONTESTED_MS
     }
@@ -301,7 +293,7 @@ export async function startEngine({
 
   /** Nothing when the state has moved on meanwhile. */
   async function attemptOnce(
-    work: Work,
+    commands: readonly WriteCommand[],
     author: Author,
     options: WriteOptions,
     turn: Turn,
@@ -314,7 +306,7 @@ export async function startEngine({
     if (onlyAt !== undefined && base !== onlyAt) {
       return fail({ code: 'conflict', message: `the store is at revision ${base}, not ${onlyAt}` })
     }
-    const decided = await decideOn(work, author, options, state, turn.signal)
+    const decided = await decideOn(commands, author, options, state, turn.signal)
     // What was decided while another process's commit was taken in may be half of each.
     if (state.revision !== base) return undefined
     if (!decided.ok) return decided
@@ -324,7 +316,7 @@ export async function startEngine({
     if (!once && revision > base) {
       turn.hold()
       // What it means for clusters is worked out while the store is writing.
-      const done = await commit(base, work, author, decision, options, undefined, () =>
+      const done = await commit(base, commands, author, decision, options, undefined, () =>
         assess(decision, comparison, options),
       )
       return done?.ok ? succeed({ ...written, ...done.value }) : done
@@ -341,15 +333,19 @@ export async function startEngine({
       const isOurs = !kept || (kept.ok && kept.value.replayed === record.answer)
       return isOurs ? succeed({ ...assessed, answer: record.answer }) : kept
     }
-    return commit(base, work, author, decision, options, record, async () => assessed)
+    return commit(base, commands, author, decision, options, record, async () => assessed)
   }
 
   /** What a write would do to the fleet as it stands now, whatever is written meanwhile. */
-  async function preview(work: Work, author: Author, options: WriteOptions): Promise<Result<Written>> {
+  async function preview(
+    commands: readonly WriteCommand[],
+    author: Author,
+    options: WriteOptions,
+  ): Promise<Result<Written>> {
     await look()
     const view = state.freeze()
     try {
-      const decided = await decideOn(work, author, options, view, options.signal)
+      const decided = await decideOn(commands, author, options, view, options.signal)
       if (!decided.ok) return decided
       const { decision, removals, comparison, beyond } = decided.value
       const warnings = [...(beyond ? [`you may not do this: ${beyond.message}`] : []), ...decision.warnings]
@@ -362,38 +358,37 @@ export async function startEngine({
 
   /** Decides, and refuses what is not as planned or removes too much. */
   async function decideOn(
-    work: Work,
+    commands: readonly WriteCommand[],
     { actor }: Author,
     { dryRun, grant, plan, confirmRemovals, impactLimit = IMPACT_LIMIT }: WriteOptions,
     view: View,
     signal: AbortSignal | undefined,
   ): Promise<Result<Decided>> {
-    const commands = 'load' in work ? await work.load(view) : succeed(work)
-    if (!commands.ok) return commands
-    const decided = await inTurns(decide(types, view, commands.value), signal)
+    const expanded = await expandCommands(types, past, view, commands)
+    if (!expanded.ok) return expanded
+    const decided = await runTimeSliced(decide(types, view, expanded.value.commands), signal)
     if (!decided.ok) return decided
     const decision = decided.value
     // A seed file, which nobody is granted, fills what cannot be changed later.
     const impossible = grant && refuseMethods(types, decision.changes)
     if (impossible) return fail(impossible)
     const comparison = new Comparison(types, view, decision.after)
-    const beyond = grant && (await inTurns(checkScope(grant, comparison, decision.changes), signal))
+    const beyond = grant && (await runTimeSliced(checkScope(grant, comparison, decision.changes), signal))
     if (beyond && !dryRun) return fail(beyond)
-    if (plan !== undefined && (await inTurns(planOf(decision.changes), signal)) !== plan) {
+    if (plan !== undefined && (await runTimeSliced(planOf(decision.changes), signal)) !== plan) {
       return refusePlan(decision.changes)
     }
-    const removals = await inTurns(findRemovals(comparison, decision.changes, brakePercent), signal)
+    const removals = await runTimeSliced(findRemovals(comparison, decision.changes, brakePercent), signal)
     if (removals.length === 0 || confirmRemovals || dryRun) {
-      const isWayBack = 'load' in work
+      const isWayBack = commands.some(isHistoryCommand)
       const noticed = await warnOfDefinitions(types, past, view, { decision, actor, isWayBack })
-      const asked = 'load' in work && work.notice ? await inTurns(work.notice(view), signal) : []
-      const warnings = [...asked, ...decision.warnings, ...noticed]
+      const warnings = [...expanded.value.warnings, ...decision.warnings, ...noticed]
       return succeed({ decision: { ...decision, warnings }, removals, comparison, beyond })
     }
     return fail({
       code: 'destructive_change',
       message: `this removes a lot: ${removals.join('; ')}. If that is meant, confirm it: confirm=removals`,
-      impact: await inTurns(impactOf(comparison, impactLimit), signal),
+      impact: await runTimeSliced(impactOf(comparison, impactLimit), signal),
     })
   }
 
@@ -406,8 +401,8 @@ export async function startEngine({
   ): Promise<Pick<Written, 'impact' | 'plan'>> {
     if (impactLimit === undefined) return plan === undefined ? {} : { plan }
     return {
-      impact: await inTurns(impactOf(comparison, impactLimit), signal),
-      plan: plan ?? (await inTurns(planOf(changes), signal)),
+      impact: await runTimeSliced(impactOf(comparison, impactLimit), signal),
+      plan: plan ?? (await runTimeSliced(planOf(changes), signal)),
     }
   }
 
@@ -419,22 +414,22 @@ export async function startEngine({
   /** Commits, does something else meanwhile, and publishes; nothing when another writer was faster. */
   async function commit<T>(
     base: number,
-    work: Work,
+    commands: readonly WriteCommand[],
     author: Author,
     { changes }: Decision,
-    { lease }: WriteOptions,
+    { lease, operation = summarise(commands) }: WriteOptions,
     remember: Remembered | undefined,
     meanwhile: () => Promise<T>,
   ): Promise<Result<T> | undefined> {
     const committed = store.commit(base, {
       time: remember?.time ?? now().toISOString(),
       ...author,
-      operation: 'load' in work ? work.operation : summarise(work),
+      operation,
       changes: changes.map(({ type, id, after }) => ({ type, id, after: after && toStored(after) })),
       ...(remember && { remember }),
       ...(lease && { lease }),
     })
-    const preparing = inTurns(state.prepare(base + 1, toApplied(changes)))
+    const preparing = runTimeSliced(state.prepare(base + 1, toApplied(changes)))
     const all = Promise.all([committed, preparing, meanwhile()])
     committing = all
       .catch(() => {})
@@ -469,7 +464,7 @@ export async function startEngine({
 
   async function guarded<T>(doing: 'commit' | 'read', run: () => Promise<Result<T>>): Promise<Result<T>> {
     // Whoever waits for a store that is known to be away waits in vain.
-    if (failure?.isAway) return unavailable(failure)
+    if (failure?.isTransient) return unavailable(failure)
     try {
       return await run()
     } catch (error) {
@@ -544,7 +539,7 @@ export async function startEngine({
       if (saved) {
         confirmedAt = performance.now() - Math.max(0, now().getTime() - Date.parse(saved.time))
         take(saved)
-      } else if (!error.isAway) {
+      } else if (!error.isTransient) {
         throw error
       }
     }
@@ -574,9 +569,9 @@ export async function startEngine({
     past,
     uses,
     catchUp: look,
-    write(work, author, options = {}) {
+    write(commands, author, options = {}) {
       if (stopped) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
-      if (options.dryRun) return guarded('read', () => preview(work, author, options))
+      if (options.dryRun) return guarded('read', () => preview(commands, author, options))
       const isUrgent = options.grant === undefined || options.grant.role === 'admin'
       if (writes.size >= (isUrgent ? 2 : 1) * MAX_WAITING)
         return Promise.resolve(
@@ -585,7 +580,7 @@ export async function startEngine({
       const sender = { caller: options.caller ?? author.actor, isUrgent, signal: options.signal }
       // Asked again when its turn comes: the store may be known to be away by then.
       const run = (turn: Turn): Promise<Result<Written>> =>
-        guarded('commit', () => attempt(work, author, options, turn))
+        guarded('commit', () => attempt(commands, author, options, turn))
       return guarded('commit', () => writes.run(sender, run))
     },
     inspect: (read) =>

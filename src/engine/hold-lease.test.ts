@@ -53,15 +53,15 @@ for (const [how, ms] of [
 
 async function checkStops(t: TestContext, failsAfterMs: number): Promise<void> {
   const memory = openMemoryStore()
-  let isAway = false
+  let isTransient = false
   const cutOff: Pick<Store, 'acquire' | 'release'> = {
     acquire: async (...asked) => {
-      if (!isAway) return memory.acquire(...asked)
+      if (!isTransient) return memory.acquire(...asked)
       if (failsAfterMs > 0) await sleep(failsAfterMs)
-      throw new StoreError('away', { isAway: true })
+      throw new StoreError('away', { isTransient: true })
     },
     release: async () => {
-      throw new StoreError('away', { isAway: true })
+      throw new StoreError('away', { isTransient: true })
     },
   }
   const at = new Set<string>()
@@ -75,7 +75,7 @@ async function checkStops(t: TestContext, failsAfterMs: number): Promise<void> {
       await shift(at)(lease, lost)
     },
   )
-  isAway = true
+  isTransient = true
   await waitFor('the second has taken over', () => at.has('second'))
   assert.deepEqual([...at], ['second'])
   t.after(() => Promise.all([stopFirst(), stopSecond()]))

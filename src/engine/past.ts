@@ -2,6 +2,7 @@
 
 import { fail, invalid, type Result, succeed } from '../base/problem.ts'
 import type { Steps } from '../base/steps.ts'
+import type { At } from '../domain/commands/command.ts'
 import { Comparison } from '../domain/delivery/compare-served.ts'
 import { type Impact, impactOf } from '../domain/delivery/impact.ts'
 import type { BeforeAndAfter } from '../domain/documents/describe-change.ts'
@@ -9,8 +10,8 @@ import { Overlay } from '../domain/documents/overlay.ts'
 import type { State } from '../domain/documents/state.ts'
 import type { Entry, PolledView, View } from '../domain/documents/view.ts'
 import { type DeliveredType, referencesOf, type Types } from '../domain/types/resource-type.ts'
-import { inTurns } from '../runtime/run-time-sliced.ts'
-import { Pace } from '../runtime/time-slice.ts'
+import { runTimeSliced } from '../runtime/run-time-sliced.ts'
+import { TimeSlice } from '../runtime/time-slice.ts'
 import type {
   HistoryQuery,
   LoggedChange,
@@ -21,9 +22,6 @@ import type {
 } from '../store/store.ts'
 import { type ExportOptions, exportLog } from '../transfer/transfer.ts'
 import { type Verification, verifyLog } from '../transfer/verify-log.ts'
-
-/** A moment, by the revision that was the newest then. */
-export type At = { readonly revision: number } | { readonly time: string }
 
 export interface Past {
   /** The newest revision of that moment, or why it cannot be told; `name` is what the caller called it. */
@@ -96,7 +94,7 @@ export function openPast(
       const view = new Overlay(present, types.cluster, revision)
       for await (const { type: name, id, was } of store.changedAfter(revision, type ? { type } : undefined))
         view.lay(name, id, was && toEntry(id, was))
-      return await inTurns(run(view))
+      return await runTimeSliced(run(view))
     } finally {
       present.release()
     }
@@ -113,10 +111,10 @@ export function openPast(
     const view = new Overlay(state, types.cluster, revision)
     const entry = await entryAt(revision, clusters.name, id)
     view.lay(clusters.name, id, entry)
-    const pace = new Pace()
+    const timeSlice = new TimeSlice()
     for (const { id: assigned } of entry ? referencesOf(entry.document, type.delivery) : []) {
       view.lay(type.name, assigned, await entryAt(revision, type.name, assigned))
-      if (pace.isDue) await pace.rest()
+      if (timeSlice.expired) await timeSlice.yield()
     }
     return view
   }

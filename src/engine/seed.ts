@@ -15,8 +15,7 @@ export async function seed(engine: Engine, types: Types, content: unknown): Prom
   const commands = parseSeed(types, content)
   if (!commands.ok) return commands
   const author = { actor: SEEDER, message: 'Seed file', request_id: 'seed', client_address: null }
-  const work = { operation: 'load the seed file', load: async () => commands }
-  const written = await engine.write(work, author, { onlyAt: 0 })
+  const written = await engine.write(commands.value, author, { onlyAt: 0, operation: 'load the seed file' })
   const filledByOther = !written.ok && engine.state.revision > 0
   return written.ok || filledByOther ? succeed(undefined) : written
 }

@@ -835,9 +835,9 @@ test('an engine starts from what another one saved while the store is away, and 
   assert.ok((await first.write([namespace('a')], AUTHOR)).ok)
   await first.stop()
 
-  let isAway = true
+  let isTransient = true
   const head: Store['head'] = async () => {
-    if (isAway) throw new StoreError('the store is away', { isAway })
+    if (isTransient) throw new StoreError('the store is away', { isTransient })
     return store.head()
   }
   const engine = await startEngine({ ...parts, store: { ...store, head } })
@@ -845,7 +845,7 @@ test('an engine starts from what another one saved while the store is away, and 
   assert.ok(engine.isLoaded)
   assert.deepEqual([engine.state.revision, engine.state.get('namespaces', 'a')?.revision], [1, 1])
   assert.equal((await engine.write([namespace('b')], AUTHOR)).ok, false)
-  isAway = false
+  isTransient = false
   await waitFor('it is back', async () => (await engine.check()).problem === undefined)
   assert.ok((await engine.write([namespace('b')], AUTHOR)).ok)
 })
@@ -853,16 +853,16 @@ test('an engine starts from what another one saved while the store is away, and 
 test('an engine that stops while the store is away leaves what it served, and how old that is', async (t) => {
   const { snapshots } = opened(t)
   const store = openMemoryStore()
-  let isAway = false
+  let isTransient = false
   const head: Store['head'] = async () => {
-    if (isAway) throw new StoreError('the store is away', { isAway })
+    if (isTransient) throw new StoreError('the store is away', { isTransient })
     return store.head()
   }
   const parts = { types, now: () => new Date(), snapshots, store: { ...store, head, close: async () => {} } }
   const document = { id: 'a' }
   const first = await startEngine(parts)
   assert.ok((await first.write([{ op: 'create', type: 'namespaces', document, path: '' }], AUTHOR)).ok)
-  isAway = true
+  isTransient = true
   await waitFor('it is noticed', async () => (await first.check()).problem !== undefined)
   await sleep(50)
   const { stalenessMs } = first.condition

@@ -7,7 +7,7 @@ import { createGunzip, createGzip } from 'node:zlib'
 import { isObject } from '../base/json.ts'
 import { State } from '../domain/documents/state.ts'
 import type { Document, Types } from '../domain/types/resource-type.ts'
-import { Pace } from '../runtime/time-slice.ts'
+import { TimeSlice } from '../runtime/time-slice.ts'
 import { type Head, StoreError } from '../store/store.ts'
 
 export interface Saved {
@@ -174,7 +174,7 @@ function piecesOf({ state, head }: Saved): AsyncIterable<string> {
   const all = state.everything()
   return (async function* () {
     const hash = createHash('sha256')
-    const pace = new Pace()
+    const timeSlice = new TimeSlice()
     let piece = line({ format: FORMAT, version: VERSION, ...head, documents: all.length })
     for (const { type, entry } of all) {
       const { id, revision, deleted, size, document } = entry
@@ -184,7 +184,7 @@ function piecesOf({ state, head }: Saved): AsyncIterable<string> {
         yield piece
         piece = ''
       }
-      if (pace.isDue) await pace.rest()
+      if (timeSlice.expired) await timeSlice.yield()
     }
     hash.update(piece)
     yield piece + line({ sha256: hash.digest('hex') })
@@ -199,7 +199,7 @@ function line(content: object): string {
 async function parse(types: Types, bytes: AsyncIterable<Buffer>): Promise<Saved> {
   const state = new State(types)
   const hash = createHash('sha256')
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   let header: Header | undefined
   let missing = 0
   let isWhole = false
@@ -218,7 +218,7 @@ async function parse(types: Types, bytes: AsyncIterable<Buffer>): Promise<Saved>
       isWhole = true
     }
     hash.update(text)
-    if (pace.isDue) await pace.rest()
+    if (timeSlice.expired) await timeSlice.yield()
   }
   if (!header || !isWhole) throw new Error('it is cut short')
   const { revision, hash: hashOfRevision } = header

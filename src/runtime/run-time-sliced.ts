@@ -1,7 +1,7 @@
 // Runs long work in time slices, until it is done or somebody ends it.
 import type { Problem } from '../base/problem.ts'
 import type { Steps } from '../base/steps.ts'
-import { Pace } from './time-slice.ts'
+import { TimeSlice } from './time-slice.ts'
 
 /** The reason of a signal that ends work: what its caller is told. */
 export class Interrupted extends Error {
@@ -14,17 +14,17 @@ export class Interrupted extends Error {
 }
 
 /** Throws the signal's reason when it is aborted before the work is done. */
-export async function inTurns<T>(steps: Steps<T>, signal?: AbortSignal): Promise<T> {
-  for (const pace = new Pace(); ; ) {
+export async function runTimeSliced<T>(steps: Steps<T>, signal?: AbortSignal): Promise<T> {
+  for (const timeSlice = new TimeSlice(); ; ) {
     const { done, value } = steps.next()
     if (done) return value
-    if (!pace.isDue) continue
-    await pace.rest()
+    if (!timeSlice.expired) continue
+    await timeSlice.yield()
     signal?.throwIfAborted()
   }
 }
 
 /** Waits for a time slice: for work that comes back often, and would begin at once each time. */
 export function nextSlice(): Promise<void> {
-  return new Pace().rest()
+  return new TimeSlice().yield()
 }

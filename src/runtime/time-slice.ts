@@ -31,15 +31,15 @@ function resumeNext(): void {
   schedule()
 }
 
-export class Pace {
+export class TimeSlice {
   #end = performance.now() + SLICE_MS
 
-  /** Whether the slice is used up. */
-  get isDue(): boolean {
+  /** Whether the slice is used up: the work has to yield. */
+  get expired(): boolean {
     return performance.now() >= this.#end
   }
 
-  async rest(): Promise<void> {
+  async yield(): Promise<void> {
     await new Promise<void>((resume) => {
       waiting.push(resume)
       schedule()

@@ -111,8 +111,8 @@ export function openMemoryStore(): Store {
     },
     async head() {
       const at = head()
-      const isFilling = at.revision > 0 && (leases.get(FILLING)?.expires ?? 0) > performance.now()
-      return { ...at, ...(isFilling && { isFilling }) }
+      const importInProgress = at.revision > 0 && (leases.get(FILLING)?.expires ?? 0) > performance.now()
+      return { ...at, ...(importInProgress && { importInProgress }) }
     },
     async hashOf(revision) {
       if (revision === 0) return NO_HASH
@@ -139,8 +139,8 @@ export function openMemoryStore(): Store {
       for (const { remember } of revisions) if (remember) keep(remember)
       return { ok: true, hash: head().hash }
     },
-    inTurn: (run) => run(),
-    async plant(from, documents) {
+    withWriteLock: (run) => run(),
+    async initFromSnapshot(from, documents) {
       if (head().revision > 0) throw notEmptyError()
       anchor = from
       for (const { type, id, revision, json, deleted } of documents)

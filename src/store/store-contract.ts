@@ -1532,7 +1532,7 @@ function movePromises(open: OpenStore): void {
     const source = await committed(await open(t), ...log.slice(0, 3))
     const anchor = await pruneTo(source, 3)
     const planted = await open(t)
-    await planted.plant(anchor, await listed(source.documents()))
+    await planted.initFromSnapshot(anchor, await listed(source.documents()))
     assert.deepEqual(await planted.head(), await source.head())
     assert.deepEqual({ ...(await planted.anchor()) }, anchor)
     assert.deepEqual(await loadAll(planted), await loadAll(source))
@@ -1547,7 +1547,7 @@ function movePromises(open: OpenStore): void {
     const before = await documentsOf(store)
     const anchor = { revision: 9, time: minute(0), hash: 'h', state: 's' }
     const document = { type: 'things', id: 'z', revision: 3, deleted: false, json: '{"id":"z"}' }
-    await assert.rejects(store.plant(anchor, [document]), StoreError)
+    await assert.rejects(store.initFromSnapshot(anchor, [document]), StoreError)
     assert.deepEqual(await documentsOf(store), before)
     assert.equal(await store.anchor(), undefined)
   })

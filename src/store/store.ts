@@ -41,17 +41,17 @@ export interface Head {
 /** The head of a store. */
 export interface StoreHead extends Head {
   /** It is not all there yet of what is being brought in from elsewhere: clusters would be taken back to what is. */
-  readonly isFilling?: true
+  readonly importInProgress?: true
 }
 
 /** Who has it brings a log into a store that was empty; kept over a crash, until all of it is there. */
 export const FILLING = 'filling'
 
 /** What a store says of itself while somebody has that. */
-export function fillingError(): StoreError {
+export function importInProgressError(): StoreError {
   return new StoreError(
     'the store is being filled by copy, restore or bundle import: let that finish, or run it again if it was broken off',
-    { isAway: true },
+    { isTransient: true },
   )
 }
 
@@ -226,10 +226,10 @@ export interface Store {
    * Runs something while no other process is in its turn, where waiting for it pays: whoever commits without being asked
    * still may. Where a turn cannot be had soon, it runs without.
    */
-  inTurn<T>(run: () => Promise<T>): Promise<T>
+  withWriteLock<T>(run: () => Promise<T>): Promise<T>
 
   /** Fills an empty store with the documents as they stood where another log begins. */
-  plant(anchor: Anchor, documents: readonly StoredDocument[]): Promise<void>
+  initFromSnapshot(anchor: Anchor, documents: readonly StoredDocument[]): Promise<void>
 
   /** All revisions after the given one, oldest first and without gaps. */
   changesSince(revision: number): AsyncIterable<Head & { readonly changes: readonly Applied[] }>
@@ -292,11 +292,14 @@ export interface Store {
 export class StoreError extends Error {
   override readonly name = 'StoreError'
   /** Whether it cannot be reached now, and may well be later. */
-  readonly isAway: boolean
+  readonly isTransient: boolean
 
-  constructor(message: string, { isAway = false, ...options }: ErrorOptions & { isAway?: boolean } = {}) {
+  constructor(
+    message: string,
+    { isTransient = false, ...options }: ErrorOptions & { isTransient?: boolean } = {},
+  ) {
     super(message, options)
-    this.isAway = isAway
+    this.isTransient = isTransient
   }
 }
 

@@ -114,7 +114,9 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
     // The page of a proxy on the way tells nothing of what is upstream.
     if (!response.headers.get('content-type')?.startsWith('application/x-ndjson')) {
       await response.body?.cancel()
-      throw new StoreError('what answers is not flux-resourceset: is a proxy in the way?', { isAway: true })
+      throw new StoreError('what answers is not flux-resourceset: is a proxy in the way?', {
+        isTransient: true,
+      })
     }
     const { head } = await importLog(into, linesOf(unlessSilent(response)))
     copied = head.revision
@@ -226,7 +228,9 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
   const current = (): Store => {
     if (store) return store
     const why = problem === undefined ? '' : `: ${problem}`
-    throw new StoreError(`the mirror has not copied everything from its upstream yet${why}`, { isAway: true })
+    throw new StoreError(`the mirror has not copied everything from its upstream yet${why}`, {
+      isTransient: true,
+    })
   }
 
   return {
@@ -264,7 +268,7 @@ function isUnfit(error: unknown): error is StreamError {
 
 /** Whether it is likely to be over soon, and comes in many words. */
 function mayPass(error: Error): boolean {
-  return error instanceof StreamError ? error.isDamaged : error instanceof StoreError && error.isAway
+  return error instanceof StreamError ? error.isDamaged : error instanceof StoreError && error.isTransient
 }
 
 function timeOf(file: string): number | undefined {
@@ -299,7 +303,7 @@ async function* unlessSilent({ body }: Response): AsyncGenerator<Uint8Array> {
 function unreachable(error: Error): StoreError {
   const { cause, message } = error
   const why = cause instanceof Error ? cause.message : message
-  return new StoreError(`it cannot be reached: ${why}`, { cause: error, isAway: true })
+  return new StoreError(`it cannot be reached: ${why}`, { cause: error, isTransient: true })
 }
 
 async function refusal(response: Response): Promise<StoreError> {
@@ -309,6 +313,6 @@ async function refusal(response: Response): Promise<StoreError> {
   if (status === 401) return new StoreError('it refuses UPSTREAM_TOKEN: is it still valid there?')
   if (status === 409)
     return new StreamError(`is an older one than what was copied from it: ${said}`, { isDamaged: false })
-  if (status >= 500) return new StoreError(said, { isAway: true })
+  if (status >= 500) return new StoreError(said, { isTransient: true })
   return new StoreError(status === 404 ? 'it has no log to copy: is it flux-resourceset?' : said)
 }

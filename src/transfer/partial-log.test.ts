@@ -498,8 +498,8 @@ describe('a part and a whole', () => {
     const [middle, last] = [openMemoryStore(), openMemoryStore()]
     await follow(store, middle, { selection: dev })
     await pruneTo(middle, 2)
-    const { planted } = await follow(middle, last, { selection: dev })
-    assert.equal(planted, (await documentsOf(last)).size - 1, 'but for the cluster of revision 3')
+    const { initialDocuments } = await follow(middle, last, { selection: dev })
+    assert.equal(initialDocuments, (await documentsOf(last)).size - 1, 'but for the cluster of revision 3')
     await assertPart(middle, last, dev)
   })
 

@@ -21,11 +21,11 @@ export interface Selection {
  * for one cluster those whose cluster matches; no bookkeeping, which names clusters of the whole fleet. A tombstone that matches is left out
  * while a live cluster outside the part has its DNS name: it would tell that one to delete everything.
  */
-export class LogPart {
+export class PartialLog {
   readonly #store: Store
   readonly #selection: Selection
   /** What the revisions so far left; not looked for before something depends on it. */
-  #members: Members | undefined
+  #membership: Membership | undefined
   /** What this revision changed whose place depends on all of it, and whether the part held it before. */
   readonly #tombstones = new Map<string, boolean>()
   readonly #tokens = new Map<string, boolean>()
@@ -37,11 +37,11 @@ export class LogPart {
 
   /** Whether the part held a document at a revision that the log begins with. */
   async heldAt(revision: number): Promise<(document: StoredDocument) => boolean> {
-    const members = await this.#loaded(revision)
+    const membership = await this.#loaded(revision)
     return ({ type, id, json }) => {
       if (this.#isLeftOut(type)) return false
-      if (type === this.#clusters.type.name) return members.holdsCluster(id)
-      return type !== TOKENS || clusterOf(json) === undefined || members.holdsToken(id)
+      if (type === this.#clusters.type.name) return membership.holdsCluster(id)
+      return type !== TOKENS || clusterOf(json) === undefined || membership.holdsToken(id)
     }
   }
 
@@ -55,10 +55,10 @@ export class LogPart {
 
   /** What is left of a revision when all its changes were taken. */
   end(): SentChange[] {
-    const members = this.#members
-    if (!members) return []
-    const changes = [...this.#endTombstones(members), ...this.#endTokens(members)]
-    members.settle()
+    const membership = this.#membership
+    if (!membership) return []
+    const changes = [...this.#endTombstones(membership), ...this.#endTokens(membership)]
+    membership.settle()
     this.#tombstones.clear()
     this.#tokens.clear()
     return changes
@@ -68,10 +68,10 @@ export class LogPart {
     const { id } = change
     const before = this.#look(change.before, change.before_deleted)
     const after = this.#look(change.after, change.after_deleted)
-    if (isQuiet(before, after)) return after?.matches ? [sent(change)] : []
-    const members = await this.#loaded(revision - 1)
-    const held = members.sent(id)
-    members.setCluster(id, after)
+    if (concernsOnlyItself(before, after)) return after?.matches ? [sent(change)] : []
+    const membership = await this.#loaded(revision - 1)
+    const held = membership.sent(id)
+    membership.setCluster(id, after)
     if (after?.matches && after.deleted) {
       this.#tombstones.set(id, held)
       return []
@@ -84,31 +84,31 @@ export class LogPart {
     const { id, before, after } = change
     const [was, is] = [clusterOf(before), clusterOf(after)]
     if (was === undefined && is === undefined) return [sent(change)]
-    const members = await this.#loaded(revision - 1)
-    this.#tokens.set(id, before !== null && (was === undefined || members.sentTokens.has(id)))
-    members.setToken(id, after === null ? undefined : { cluster: is, change: sent(change) })
+    const membership = await this.#loaded(revision - 1)
+    this.#tokens.set(id, before !== null && (was === undefined || membership.sentTokens.has(id)))
+    membership.setToken(id, after === null ? undefined : { cluster: is, change: sent(change) })
     return []
   }
 
-  *#endTombstones(members: Members): Generator<SentChange> {
-    for (const id of inOrder(this.#tombstones.keys(), members.tombstonesTouched())) {
-      const json = members.tombstoneJson(id)
+  *#endTombstones(membership: Membership): Generator<SentChange> {
+    for (const id of inOrder(this.#tombstones.keys(), membership.tombstonesTouched())) {
+      const json = membership.tombstoneJson(id)
       if (json === undefined) continue
       const change = { type: this.#clusters.type.name, id, after: json, after_deleted: true }
       const isNew = this.#tombstones.has(id)
-      const held = this.#tombstones.get(id) ?? members.sent(id)
-      const holds = members.holdsCluster(id)
+      const held = this.#tombstones.get(id) ?? membership.sent(id)
+      const holds = membership.holdsCluster(id)
       if (holds && (isNew || !held)) yield change
       else if (held && !holds) yield removal(change)
     }
   }
 
-  *#endTokens(members: Members): Generator<SentChange> {
-    for (const id of inOrder(this.#tokens.keys(), members.tokensTouched())) {
+  *#endTokens(membership: Membership): Generator<SentChange> {
+    for (const id of inOrder(this.#tokens.keys(), membership.tokensTouched())) {
       const isNew = this.#tokens.has(id)
-      const held = this.#tokens.get(id) ?? members.sentTokens.has(id)
-      const token = members.tokens.get(id)
-      const holds = members.holdsToken(id)
+      const held = this.#tokens.get(id) ?? membership.sentTokens.has(id)
+      const token = membership.tokens.get(id)
+      const holds = membership.holdsToken(id)
       if (token && holds && (isNew || !held)) yield token.change
       else if (held && !holds) yield removal({ type: TOKENS, id })
     }
@@ -122,21 +122,21 @@ export class LogPart {
     return type === SOURCES || this.#selection.types.bookkeeping.has(type)
   }
 
-  async #loaded(revision: number): Promise<Members> {
-    if (this.#members) return this.#members
-    const members = new Members()
+  async #loaded(revision: number): Promise<Membership> {
+    if (this.#membership) return this.#membership
+    const membership = new Membership()
     if (revision > 0) {
       for await (const { type, id, json, deleted } of documentsAt(this.#store, revision)) {
-        if (type === this.#clusters.type.name) members.setCluster(id, this.#look(json, deleted))
+        if (type === this.#clusters.type.name) membership.setCluster(id, this.#look(json, deleted))
         else if (type === TOKENS && clusterOf(json) !== undefined) {
           const change = { type, id, after: json, after_deleted: deleted }
-          members.setToken(id, { cluster: clusterOf(json), change })
+          membership.setToken(id, { cluster: clusterOf(json), change })
         }
       }
     }
-    members.settle()
-    this.#members = members
-    return members
+    membership.settle()
+    this.#membership = membership
+    return membership
   }
 
   #look(json: string | null, deleted: boolean): Cluster | undefined {
@@ -162,7 +162,7 @@ interface TokenOfCluster {
 }
 
 /** Whether nothing but the cluster itself depends on the change. */
-function isQuiet(before: Cluster | undefined, after: Cluster | undefined): boolean {
+function concernsOnlyItself(before: Cluster | undefined, after: Cluster | undefined): boolean {
   if (!before || !after || before.deleted || after.deleted) return false
   return before.matches === after.matches && (after.matches || before.dns === after.dns)
 }
@@ -173,7 +173,7 @@ function inOrder(...ids: readonly Iterable<string>[]): string[] {
 }
 
 /** The source's clusters and their tokens, by what decides whether the part holds them. */
-class Members {
+class Membership {
   readonly tokens = new Map<string, TokenOfCluster>()
   /** Tokens that the part holds since the last revision that ended. */
   readonly sentTokens = new Set<string>()

@@ -27,11 +27,11 @@ const UNTIL_IT_IS_THERE_MS = 100 * 365 * 24 * 60 * 60 * 1000
 
 /** Throws StreamError when what the header tells of does not go on from what the store holds. */
 export async function startReplay(store: Store, header: Header, options: ImportOptions): Promise<Replay> {
-  const { isFilling, ...head } = await store.head()
+  const { importInProgress, ...head } = await store.head()
   const known = header.selector === undefined ? head : await upstreamOf(store, head, header.selector)
   await checkFit(store, header, known)
   const filling =
-    head.revision === 0 || isFilling
+    head.revision === 0 || importInProgress
       ? await store.acquire(FILLING, 'import', UNTIL_IT_IS_THERE_MS)
       : undefined
   return new Replay(store, header, head, known, { ...options, filling })
@@ -139,7 +139,7 @@ export class Replay {
   #batch: NewRevision[] = []
   #size = 0
   #uses: TokenUse[] = []
-  #counts = { revisions: 0, known: 0, planted: 0, answers: 0, uses: 0 }
+  #counts = { revisions: 0, known: 0, initialDocuments: 0, answers: 0, uses: 0 }
 
   constructor(store: Store, header: Header, from: Head, known: Head, options: ReplayOptions) {
     this.#store = store
@@ -159,7 +159,7 @@ export class Replay {
   }
 
   async revision(revision: SentRevision): Promise<void> {
-    await this.#plant()
+    await this.#initFromSnapshot()
     this.#open = revision
     if (revision.revision <= this.#known.revision)
       await checkSame(this.#store, this.#header, this.#known, revision.revision, revision.hash)
@@ -219,7 +219,7 @@ export class Replay {
   }
 
   /** The documents that the log begins with, once all of them are there. */
-  async #plant(): Promise<void> {
+  async #initFromSnapshot(): Promise<void> {
     const { anchor, selector } = this.#header
     if (!anchor || this.#head.revision > 0) return
     if (selector !== undefined) {
@@ -232,8 +232,8 @@ export class Replay {
     const state = seal.digest(anchor)
     if (selector === undefined && state !== anchor.state)
       throw new StreamError('the documents that it begins with are not what they were', { isDamaged: true })
-    await this.#store.plant({ ...anchor, state }, this.#documents)
-    this.#counts.planted = this.#documents.length
+    await this.#store.initFromSnapshot({ ...anchor, state }, this.#documents)
+    this.#counts.initialDocuments = this.#documents.length
     this.#documents = []
     this.#head = { revision: anchor.revision, hash: anchor.hash }
   }
@@ -267,7 +267,7 @@ export class Replay {
   }
 
   async #finish(): Promise<void> {
-    await this.#plant()
+    await this.#initFromSnapshot()
     await this.#commit()
   }
 }

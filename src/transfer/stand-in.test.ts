@@ -23,7 +23,7 @@ test('it can be returned by an async function, and awaited', async () => {
 })
 
 test('until there is a store, what is asked of it fails with the reason', () => {
-  const away = new StoreError('not copied yet', { isAway: true })
+  const away = new StoreError('not copied yet', { isTransient: true })
   const store = standInFor(
     () => {
       throw away

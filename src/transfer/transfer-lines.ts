@@ -163,7 +163,7 @@ class Order {
   /** A revision whose changes are not all there yet, and how many of them are. */
   #open: SentRevision | undefined
   #count = 0
-  #stage: 'documents' | 'revisions' | 'beside' | 'end' | 'signature' = 'documents'
+  #stage: 'documents' | 'revisions' | 'auxiliary' | 'end' | 'signature' = 'documents'
 
   get isComplete(): boolean {
     return this.#stage === 'end' || this.#stage === 'signature'
@@ -183,7 +183,7 @@ class Order {
     if ('changes' in item) return this.#changes(this.#header, item.changes.length, item.last)
     if ('end' in item) return this.#end(this.#header, item.end)
     if ('signature' in item) this.#stage = 'signature'
-    else return this.#beside(this.#header)
+    else return this.#auxiliary(this.#header)
     return undefined
   }
 
@@ -204,7 +204,7 @@ class Order {
   }
 
   #revision({ until, until_hash }: Header, revision: SentRevision): string | undefined {
-    if (this.#stage === 'beside') return 'a revision is out of its place'
+    if (this.#stage === 'auxiliary') return 'a revision is out of its place'
     if (revision.revision !== this.#last + 1)
       return `revision ${revision.revision} comes after ${this.#last}: it is out of order`
     if (revision.revision > until) return `revision ${revision.revision} is beyond the end of the header`
@@ -228,8 +228,8 @@ class Order {
       : undefined
   }
 
-  #beside({ until }: Header): string | undefined {
-    this.#stage = 'beside'
+  #auxiliary({ until }: Header): string | undefined {
+    this.#stage = 'auxiliary'
     return this.#last < until ? `revision ${this.#last + 1} is missing before it` : undefined
   }
 

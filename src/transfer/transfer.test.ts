@@ -117,7 +117,7 @@ for (const [name, open] of Object.entries(STORES)) {
     test('is the same log, with what is kept beside it', async (t) => {
       const source = await sevenIn(await opened(t, open))
       const target = await opened(t, open)
-      const imported = await importLog(target, lines(source, { beside: true }))
+      const imported = await importLog(target, lines(source, { includeAuxiliary: true }))
       assert.deepEqual(await everythingOf(target), await everythingOf(source))
       assert.deepEqual(await besideOf(target), await besideOf(source))
       assert.deepEqual(imported, {
@@ -125,7 +125,7 @@ for (const [name, open] of Object.entries(STORES)) {
         head: await source.head(),
         revisions: 7,
         known: 0,
-        planted: 0,
+        initialDocuments: 0,
         answers: 1,
         uses: 1,
       })
@@ -143,8 +143,8 @@ for (const [name, open] of Object.entries(STORES)) {
       const source = await sevenIn(await opened(t, open))
       await pruneAt(source, minute(5))
       const target = await opened(t, open)
-      const { planted } = await importLog(target, lines(source))
-      assert.equal(planted, ['a', 'b', 'others/a', 'still', 'tokens/tok-1'].length)
+      const { initialDocuments } = await importLog(target, lines(source))
+      assert.equal(initialDocuments, ['a', 'b', 'others/a', 'still', 'tokens/tok-1'].length)
       assert.deepEqual(await everythingOf(target), await everythingOf(source))
       assert.equal((await verifyLog(target)).verified, true)
       await committed(source, ...MORE)
@@ -177,13 +177,13 @@ for (const [name, open] of Object.entries(STORES)) {
     test('is cut off at any line, and goes on with the same lines', async (t) => {
       const source = await sevenIn(await opened(t, open))
       await pruneAt(source, minute(2))
-      const all = await allLines(source, { beside: true })
+      const all = await allLines(source, { includeAuxiliary: true })
       const target = await opened(t, open)
       for (let kept = 0; kept < all.length; kept++) {
         await assert.rejects(importLog(target, from(all.slice(0, kept))), isDamaged(/no end/))
         assert.equal((await verifyLog(target)).verified, true)
-        const { revision, isFilling } = await target.head()
-        assert.equal(isFilling, revision > 0 || undefined, 'it is told that this is not all')
+        const { revision, importInProgress } = await target.head()
+        assert.equal(importInProgress, revision > 0 || undefined, 'it is told that this is not all')
       }
       await assert.rejects(allLines(target), /is being filled/)
       await importLog(target, from(all))
@@ -203,8 +203,8 @@ for (const [name, open] of Object.entries(STORES)) {
         }
       }
       await assert.rejects(importLog(target, interrupted()), /somebody else wrote .* revision 1, not at 0/)
-      const { revision, isFilling } = await target.head()
-      assert.deepEqual([revision, isFilling], [1, undefined])
+      const { revision, importInProgress } = await target.head()
+      assert.deepEqual([revision, importInProgress], [1, undefined])
       assert.deepEqual(Object.keys((await loadAll(target)).documents), ['things/mine'])
     })
 
@@ -228,15 +228,16 @@ for (const [name, open] of Object.entries(STORES)) {
 
 test('a store is not said to be filled before the last of it is there', async () => {
   const source = await sevenIn(openMemoryStore())
-  for (const beside of [false, true]) {
+  for (const includeAuxiliary of [false, true]) {
     const done: string[] = []
     const target = new Proxy(openMemoryStore(), {
       get(memory, name: keyof Store) {
-        if (['commit', 'plant', 'remember', 'recordUses', 'release'].includes(name)) done.push(name)
+        if (['commit', 'initFromSnapshot', 'remember', 'recordUses', 'release'].includes(name))
+          done.push(name)
         return memory[name]
       },
     })
-    await importLog(target, lines(source, { beside }))
+    await importLog(target, lines(source, { includeAuxiliary }))
     assert.deepEqual([done[0], done.indexOf('release')], ['commit', done.length - 1], done.join(', '))
   }
 })
@@ -251,9 +252,9 @@ test('a store that somebody else wrote to while it was filled is not said to be 
     }
   }
   await assert.rejects(importLog(target, interrupted()), /somebody else wrote to this store/)
-  const { revision, isFilling } = await target.head()
+  const { revision, importInProgress } = await target.head()
   assert.ok(revision > 1 && revision < 300, `it is at ${revision}`)
-  assert.equal(isFilling, true)
+  assert.equal(importInProgress, true)
 })
 
 describe('lines that do not go on from what is here', () => {
@@ -327,7 +328,7 @@ describe('lines that were changed on their way', () => {
   async function everyKind(): Promise<string[]> {
     const source = await sevenIn(openMemoryStore())
     await pruneAt(source, minute(3))
-    return allLines(source, { beside: true })
+    return allLines(source, { includeAuxiliary: true })
   }
 
   /** Whatever was taken before the change was found is a whole beginning of the same log. */
@@ -557,7 +558,7 @@ describe('lines in bytes', () => {
 describe('a log that is moved while it is written', () => {
   test('ends where it was when that began, with no answer to a write that came later', async () => {
     const source = await sevenIn(openMemoryStore())
-    const moving = lines(source, { beside: true })
+    const moving = lines(source, { includeAuxiliary: true })
     const first = await moving.next()
     await committed(
       source,
@@ -572,7 +573,7 @@ describe('a log that is moved while it is written', () => {
     assert.equal(answers, 1)
     assert.equal(await target.recall('later', NOW.toISOString()), undefined)
     assert.equal(JSON.parse(all.at(-1) as string).end.documents, 5 + 45 + 1)
-    await importLog(target, lines(source, { since: 7, beside: true }))
+    await importLog(target, lines(source, { since: 7, includeAuxiliary: true }))
     assert.deepEqual(await everythingOf(target), await everythingOf(source))
     assert.deepEqual(await besideOf(target), await besideOf(source))
   })
@@ -684,7 +685,7 @@ describe('a log of many revisions, and a revision of many changes', () => {
     const source = await sevenIn(openMemoryStore())
     await source.remember({ ...ANSWER, key: 'long', answer: '"'.repeat(33 * 1024 * 1024) })
     async function* file(): AsyncGenerator<Uint8Array> {
-      for await (const line of lines(source, { beside: true })) yield Buffer.from(`${line}\n`)
+      for await (const line of lines(source, { includeAuxiliary: true })) yield Buffer.from(`${line}\n`)
     }
     const target = openMemoryStore()
     assert.equal((await importLog(target, linesOf(file()))).answers, 1)

@@ -1,12 +1,12 @@
 // Moving what a store holds: its log as lines of JSON, and bringing such lines into another store.
 import { createHash } from 'node:crypto'
 import { asToken, TOKENS, useKeyOf } from '../domain/access/token.ts'
-import { Pace } from '../runtime/time-slice.ts'
+import { TimeSlice } from '../runtime/time-slice.ts'
 import { RevisionHash } from '../store/hash-chain.ts'
 import {
   type Anchor,
-  fillingError,
   type Head,
+  importInProgressError,
   type Lease,
   prunedError,
   prunedMeanwhileError,
@@ -14,7 +14,7 @@ import {
   type StoredDocument,
   StoreError,
 } from '../store/store.ts'
-import { LogPart, type Selection, sent } from './partial-log.ts'
+import { PartialLog, type Selection, sent } from './partial-log.ts'
 import { type Replay, startReplay } from './replay-log.ts'
 import { FORMAT, type Header, MAX_LINE, readItems, type SentChange, VERSION } from './transfer-lines.ts'
 import { documentsAt, StateSeal } from './verify-log.ts'
@@ -30,7 +30,7 @@ export interface ExportOptions {
   /** Only a part. */
   readonly selection?: Selection | undefined
   /** Also what is kept beside the log: remembered answers and when tokens were used. */
-  readonly beside?: boolean
+  readonly includeAuxiliary?: boolean
   readonly now: Date
   readonly progress?: Progress | undefined
 }
@@ -49,7 +49,7 @@ export interface Imported {
   readonly revisions: number
   readonly known: number
   /** Documents that the log begins with, where its older part was given up. */
-  readonly planted: number
+  readonly initialDocuments: number
   readonly answers: number
   readonly uses: number
 }
@@ -66,7 +66,7 @@ const OF_A_PART = 'copied in part'
  */
 export async function* exportLog(store: Store, options: ExportOptions): AsyncGenerator<string> {
   const digest = createHash('sha256')
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   for await (const item of exportItems(store, options)) {
     const line = JSON.stringify(
       'end' in item ? { end: { ...(item.end as object), sha256: digest.copy().digest('hex') } } : item,
@@ -75,7 +75,7 @@ export async function* exportLog(store: Store, options: ExportOptions): AsyncGen
     if ('answer' in item && Buffer.byteLength(line) > MAX_LINE) continue
     digest.update(`${line}\n`)
     yield line
-    if (pace.isDue) await pace.rest()
+    if (timeSlice.expired) await timeSlice.yield()
   }
 }
 
@@ -83,13 +83,13 @@ type Line = Readonly<Record<string, unknown>>
 
 async function* exportItems(
   store: Store,
-  { beside = false, selection, now, progress, ...range }: ExportOptions,
+  { includeAuxiliary = false, selection, now, progress, ...range }: ExportOptions,
 ): AsyncGenerator<Line> {
   // Looked for before the end is known: none may be of a write that comes after it.
-  const answers = beside ? await answerTimes(store, now.toISOString()) : new Map<string, string>()
+  const answers = includeAuxiliary ? await answerTimes(store, now.toISOString()) : new Map<string, string>()
   const begin = await store.anchor()
   const header = await headerOf(store, begin, range, now)
-  const part = selection && new LogPart(store, selection)
+  const part = selection && new PartialLog(store, selection)
   const { until, until_hash, anchor } = header
   yield {
     format: FORMAT,
@@ -102,17 +102,17 @@ async function* exportItems(
     for await (const document of sealedDocuments(store, anchor)) if (isHeld(document)) yield { document }
   }
   yield* exportRevisions(store, begin, header, part, progress)
-  for await (const answer of beside ? store.answers(now.toISOString()) : [])
+  for await (const answer of includeAuxiliary ? store.answers(now.toISOString()) : [])
     if (answers.get(answer.key) === answer.time) yield { answer }
   let documents = 0
   const tokens: string[] = []
-  for await (const { type, json } of beside ? documentsAt(store, until) : []) {
+  for await (const { type, json } of includeAuxiliary ? documentsAt(store, until) : []) {
     documents++
     if (type === TOKENS) tokens.push(useKeyOf(asToken(JSON.parse(json))))
   }
   for (let at = 0; at < tokens.length; at += USES_AT_ONCE)
     for (const use of await store.usesOf(tokens.slice(at, at + USES_AT_ONCE))) yield { use }
-  yield { end: { revision: until, hash: until_hash, ...(beside && { documents }) } }
+  yield { end: { revision: until, hash: until_hash, ...(includeAuxiliary && { documents }) } }
 }
 
 async function answerTimes(store: Store, now: string): Promise<Map<string, string>> {
@@ -127,8 +127,8 @@ async function headerOf(
   { since: wanted, until: end }: { readonly since: number; readonly until?: number | undefined },
   now: Date,
 ): Promise<Header> {
-  const { isFilling, ...head } = await store.head()
-  if (isFilling) throw fillingError()
+  const { importInProgress, ...head } = await store.head()
+  if (importInProgress) throw importInProgressError()
   const until = end ?? head.revision
   if (wanted > head.revision || until > head.revision)
     throw new StoreError(
@@ -158,7 +158,7 @@ async function* exportRevisions(
   store: Store,
   begin: Anchor | undefined,
   { since, hash, until, anchor }: Header,
-  part: LogPart | undefined,
+  part: PartialLog | undefined,
   progress: Progress | undefined,
 ): AsyncGenerator<Line> {
   let last: Head = anchor ?? { revision: since, hash }
@@ -225,7 +225,7 @@ export async function importLog(
   options: ImportOptions = {},
 ): Promise<Imported> {
   let replay: Replay | undefined
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   for await (const item of readItems(lines)) {
     if ('header' in item) replay = await startReplay(store, item.header, options)
     else if ('document' in item) replay?.document(item.document)
@@ -234,7 +234,7 @@ export async function importLog(
     else if ('answer' in item) await replay?.answer(item.answer)
     else if ('use' in item) await replay?.use(item.use)
     else if ('end' in item) await replay?.end()
-    if (pace.isDue) await pace.rest()
+    if (timeSlice.expired) await timeSlice.yield()
   }
   return (replay as Replay).imported
 }

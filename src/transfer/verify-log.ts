@@ -1,6 +1,6 @@
 // Proving that a log is whole: the hash chain, and that the documents are what the log says.
 import { createHash, hash } from 'node:crypto'
-import { Pace } from '../runtime/time-slice.ts'
+import { TimeSlice } from '../runtime/time-slice.ts'
 import { NO_HASH, RevisionHash } from '../store/hash-chain.ts'
 import type { Anchor, LoggedChange, Store, StoredDocument } from '../store/store.ts'
 
@@ -130,10 +130,10 @@ async function checkDocuments(
   problems: string[],
 ): Promise<number> {
   const missing = new Set<string>()
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   for (const [key, { digest }] of known) {
     if (digest !== undefined) missing.add(key)
-    if (pace.isDue) await pace.rest()
+    if (timeSlice.expired) await timeSlice.yield()
   }
   let documents = 0
   for await (const { type, id, revision, deleted, json } of store.documents()) {

@@ -1,6 +1,5 @@
 // What can be asked for. A write is a list of commands; `decide` turns it into changes.
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
-import type { Selector } from '../access/selector.ts'
 import type { Token } from '../access/token.ts'
 import type { Document } from '../types/resource-type.ts'
 
@@ -85,18 +84,36 @@ export interface PatchValues extends Base {
 export interface ForClusters extends Base {
   readonly op: 'for_clusters'
   readonly targets: Targets
-  each(cluster: string): ClusterCommand
+  readonly command: ClusterCommand
 }
 export type Targets =
   | { readonly ids: readonly string[] }
   | {
-      readonly selector: Selector
+      /** A label selector, as text. */
+      readonly selector: string
       /** Only those that are assigned this document; the others are left alone, with a warning. */
       readonly having?: { readonly type: string; readonly id: string }
       /** Matching nothing is not a mistake. */
       readonly allowEmpty: boolean
     }
-type ClusterCommand = Patch | Delete | Restore | Assign | Unassign | PatchValues
+
+type Without<T, K extends string> = T extends unknown ? Omit<T, K> : never
+type OfCluster = Patch | Delete | Restore
+type ForCluster = Assign | Unassign | PatchValues
+/** A command that says everything but the cluster. */
+export type ClusterCommand = Without<OfCluster, 'id'> | Without<ForCluster, 'cluster'>
+
+/** The command for one cluster. */
+export function onCluster(command: ClusterCommand, cluster: string): OfCluster | ForCluster {
+  switch (command.op) {
+    case 'patch':
+    case 'delete':
+    case 'restore':
+      return { ...command, id: cluster }
+    default:
+      return { ...command, cluster }
+  }
+}
 
 /** A document as it stood at some time: live, a tombstone, or not there at all. */
 export type Standing = { readonly document: Document; readonly deleted: boolean } | undefined
@@ -116,8 +133,25 @@ export interface Undo extends Base {
   readonly revision: number
   readonly before: Standing
   readonly after: Standing
-  /** What the caller should know of the revision. */
-  readonly warning?: string
+}
+
+/** Takes back what one revision did, and nothing that was done since. */
+export interface Revert extends Base {
+  readonly op: 'revert'
+  readonly revision: number
+}
+/** A moment, by the revision that was the newest then. */
+export type At = { readonly revision: number } | { readonly time: string }
+/** Makes documents what they were at an earlier time; those that did not exist then go without a trace. */
+export interface Rollback extends Base {
+  readonly op: 'rollback'
+  readonly to: At
+  /** Only clusters that match it now; of those that are gone, the ones that matched then. */
+  readonly selector?: string
+  readonly types?: readonly string[]
+  readonly ids?: readonly string[]
+  /** Choosing nothing is not a mistake. */
+  readonly allowEmpty: boolean
 }
 
 export interface CreateToken extends Base {
@@ -139,6 +173,7 @@ export interface RevokeToken extends Base {
   readonly name: string
 }
 
+/** What `decide` runs as it is. */
 export type Command =
   | Create
   | Replace
@@ -154,6 +189,10 @@ export type Command =
   | CreateToken
   | RotateToken
   | RevokeToken
+/** What has to be looked up in the log first: the engine puts undos and resets in its place. */
+export type HistoryCommand = Revert | Rollback
+/** What a write consists of. Plain data: it can be stored, sent, and run later. */
+export type WriteCommand = Command | HistoryCommand
 
 /** The document that a command is about. */
 export interface Outcome {
@@ -171,13 +210,13 @@ export interface Outcome {
 const MAX_SUMMARISED = 5
 
 /** What was asked for, in a line for the audit. */
-export function summarise(commands: readonly Command[]): string {
+export function summarise(commands: readonly WriteCommand[]): string {
   const lines = commands.slice(0, MAX_SUMMARISED).map(summariseOne)
   const more = commands.length - lines.length
   return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('; ')
 }
 
-function summariseOne(command: Command): string {
+function summariseOne(command: WriteCommand): string {
   switch (command.op) {
     case 'create': {
       const id = isObject(command.document) ? own(command.document, 'id') : undefined
@@ -189,25 +228,51 @@ function summariseOne(command: Command): string {
       return `rotate token ${command.name}`
     case 'revoke_token':
       return `revoke token ${command.name}`
-    case 'assign':
-      return `assign ${command.type}/${command.id} to ${command.cluster}`
-    case 'unassign':
-      return `unassign ${command.type}/${command.id} from ${command.cluster}`
-    case 'patch_values':
-      return `patch values of ${command.component} on ${command.cluster}`
     case 'for_clusters':
-      return summariseOne(command.each(describeTargets(command.targets)))
-    case 'delete': {
-      const how = command.purge ? ' and its tombstone' : command.cascade ? ' and all references to it' : ''
-      return `delete ${command.type}/${command.id}${how}`
-    }
-    default:
+      return summariseOn(command.command, describeTargets(command.targets))
+    case 'revert':
+      return `revert revision ${command.revision}`
+    case 'rollback':
+      return summariseRollback(command)
+    case 'replace':
+    case 'reset':
+    case 'undo':
       return `${command.op} ${command.type}/${command.id}`
+    default:
+      return summariseOn(command, 'cluster' in command ? command.cluster : command.id)
   }
 }
 
+/** `target` is the id of a cluster or document, or says which clusters are meant. */
+function summariseOn(command: ClusterCommand, target: string): string {
+  switch (command.op) {
+    case 'assign':
+      return `assign ${command.type}/${command.id} to ${target}`
+    case 'unassign':
+      return `unassign ${command.type}/${command.id} from ${target}`
+    case 'patch_values':
+      return `patch values of ${command.component} on ${target}`
+    case 'delete': {
+      const how = command.purge ? ' and its tombstone' : command.cascade ? ' and all references to it' : ''
+      return `delete ${command.type}/${target}${how}`
+    }
+    default:
+      return `${command.op} ${command.type}/${target}`
+  }
+}
+
+function summariseRollback({ to, selector, types, ids }: Rollback): string {
+  const when = 'revision' in to ? `revision ${to.revision}` : to.time
+  const what = [
+    ...(selector === undefined ? [] : [`(${selector})`]),
+    ...(types ? [`types ${types.join(', ')}`] : []),
+    ...(ids ? [ids.length > MAX_SUMMARISED ? `${ids.length} ids` : `ids ${ids.join(', ')}`] : []),
+  ]
+  return `rollback${what.length > 0 ? ` of ${what.join(' and ')}` : ''} to ${when}`
+}
+
 function describeTargets(targets: Targets): string {
-  if ('selector' in targets) return `(${targets.selector.text})`
+  if ('selector' in targets) return `(${targets.selector})`
   const [first = '', ...others] = targets.ids
   return others.length === 0 ? first : `(${targets.ids.length} clusters)`
 }

@@ -12,6 +12,7 @@ import {
   succeed,
 } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
+import { parseSelector } from '../access/selector.ts'
 import { UnknownKeys } from '../access/unknown-keys.ts'
 import { Draft } from '../documents/draft.ts'
 import { unknownDocument } from '../documents/find-document.ts'
@@ -24,7 +25,7 @@ import { findUnmetNeeds } from '../guards/unmet-needs.ts'
 import { warnOfReserved } from '../guards/warn-of-reserved.ts'
 import { type DeliveredType, findReference, type ResourceType, type Types } from '../types/resource-type.ts'
 import { assign, patchValues, unassign } from './assignment-commands.ts'
-import type { Assign, Command, ForClusters, Outcome } from './command.ts'
+import { type Assign, type Command, type ForClusters, type Outcome, onCluster } from './command.ts'
 import { create, patch, remove, replace, restore } from './document-commands.ts'
 import { revokeOrphans } from './revoke-orphans.ts'
 import { createToken, revokeToken, rotateToken } from './token-commands.ts'
@@ -141,17 +142,13 @@ function* run(
     case 'reset':
       return reset(types, draft, type, command)
     case 'undo':
-      return withWarning(undoChange(types, draft, type, command), command.warning)
+      return undoChange(types, draft, type, command)
     case 'assign':
       assigned.set(`${command.type}/${command.id}`, command)
       return withDelivered(type, (delivered) => assign(types, draft, delivered, command))
     case 'unassign':
       return withDelivered(type, (delivered) => unassign(types, draft, delivered, command))
   }
-}
-
-function withWarning(outcome: Result<Outcome>, warning: string | undefined): Result<Outcome> {
-  return outcome.ok && warning !== undefined ? succeed({ ...outcome.value, warnings: [warning] }) : outcome
 }
 
 function withDelivered(type: ResourceType, use: (type: DeliveredType) => Result<Outcome>): Result<Outcome> {
@@ -169,7 +166,7 @@ function* runForClusters(
   const { ids, warnings = [] } = found.value
   for (const [i, id] of ids.entries()) {
     yield
-    const done = yield* run(types, draft, command.each(id), assigned)
+    const done = yield* run(types, draft, onCluster(command.command, id), assigned)
     if (draft.excess) return invalid([{ path: command.path, message: draft.excess }])
     if (!done.ok) return 'ids' in command.targets ? fail(locate(done.problem, placed(command, i))) : done
   }
@@ -188,7 +185,10 @@ function* findTargets(
   { targets, path }: ForClusters,
 ): Steps<Result<{ ids: readonly string[]; warnings?: readonly string[] }>> {
   if ('ids' in targets) return succeed(targets)
-  const { selector, having, allowEmpty } = targets
+  const { having, allowEmpty } = targets
+  const parsed = parseSelector(types, targets.selector)
+  if (!parsed.ok) return invalid([{ path, message: parsed.message }])
+  const { selector } = parsed
   const type = having && types.get(having.type)
   const delivery = type?.delivery
   const ids: string[] = []

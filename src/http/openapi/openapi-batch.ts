@@ -1,6 +1,8 @@
 // Batches and rollbacks, in OpenAPI's words: one schema for each operation.
-import { BATCH_SCHEMA, METHOD_OF, OPERATIONS, ROLLBACK_SCHEMA } from '../../api/batch-schema.ts'
+
+import { BATCH_SCHEMA, OPERATIONS, ROLLBACK_SCHEMA } from '../../api/batch-schema.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
+import { METHOD_OF } from '../../domain/commands/parse-batch.ts'
 import type { RegisteredDelivery, RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'
 import { schemaOf } from '../../registry/validator.ts'
 import {

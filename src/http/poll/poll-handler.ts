@@ -9,7 +9,7 @@ import { servedTo } from '../../domain/delivery/served-view.ts'
 import type { View } from '../../domain/documents/view.ts'
 import type { ClusterType, DeliveredType, Types } from '../../domain/types/resource-type.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
-import { inTurns } from '../../runtime/run-time-sliced.ts'
+import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import type { Identity } from '../auth/auth.ts'
 import { callerNamed, inLane, LEFT, refuseShare } from '../load/admission.ts'
 import { type ListQuery, parsePollQuery } from '../request/list-query.ts'
@@ -208,7 +208,7 @@ async function answerList(
   const query = parsePollQuery(types.get(cluster.type.name) as RegisteredType, parameters)
   if (!query.ok) return query
   const view = engine.state.freeze()
-  const lines = await inTurns(linesOf(view, cluster, query.value), signal).finally(view.release)
+  const lines = await runTimeSliced(linesOf(view, cluster, query.value), signal).finally(view.release)
   const list = { revision: view.revision, cluster: undefined, endpoint: undefined }
   return succeed({ ...renderClusterList(lines), ...list })
 }

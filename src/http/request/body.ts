@@ -4,7 +4,7 @@ import { isObject, type Json } from '../../base/json.ts'
 import { parseJson } from '../../base/parse-json.ts'
 import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
 import { reaches } from '../../domain/access/grant.ts'
-import { inTurns } from '../../runtime/run-time-sliced.ts'
+import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { atEnd, callerOf, refuseShare } from '../load/admission.ts'
 import type { Service } from '../service.ts'
 import { sendProblem } from './problem-response.ts'
@@ -44,7 +44,7 @@ declare module 'fastify' {
 async function parseBody(service: Service, request: FastifyRequest): Promise<Result<Json | undefined>> {
   const read = await readBody(service, request)
   if (!read.ok) return read
-  return read.value.length === 0 ? succeed(undefined) : inTurns(parseJson(read.value))
+  return read.value.length === 0 ? succeed(undefined) : runTimeSliced(parseJson(read.value))
 }
 
 /** All of it, or why it is not taken. Long ones take turns: a connection would send as much in one as it can. */

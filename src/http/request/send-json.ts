@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { jsonPieces } from '../../base/json-pieces.ts'
 import type { Steps } from '../../base/steps.ts'
-import { inTurns, nextSlice } from '../../runtime/run-time-sliced.ts'
+import { nextSlice, runTimeSliced } from '../../runtime/run-time-sliced.ts'
 
 /** Characters up to which an answer is sent whole, with its length. */
 const SHORT = 256 * 1024
@@ -33,7 +33,7 @@ async function* joined(first: string, rest: AsyncGenerator<string>): AsyncGenera
 async function* chunksOf(value: unknown): AsyncGenerator<string, undefined> {
   const pieces = jsonPieces(value)
   for (;;) {
-    const chunk = await inTurns(nextChunk(pieces))
+    const chunk = await runTimeSliced(nextChunk(pieces))
     if (chunk !== '') yield chunk
     if (chunk.length < CHUNK) return
     await nextSlice()

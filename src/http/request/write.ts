@@ -5,11 +5,11 @@ import { isObject, type Json, own } from '../../base/json.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import { type Grant, reaches } from '../../domain/access/grant.ts'
 import { TOKENS } from '../../domain/access/token.ts'
-import type { Command, Expectation, Outcome } from '../../domain/commands/command.ts'
+import type { Command, Expectation, Outcome, WriteCommand } from '../../domain/commands/command.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
 import { beforeAndAfter, describeChange } from '../../domain/documents/describe-change.ts'
 import type { Entry } from '../../domain/documents/view.ts'
-import type { Author, Once, Work, WriteOptions, Written } from '../../engine/engine.ts'
+import type { Author, Once, WriteOptions, Written } from '../../engine/engine.ts'
 import { onlyPreviews } from '../auth/auth.ts'
 import { inLane, senderOf } from '../load/admission.ts'
 import type { Service } from '../service.ts'
@@ -54,16 +54,20 @@ export async function answerWrite(
   return runWrite(route, work, counted, (written) => answer(written, written.outcomes[0] as Outcome))
 }
 
-/** Runs work on many documents; what it means for clusters is always told. */
-export function answerFleetWrite(route: WriteRoute, work: Work, op: string): Promise<FastifyReply> {
-  return runWrite(route, work, ['fleet', op], ({ revision, changes, impact, warnings, plan }) => ({
+/** Runs commands on many documents; what it means for clusters is always told. */
+export function answerFleetWrite(
+  route: WriteRoute,
+  commands: readonly WriteCommand[],
+  op: string,
+): Promise<FastifyReply> {
+  return runWrite(route, commands, ['fleet', op], ({ revision, changes, impact, warnings, plan }) => ({
     body: { revision, changes: changes.length, impact, warnings, plan },
   }))
 }
 
 async function runWrite(
   { service, request, reply }: WriteRoute,
-  work: Work,
+  commands: readonly WriteCommand[],
   [type, op]: readonly [type: string, op: string],
   answer: (written: Written) => Answer,
 ): Promise<FastifyReply> {
@@ -82,7 +86,7 @@ async function runWrite(
   const sender = senderOf(service, request, dryRun ? 'preview' : 'write')
   const { caller, signal } = sender
   const write = (): Promise<Result<Written>> =>
-    service.engine.write(work, author.value, {
+    service.engine.write(commands, author.value, {
       ...options.value,
       grant,
       caller,

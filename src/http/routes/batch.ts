@@ -4,12 +4,13 @@ import { REVERT_SCHEMA, ROLLBACK_SCHEMA } from '../../api/batch-schema.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { type Detail, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
 import { parseSelector } from '../../domain/access/selector.ts'
-import { type Rollback, revert, rollback } from '../../engine/rollback.ts'
+import type { Rollback } from '../../domain/commands/command.ts'
+import { parseBatch } from '../../domain/commands/parse-batch.ts'
+import { BATCH_CHECKS } from '../../registry/batch-checks.ts'
 import type { RegisteredTypes } from '../../registry/build-types.ts'
 import { buildChecker } from '../../registry/validator.ts'
-import { inTurns } from '../../runtime/run-time-sliced.ts'
+import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { accepts, JSON_TYPE } from '../request/body.ts'
-import { parseBatch } from '../request/parse-batch.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseTimeAt } from '../request/query.ts'
 import { answerFleetWrite } from '../request/write.ts'
@@ -25,10 +26,10 @@ const checkRevert = buildChecker(REVERT_SCHEMA)
 const checkRollback = buildChecker(ROLLBACK_SCHEMA)
 
 export function batchRoutes(app: FastifyInstance, service: Service): void {
-  const { engine, types } = service
+  const { types } = service
 
   app.post<{ Body: Json }>('/batch', BATCH, async (request, reply): Promise<FastifyReply> => {
-    const commands = await inTurns(parseBatch(types, request.body))
+    const commands = await runTimeSliced(parseBatch(types, BATCH_CHECKS, request.body))
     if (!commands.ok) return sendProblem(reply, commands.problem)
     return answerFleetWrite({ service, request, reply }, commands.value, 'batch')
   })
@@ -36,7 +37,7 @@ export function batchRoutes(app: FastifyInstance, service: Service): void {
   app.post<{ Body: Json }>('/rollback', ROLLBACK, (request, reply) => {
     const parsed = parseRollback(types, request.body)
     if (!parsed.ok) return sendProblem(reply, parsed.problem)
-    return answerFleetWrite({ service, request, reply }, rollback(engine, types, parsed.value), 'rollback')
+    return answerFleetWrite({ service, request, reply }, [parsed.value], 'rollback')
   })
 
   app.post<{ Params: { revision: string }; Body: Json | undefined }>(
@@ -47,7 +48,11 @@ export function batchRoutes(app: FastifyInstance, service: Service): void {
       if (details.length > 0) return sendProblem(reply, invalid(details).problem)
       const revision = parseRevision(request.params.revision)
       if (!revision.ok) return sendProblem(reply, revision.problem)
-      return answerFleetWrite({ service, request, reply }, revert(engine, revision.value), 'revert')
+      return answerFleetWrite(
+        { service, request, reply },
+        [{ op: 'revert', revision: revision.value, path: '' }],
+        'revert',
+      )
     },
   )
 }
@@ -78,8 +83,10 @@ function parseRollback(types: RegisteredTypes, body: Json): Result<Rollback> {
   const time = to_time === undefined ? undefined : parseTimeAt(String(to_time), '/to_time', wrong)
   if (wrong.length > 0) return invalid(wrong)
   return succeed({
+    op: 'rollback',
+    path: '',
     to: time === undefined ? { revision: to_revision as number } : { time },
-    ...(parsed?.ok && { selector: parsed.selector }),
+    ...(parsed?.ok && { selector: parsed.selector.text }),
     ...(chosen && { types: chosen }),
     ...(ids !== undefined && { ids: ids as readonly string[] }),
     allowEmpty: allow_empty === true,

@@ -10,7 +10,7 @@ import type { Entry, View } from '../../domain/documents/view.ts'
 import type { DeliveredType, Document, Types, WriteMethod } from '../../domain/types/resource-type.ts'
 import { explain } from '../../engine/audit.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
-import { inTurns } from '../../runtime/run-time-sliced.ts'
+import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { inLane, inspectFor, senderOf } from '../load/admission.ts'
 import { matchesEtag, sendAnswer } from '../poll/answer.ts'
 import { findEndpoint } from '../poll/poll-handler.ts'
@@ -60,7 +60,7 @@ function readRoutes(app: FastifyInstance, service: Service, type: RegisteredType
         const sender = senderOf(service, request, 'read')
         return inLane(service.admission.lists, sender, async () => {
           const view = engine.state.freeze()
-          const page = inTurns(pageOf(types, view, type.name, query.value), sender.signal)
+          const page = runTimeSliced(pageOf(types, view, type.name, query.value), sender.signal)
           return succeed(await page.finally(view.release))
         })
       },

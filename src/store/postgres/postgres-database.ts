@@ -240,7 +240,7 @@ async function readPassword(path: string): Promise<string> {
 /** It may be on its way: a Secret that is being mounted or exchanged. */
 function unreadable(variable: string, path: string, cause: Error): StoreError {
   const message = `the file ${path} that ${variable} names cannot be read: ${cause.message}`
-  return new StoreError(message, { cause, isAway: true })
+  return new StoreError(message, { cause, isTransient: true })
 }
 
 /** Any number; it only has to be the same in all versions of this program. */
@@ -297,7 +297,7 @@ async function checkSchema(pool: pg.Pool): Promise<void> {
   if (schema.version < MIGRATIONS.length)
     throw new StoreError(
       `the schema of the database is version ${schema.version}, and this program needs ${MIGRATIONS.length}: run flux-resourceset migrate, or start a process in crud mode`,
-      { isAway: true },
+      { isTransient: true },
     )
 }
 
@@ -402,7 +402,7 @@ function toStoreError(error: unknown): StoreError {
   const cause = error as Error & { code?: string; errors?: readonly { code?: string }[] }
   const code = cause.code ?? cause.errors?.[0]?.code ?? ''
   const known = PROBLEMS[code]
-  if (known) return new StoreError(known.message, { cause, isAway: known.away ?? false })
+  if (known) return new StoreError(known.message, { cause, isTransient: known.away ?? false })
   if (/does not support SSL/.test(cause.message))
     return new StoreError(
       'the database does not speak TLS: set sslmode=disable in DATABASE_URL if that is meant',
@@ -421,6 +421,9 @@ function toStoreError(error: unknown): StoreError {
       { cause },
     )
   if (code.startsWith('08') || (!/^[0-9A-Z]{5}$/.test(code) && BROKEN.test(cause.message)))
-    return new StoreError(`the connection to the database broke: ${cause.message}`, { cause, isAway: true })
+    return new StoreError(`the connection to the database broke: ${cause.message}`, {
+      cause,
+      isTransient: true,
+    })
   return new StoreError(`the database failed: ${cause.message}`, { cause })
 }

@@ -1,6 +1,6 @@
 // Reading the log in PostgreSQL: walking along it, going back in time, and searching it.
 
-import { Pace } from '../../runtime/time-slice.ts'
+import { TimeSlice } from '../../runtime/time-slice.ts'
 import {
   CHANGE,
   holdsText,
@@ -137,7 +137,7 @@ class Changes<T> {
 }
 
 export async function* readDocuments(db: Database): AsyncGenerator<StoredDocument> {
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   for (let at: [string, string] = ['', '']; ; ) {
     const rows = await db.query<StoredDocument>(
       `SELECT type, id, revision, deleted, document AS json FROM ${S}.documents
@@ -146,7 +146,7 @@ export async function* readDocuments(db: Database): AsyncGenerator<StoredDocumen
     )
     for (const row of rows) {
       yield row
-      if (pace.isDue) await pace.rest()
+      if (timeSlice.expired) await timeSlice.yield()
     }
     const last = rows.at(-1)
     if (!last || rows.length < SLICE) return
@@ -198,7 +198,7 @@ async function* readChangedAfter(
     return
   }
   const seen = new Set<string>()
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   for (let at: [number, number] = [revision, LAST_POSITION]; ; ) {
     const places = await db.query<Place & { type: string; id: string }>(
       `SELECT revision, position, type, id FROM ${S}.changes
@@ -218,7 +218,7 @@ async function* readChangedAfter(
       )
       for (const row of rows) {
         yield toPast(row)
-        if (pace.isDue) await pace.rest()
+        if (timeSlice.expired) await timeSlice.yield()
       }
     }
     const last = places.at(-1)

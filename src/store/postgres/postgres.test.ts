@@ -239,8 +239,8 @@ describe('the schema of a PostgreSQL database', () => {
   test('is waited for by a process that only reads', async (t) => {
     const url = await temporaryPostgres(t)
     const reader = open(t, url, { write: false })
-    const { message, isAway } = await failureOf(reader.head())
-    assert.ok(isAway)
+    const { message, isTransient } = await failureOf(reader.head())
+    assert.ok(isTransient)
     assert.match(message, /start a process in crud mode/)
     assert.deepEqual(await runSql(url, `select 1 from pg_namespace where nspname = 'flux_resourceset'`), [])
     await open(t, url).commit(0, revisionOf(put('a')))
@@ -257,9 +257,9 @@ describe('the schema of a PostgreSQL database', () => {
     const url = await temporaryPostgres(t)
     await runSql(url, 'create schema flux_resourceset; create table flux_resourceset.head (theirs text)')
     for (const write of [true, false]) {
-      const { message, isAway } = await failureOf(open(t, url, { write }).head())
+      const { message, isTransient } = await failureOf(open(t, url, { write }).head())
       assert.match(message, /is of another program/)
-      assert.ok(!isAway)
+      assert.ok(!isTransient)
     }
     const tables = await runSql(url, `select 1 from pg_tables where schemaname = 'flux_resourceset'`)
     assert.equal(tables.length, 1)
@@ -275,9 +275,9 @@ describe('the schema of a PostgreSQL database', () => {
     assert.equal((await open(t, url).commit(1, revisionOf(put('b')))).ok, true)
     await runSql(url, 'insert into flux_resourceset.migrations (version, works_from) values (99, 97)')
     for (const store of [...stores, ...[true, false].map((write) => open(t, url, { write }))]) {
-      const { message, isAway } = await failureOf(store.head())
+      const { message, isTransient } = await failureOf(store.head())
       assert.match(message, /version 99, which needs a program that knows 97 or more.*upgrade the program/)
-      assert.ok(!isAway)
+      assert.ok(!isTransient)
     }
   })
 })
@@ -320,7 +320,7 @@ describe('what a user may do in the database', () => {
     const user = await createUser(t, url)
     const empty = await failureOf(open(t, user.url).head())
     assert.match(empty.message, /may not do this in the database: grant/)
-    assert.ok(!empty.isAway)
+    assert.ok(!empty.isTransient)
     await open(t, url).head()
     for (const write of [true, false]) {
       const { message } = await failureOf(open(t, user.url, { write }).head())
@@ -343,9 +343,9 @@ describe('a database that cannot be reached', () => {
       const url = new URL(await temporaryPostgres(t))
       Object.assign(url, change)
       for (const write of [true, false]) {
-        const { message, isAway } = await failureOf(open(t, url.href, { write }).head())
+        const { message, isTransient } = await failureOf(open(t, url.href, { write }).head())
         assert.match(message, expected)
-        assert.equal(isAway, away)
+        assert.equal(isTransient, away)
         assert.ok(!message.includes('secret'))
       }
     })
@@ -363,7 +363,7 @@ describe('a database that cannot be reached', () => {
       [true, false].map((write) => failureOf(open(t, url, { write }).head())),
     )
     assert.ok(performance.now() - begun < 20_000)
-    for (const { isAway } of failures) assert.ok(isAway)
+    for (const { isTransient } of failures) assert.ok(isTransient)
   })
 
   test('gets a password from its file, and a new one for the next connection', async (t) => {
@@ -386,9 +386,9 @@ describe('a database that cannot be reached', () => {
     const passwordFile = join(temporaryFolder(t), 'password')
     const store = open(t, url.href, { passwordFile })
     for (let tries = 0; tries < 3; tries++) {
-      const { message, isAway } = await failureOf(store.head())
+      const { message, isTransient } = await failureOf(store.head())
       assert.match(message, /password that DATABASE_PASSWORD_FILE names cannot be read: ENOENT/)
-      assert.ok(isAway)
+      assert.ok(isTransient)
     }
     await waitFor('they are closed', () => proxy.connections === 0)
     writeFileSync(passwordFile, 'secret\n')
@@ -403,9 +403,9 @@ test('a database that cannot hold every character is refused before anything is 
   t.after(() => runSql(url.href, `drop database ${name} with (force)`))
   const latin = Object.assign(new URL(url), { pathname: name }).href
   for (const write of [true, false]) {
-    const { message, isAway } = await failureOf(open(t, latin, { write }).head())
+    const { message, isTransient } = await failureOf(open(t, latin, { write }).head())
     assert.match(message, /^the encoding of the database is LATIN1, and has to be UTF8: create one/)
-    assert.equal(isAway, false)
+    assert.equal(isTransient, false)
   }
   assert.deepEqual(await runSql(latin, "select to_regnamespace('flux_resourceset') as made"), [
     { made: null },
@@ -429,9 +429,9 @@ test('a process that writes and was led to a standby leaves it once the name lea
   const proxy = await startProxy({ host: '127.0.0.1', port: standby.port })
   t.after(() => proxy.close())
   const store = open(t, Object.assign(new URL(url), { port: proxy.port }).href)
-  const { message, isAway } = await failureOf(store.head())
+  const { message, isTransient } = await failureOf(store.head())
   assert.match(message, /it is a standby/)
-  assert.ok(isAway)
+  assert.ok(isTransient)
   // Connections that are open already lead where they led.
   proxy.target('127.0.0.1', primary.port)
   assert.equal((await store.head()).revision, 1)
@@ -589,7 +589,7 @@ describe('while another process moves the head', () => {
     await store.head()
     const release = await holdHead(t, url)
     const anchor = { revision: 9, time: '2026-01-31T12:00:00.000Z', hash: 'h', state: 's' }
-    const planting = failureOf(store.plant(anchor, []))
+    const planting = failureOf(store.initFromSnapshot(anchor, []))
     await waitFor('it waits', async () => (await waitingIn(url)).length > 0)
     await release(MOVE)
     assert.match((await planting).message, /not empty|holds/)
@@ -659,7 +659,7 @@ describe('a commit that the network gets in the way of', () => {
       return (await runSql(url, busy)).length > 0
     })
     proxy.cut()
-    assert.ok((await committing).isAway)
+    assert.ok((await committing).isTransient)
     const [left] = await runSql(
       url,
       `select (select revision from flux_resourceset.head) as head,
@@ -853,7 +853,7 @@ describe('a PostgreSQL server that speaks TLS', () => {
       await waitFor('it is asked for', () =>
         store.head().then(
           () => false,
-          ({ message, isAway }: StoreError) => isAway && message.startsWith(gone),
+          ({ message, isTransient }: StoreError) => isTransient && message.startsWith(gone),
         ),
       )
       writeFileSync(file, content)

@@ -1,7 +1,7 @@
 // The store for several machines: one PostgreSQL database, for any number of processes.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Applied } from '../../domain/documents/state.ts'
-import { Pace } from '../../runtime/time-slice.ts'
+import { TimeSlice } from '../../runtime/time-slice.ts'
 import { checkHash, NO_HASH, RevisionHash } from '../hash-chain.ts'
 import { parseApplied } from '../log-rows.ts'
 import {
@@ -99,8 +99,8 @@ export function openPostgresStore(options: PostgresOptions): Store {
       return result
     },
     // It keeps a connection while others are needed.
-    inTurn: (run) => (poolSize < MIN_POOL_FOR_TURNS ? run() : inTurn(db, run)),
-    async plant(anchor, documents) {
+    withWriteLock: (run) => (poolSize < MIN_POOL_FOR_TURNS ? run() : withWriteLock(db, run)),
+    async initFromSnapshot(anchor, documents) {
       await writing().transact(READ_COMMITTED, async (query) => {
         const [head] = await query<Head>(`SELECT revision FROM ${S}.head FOR UPDATE`)
         if (head?.revision !== 0) throw notEmptyError()
@@ -173,9 +173,9 @@ function readHead(db: Database, write: boolean): Promise<StoreHead> {
     if (!row) throw new StoreError('the database is damaged: it has no head; restore it from a backup')
     refuseNewer(row)
     if (write && row.standby)
-      throw new StoreError('the database takes no writes: it is a standby', { isAway: true })
+      throw new StoreError('the database takes no writes: it is a standby', { isTransient: true })
     const { revision, hash, filling } = row
-    return { revision, hash: hash ?? NO_HASH, ...(filling && { isFilling: filling }) }
+    return { revision, hash: hash ?? NO_HASH, ...(filling && { importInProgress: filling }) }
   })
 }
 
@@ -215,7 +215,7 @@ async function loadDocuments(
   take: (revision: number, document: Applied) => void,
 ): Promise<Head> {
   return db.transact('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', async (query) => {
-    const pace = new Pace()
+    const timeSlice = new TimeSlice()
     const read = (type: string, id: string): Promise<DocumentRow[]> =>
       query<DocumentRow>(
         `SELECT type, id, revision, deleted, document FROM ${S}.documents
@@ -230,7 +230,7 @@ async function loadDocuments(
       reading.catch(() => {})
       for (const { type, id, revision, deleted, document } of rows) {
         take(revision, { type, id, after: parseApplied(type, id, document, deleted) })
-        if (pace.isDue) await pace.rest()
+        if (timeSlice.expired) await timeSlice.yield()
       }
       if (!last) break
     }
@@ -263,7 +263,7 @@ async function commit(db: Database, base: number, revisions: readonly NewRevisio
       const isThere = tries > 1 && (await readHash(db, base + revisions.length)) === hash
       return isThere ? { ok: true, hash } : await refusal(db, revisions)
     } catch (error) {
-      const isWorthIt = error instanceof StoreError && (error.isAway || isCollision(error.cause))
+      const isWorthIt = error instanceof StoreError && (error.isTransient || isCollision(error.cause))
       if (!isWorthIt || tries === MAX_TRIES || performance.now() > end) throw error
     }
     await sleep(RETRY_MS * tries * (0.5 + Math.random()))
@@ -271,7 +271,7 @@ async function commit(db: Database, base: number, revisions: readonly NewRevisio
 }
 
 /** The lock goes with its transaction, so that nobody keeps it by accident; whatever becomes of that, the run counts. */
-async function inTurn<T>(db: Database, run: () => Promise<T>): Promise<T> {
+async function withWriteLock<T>(db: Database, run: () => Promise<T>): Promise<T> {
   let running: Promise<T> | undefined
   try {
     await db.transact(READ_COMMITTED, async (query) => {
@@ -323,7 +323,7 @@ async function seal(
     readBefore(db, revisions),
   ])
   if (!last) return undefined
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   const rows: object[] = []
   const changes: (Sealed['changes'][number] & { final: boolean })[] = []
   const latest = new Map<string, { final: boolean }>()
@@ -355,7 +355,7 @@ async function seal(
       changes.push(change)
       if (after) documents.set(key, { type, id, revision, deleted: after.deleted, document: after.json })
       else documents.delete(key)
-      if (pace.isDue) await pace.rest()
+      if (timeSlice.expired) await timeSlice.yield()
     }
     previous = checkHash(revision, hash.digest(), wanted)
     const types = [...new Set(made.map(({ type }) => type))]

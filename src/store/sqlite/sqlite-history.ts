@@ -1,6 +1,6 @@
 // Searching the log in a SQLite file.
 import type { DatabaseSync } from 'node:sqlite'
-import { Pace } from '../../runtime/time-slice.ts'
+import { TimeSlice } from '../../runtime/time-slice.ts'
 import { CHANGE, META, type RevisionRow, toRecorded } from '../log-rows.ts'
 import type { HistoryQuery, RecordedRevision } from '../store.ts'
 import { guard, prepared } from './sqlite-database.ts'
@@ -34,13 +34,13 @@ export async function readHistory(db: DatabaseSync, asked: HistoryQuery): Promis
     `SELECT ${CHANGE} FROM changes WHERE ${chosen} ORDER BY position LIMIT ? OFFSET ?`,
   )
   const recorded: RecordedRevision[] = []
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   for (const row of found) {
     const filter = [...(type === undefined ? [] : [type]), ...(spans ? [spans] : [])]
     const page = [...filter, query.changeLimit, query.changeOffset ?? 0]
     const rows = (await guard(() => changes.all(row.revision, ...page))) as unknown as ChangeRow[]
     recorded.push({ ...row, changes: rows.map(toLogged).map(toRecorded) })
-    if (pace.isDue) await pace.rest()
+    if (timeSlice.expired) await timeSlice.yield()
   }
   return recorded
 }
@@ -81,11 +81,11 @@ async function findInWindows(db: DatabaseSync, query: HistoryQuery): Promise<Rev
   const { lowest, highest } = (await guard(() => range.get())) as { lowest: number | null; highest: number }
   const found: RevisionRow[] = []
   if (lowest === null) return found
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   for (let top = highest + 1; top > lowest && found.length < query.limit; top -= WINDOW) {
     const more = await guard(() => rows.all(top - WINDOW, top, ...values, query.limit - found.length))
     found.push(...(more as unknown as RevisionRow[]))
-    if (pace.isDue) await pace.rest()
+    if (timeSlice.expired) await timeSlice.yield()
   }
   return found
 }

@@ -1,7 +1,7 @@
 // Reading the log in a SQLite file: walking along it, and going back in time.
 import type { DatabaseSync } from 'node:sqlite'
 import type { Applied } from '../../domain/documents/state.ts'
-import { Pace } from '../../runtime/time-slice.ts'
+import { TimeSlice } from '../../runtime/time-slice.ts'
 import {
   CHANGE,
   META,
@@ -47,10 +47,10 @@ export function toLogged({ before_deleted, after_deleted, ...change }: ChangeRow
 }
 
 export async function* changesSince(db: DatabaseSync, since: number): ReturnType<Store['changesSince']> {
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   for await (const { revision, hash, change_count } of revisionsAfter(db, since)) {
     const changes: Applied[] = []
-    for await (const { rows } of slicesOf(db, revision, pace))
+    for await (const { rows } of slicesOf(db, revision, timeSlice))
       changes.push(...rows.map(toLogged).map(toApplied))
     if (changes.length < change_count) throw prunedMeanwhileError(revision)
     yield { revision, hash, changes }
@@ -63,9 +63,9 @@ export async function* readLog(
   until = Number.MAX_SAFE_INTEGER,
 ): AsyncGenerator<LogSlice> {
   // One for the whole walk: most revisions are shorter than a slice.
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   for await (const { revision, hash, change_count, ...meta } of revisionsAfter(db, since, until)) {
-    for await (const { rows, last } of slicesOf(db, revision, pace)) {
+    for await (const { rows, last } of slicesOf(db, revision, timeSlice)) {
       yield { revision, meta: meta as RevisionMeta, hash, change_count, changes: rows.map(toLogged), last }
     }
   }
@@ -92,7 +92,7 @@ async function* revisionsAfter(
 async function* slicesOf(
   db: DatabaseSync,
   revision: number,
-  pace: Pace,
+  timeSlice: TimeSlice,
 ): AsyncGenerator<{ rows: ChangeRow[]; last: boolean }> {
   const slice = prepared(
     db,
@@ -100,7 +100,7 @@ async function* slicesOf(
   )
   for (let position = 0; ; position += SLICE) {
     const rows = (await guard(() => slice.all(revision, position, SLICE))) as unknown as ChangeRow[]
-    if (pace.isDue) await pace.rest()
+    if (timeSlice.expired) await timeSlice.yield()
     const last = rows.length < SLICE
     yield { rows, last }
     if (last) return
@@ -113,10 +113,10 @@ export async function* readDocuments(db: DatabaseSync): AsyncGenerator<StoredDoc
     `SELECT type, id, revision, deleted, document AS json FROM documents
     WHERE (type, id) > (?, ?) ORDER BY type, id LIMIT ?`,
   )
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   for (let at: [string, string] = ['', '']; ; ) {
     const rows = (await guard(() => slice.all(...at, SLICE))) as unknown as DocumentRow[]
-    if (pace.isDue) await pace.rest()
+    if (timeSlice.expired) await timeSlice.yield()
     for (const row of rows) yield { ...row, deleted: row.deleted === 1 }
     const last = rows.at(-1)
     if (!last || rows.length < SLICE) return
@@ -183,7 +183,7 @@ async function* readChangedAfter(
   )
   const one = prepared(db, `SELECT ${columns} FROM changes WHERE revision = ? AND position = ?`)
   const seen = new Set<string>()
-  const pace = new Pace()
+  const timeSlice = new TimeSlice()
   for (let at: [number, number] = [revision, Number.MAX_SAFE_INTEGER]; ; ) {
     const rows = (await guard(() => window.all(...at, WINDOW))) as unknown as WindowRow[]
     for (const { type, id, ...place } of rows) {
@@ -193,9 +193,9 @@ async function* readChangedAfter(
       seen.add(key)
       const row = await guard(() => one.get(...at))
       if (row) yield toPast(pastOf(row as unknown as PastRow))
-      if (pace.isDue) await pace.rest()
+      if (timeSlice.expired) await timeSlice.yield()
     }
-    if (pace.isDue) await pace.rest()
+    if (timeSlice.expired) await timeSlice.yield()
     if (rows.length < WINDOW) return
   }
 }

@@ -129,7 +129,10 @@ function write(base: number, { changes, remember: remembered, hash: wanted, ...g
   return sealed
 }
 
-function plant({ revision, time, hash, state }: Anchor, documents: readonly StoredDocument[]): void {
+function initFromSnapshot(
+  { revision, time, hash, state }: Anchor,
+  documents: readonly StoredDocument[],
+): void {
   if (Number(readHead.get()?.revision) > 0) throw notEmptyError()
   insertAnchor.run(revision, time, hash, state)
   for (const { type, id, revision, deleted, json } of documents)
@@ -192,7 +195,7 @@ function answer(request: WriterRequest): CommitResult | Lease | undefined {
     return transact(() => commit(request.base, revisions))
   }
   if ('anchor' in request) prune(request.anchor)
-  else if ('from' in request) transact(() => plant(request.from, request.documents))
+  else if ('from' in request) transact(() => initFromSnapshot(request.from, request.documents))
   else if ('release' in request) endLease.run(request.release.name, request.release.term)
   else if ('remember' in request) transact(() => remember(request.remember))
   else

@@ -533,7 +533,7 @@ describe('giving up a part of the log in a SQLite file', () => {
 function writeVersion1(path: string, revisions: readonly NewRevision[]): void {
   const db = new DatabaseSync(path)
   db.exec('PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; BEGIN')
-  db.exec(readFileSync(new URL('./migrations/sqlite-001.sql', import.meta.url), 'utf8'))
+  db.exec(readFileSync(new URL('../migrations/sqlite-001.sql', import.meta.url), 'utf8'))
   const revision = db.prepare('INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?)')
   const change = db.prepare('INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
   const read = db.prepare('SELECT document, deleted FROM documents WHERE type = ? AND id = ?')

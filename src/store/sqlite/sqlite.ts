@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import type { Applied } from '../../domain/documents/state.ts'
-import { Pace } from '../../runtime/time-slice.ts'
+import { TimeSlice } from '../../runtime/time-slice.ts'
 import { NO_HASH } from '../hash-chain.ts'
 import { parseApplied } from '../log-rows.ts'
 import {
@@ -93,8 +93,8 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
   }
   const storeHead = (): StoreHead => {
     const at = head()
-    const isFilling = at.revision > 0 && readFilling.get(FILLING, Date.now()) !== undefined
-    return { ...at, ...(isFilling && { isFilling }) }
+    const importInProgress = at.revision > 0 && readFilling.get(FILLING, Date.now()) !== undefined
+    return { ...at, ...(importInProgress && { importInProgress }) }
   }
 
   return {
@@ -104,8 +104,8 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
     hashOf: (revision) => guard(() => hashOf(revision)),
     commit: async (base, ...revisions) => writing().commit(base, revisions),
     // Whoever waits for the file waits for its turn.
-    inTurn: (run) => run(),
-    plant: async (anchor, documents) => writing().plant(anchor, documents),
+    withWriteLock: (run) => run(),
+    initFromSnapshot: async (anchor, documents) => writing().initFromSnapshot(anchor, documents),
     changesSince: (revision) => changesSince(db, revision),
     history: (query) => readHistory(db, query),
     log: (since, until) => readLog(db, since, until),
@@ -179,7 +179,7 @@ function inOneView<T>(db: DatabaseSync, read: () => T): T {
 interface Writer {
   hasEnded(): boolean
   commit(base: number, revisions: readonly NewRevision[]): Promise<CommitResult>
-  plant(anchor: Anchor, documents: readonly StoredDocument[]): Promise<void>
+  initFromSnapshot(anchor: Anchor, documents: readonly StoredDocument[]): Promise<void>
   acquire(name: string, holder: string, ms: number): Promise<Lease>
   release(lease: Lease): Promise<void>
   prune(anchor: Anchor): Promise<void>
@@ -221,13 +221,13 @@ function startWriter(options: WriterOptions): Writer {
   /** Many changes go over in parts, so that copying them holds nobody up; one revision at a time. */
   function commit(base: number, revisions: readonly NewRevision[]): Promise<CommitResult> {
     const answer = sending.then(async () => {
-      const pace = new Pace()
+      const timeSlice = new TimeSlice()
       const rest: NewRevision[] = []
       for (const [at, { changes, ...revision }] of revisions.entries()) {
         let sent = 0
         for (; changes.length - sent > SLICE; sent += SLICE) {
           worker.postMessage({ at, changes: changes.slice(sent, sent + SLICE) })
-          if (pace.isDue) await pace.rest()
+          if (timeSlice.expired) await timeSlice.yield()
         }
         rest.push({ ...revision, changes: changes.slice(sent) })
       }
@@ -240,7 +240,7 @@ function startWriter(options: WriterOptions): Writer {
   return {
     hasEnded: () => failure !== undefined,
     commit,
-    plant: (from, documents) => ask({ from, documents }),
+    initFromSnapshot: (from, documents) => ask({ from, documents }),
     acquire: (name, holder, ms) => ask({ acquire: { name, holder, ms } }),
     release: (release) => ask({ release }),
     prune: (anchor) => ask({ anchor }),

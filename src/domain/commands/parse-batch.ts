@@ -1,38 +1,53 @@
 // From the body of a batch to commands, or everything that is wrong with it.
-
-import { BATCH_SCHEMA, MAX_OPERATIONS, METHOD_OF, OPERATIONS } from '../../api/batch-schema.ts'
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
 import { type Detail, invalid, MAX_FOUND, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
-import { parseSelector } from '../../domain/access/selector.ts'
-import type { Command, Expectation, Targets } from '../../domain/commands/command.ts'
-import { below } from '../../domain/documents/parse-document.ts'
-import { describeMethods } from '../../domain/guards/refuse-methods.ts'
-import type { RegisteredTypes } from '../../registry/build-types.ts'
-import { buildChecker } from '../../registry/validator.ts'
+import { parseSelector } from '../access/selector.ts'
+import { below } from '../documents/parse-document.ts'
+import { describeMethods } from '../guards/refuse-methods.ts'
+import type { Types, WriteMethod } from '../types/resource-type.ts'
+import { type ClusterCommand, type Command, type Expectation, onCluster, type Targets } from './command.ts'
 
-const checkBatch = buildChecker(BATCH_SCHEMA)
-const checkOperation = buildChecker({ type: 'object' })
-const checkers = new Map(Object.entries(OPERATIONS).map(([op, schema]) => [op, buildChecker(schema)]))
+export const MAX_OPERATIONS = 100_000
+
+/** What an operation on a document needs of its type; assigning needs nothing. */
+export const METHOD_OF: Readonly<Record<string, WriteMethod>> = {
+  create: 'post',
+  replace: 'put',
+  patch: 'patch',
+  delete: 'delete',
+  restore: 'delete',
+}
+
+type Check = (value: Json) => Detail[]
+
+/** Everything wrong with the shape of a batch, by the schemas of the API. */
+export interface BatchChecks {
+  readonly envelope: Check
+  readonly operation: Check
+  /** By `op`, without looking into documents, patches, references and values. */
+  readonly operations: ReadonlyMap<string, Check>
+}
+
 /** Fields that hold what only the type can judge. */
 const PAYLOADS = ['document', 'patch', 'ref', 'values']
 
 /** Lengths first: what is too long is not looked into. */
-export function* parseBatch(types: RegisteredTypes, body: Json): Steps<Result<Command[]>> {
+export function* parseBatch(types: Types, checks: BatchChecks, body: Json): Steps<Result<Command[]>> {
   if (!isObject(body)) return invalid([{ path: '', message: 'must be an object with a list of operations' }])
   const { operations, ...rest } = body
   const list: readonly Json[] = Array.isArray(operations) ? operations : []
   if (list.length > MAX_OPERATIONS)
     return invalid([{ path: '/operations', message: `must have at most ${MAX_OPERATIONS} items` }])
   const some = list.length > 0 ? { operations: [{}] } : operations === undefined ? {} : { operations }
-  const envelope = checkBatch({ ...rest, ...some })
+  const envelope = checks.envelope({ ...rest, ...some })
   if (envelope.length > 0) return invalid(envelope)
   const allowEmpty = own(rest, 'allow_empty') === true
   const details: Detail[] = []
   const commands: Command[] = []
   for (const [i, operation] of list.entries()) {
     yield
-    const parser = new OperationParser(types, operation, `/operations/${i}`, allowEmpty)
+    const parser = new OperationParser(types, checks, operation, `/operations/${i}`, allowEmpty)
     const command = parser.parse()
     for (const detail of parser.details) details.push(detail)
     if (command) commands.push(command)
@@ -44,25 +59,27 @@ export function* parseBatch(types: RegisteredTypes, body: Json): Steps<Result<Co
 /** Reads one operation; what is wrong with it gathers in `details`. */
 class OperationParser {
   readonly details: Detail[]
-  readonly #types: RegisteredTypes
+  readonly #types: Types
+  readonly #checks: BatchChecks['operations']
   readonly #operation: JsonObject
   readonly #path: string
   readonly #allowEmpty: boolean
 
-  constructor(types: RegisteredTypes, operation: Json, path: string, allowEmpty: boolean) {
+  constructor(types: Types, checks: BatchChecks, operation: Json, path: string, allowEmpty: boolean) {
     this.#types = types
+    this.#checks = checks.operations
     this.#path = path
     this.#operation = isObject(operation) ? operation : {}
     this.#allowEmpty = own(this.#operation, 'allow_empty') === true || allowEmpty
-    this.details = isObject(operation) ? [] : below(path, checkOperation(operation))
+    this.details = isObject(operation) ? [] : below(path, checks.operation(operation))
   }
 
   parse(): Command | undefined {
     if (this.details.length > 0) return undefined
     const op = own(this.#operation, 'op')
-    const check = typeof op === 'string' ? checkers.get(op) : undefined
+    const check = typeof op === 'string' ? this.#checks.get(op) : undefined
     if (!check) {
-      const known = [...checkers.keys()].join(', ')
+      const known = [...this.#checks.keys()].join(', ')
       return this.#wrong(
         '/op',
         op === undefined
@@ -99,29 +116,27 @@ class OperationParser {
         return { op, type, id, document: document as Json, ...expect, ...at('document') }
       case 'patch': {
         const format = Array.isArray(patch) ? 'json' : 'merge'
-        return this.#onDocuments(type, (target) => ({
+        return this.#onDocuments(type, {
           op,
           type,
-          id: target,
           patch: patch as Json,
           format,
           ...expect,
           ...at('patch'),
-        }))
+        })
       }
       case 'delete':
         this.#checkFlags(type)
-        return this.#onDocuments(type, (target) => ({
+        return this.#onDocuments(type, {
           op,
           type,
-          id: target,
           cascade: cascade === true,
           purge: purge === true,
           ...expect,
           ...at('id'),
-        }))
+        })
       case 'restore':
-        return this.#onDocuments(type, (target) => ({ op, type, id: target, ...at('id') }))
+        return this.#onDocuments(type, { op, type, ...at('id') })
       case 'assign': {
         const assigned = own(ref as JsonObject, 'id')
         if (typeof assigned !== 'string')
@@ -134,28 +149,17 @@ class OperationParser {
         }
         const how = merge === true ? 'merge' : ensure === true ? 'ensure' : 'replace'
         const having = how === 'merge' ? { type, id: assigned } : undefined
-        return this.#onClusters(having, (cluster) => ({
-          op,
-          type,
-          cluster,
-          id: assigned,
-          reference: ref as Json,
-          how,
-          ...at('ref'),
-        }))
+        const command = { op, type, id: assigned, reference: ref as Json, how, ...at('ref') } as const
+        return this.#onClusters(having, command)
       }
       case 'unassign':
-        return this.#onClusters({ type, id }, (cluster) => ({ op, type, cluster, id, ...at('id') }))
+        return this.#onClusters({ type, id }, { op, type, id, ...at('id') })
       default: {
         const patched = this.#types.patchable?.name ?? ''
-        return this.#onClusters({ type: patched, id: component }, (cluster) => ({
-          op: 'patch_values',
-          cluster,
-          component,
-          values: values as Json,
-          merge: replace !== true,
-          ...at('values'),
-        }))
+        return this.#onClusters(
+          { type: patched, id: component },
+          { op: 'patch_values', component, values: values as Json, merge: replace !== true, ...at('values') },
+        )
       }
     }
   }
@@ -193,33 +197,32 @@ class OperationParser {
   /** By id, or for the type of clusters also by several ids or by selector. */
   #onDocuments(
     type: string,
-    each: (id: string) => Extract<Command, { op: 'patch' | 'delete' | 'restore' }>,
+    command: Extract<ClusterCommand, { op: 'patch' | 'delete' | 'restore' }>,
   ): Command | undefined {
     const { id } = this.#operation
     const clusters = this.#types.cluster.type.name
     const given = ['id', 'clusters', 'selector'].filter((name) => Object.hasOwn(this.#operation, name))
     if (given.length !== 1) return this.#wrongTargets(given, ['id', 'clusters', 'selector'])
-    if (id !== undefined) return each(id as string)
+    if (id !== undefined) return onCluster(command, id as string)
     if (type !== clusters) {
       return this.#wrong(`/${given[0]}`, `chooses ${clusters}; documents of ${type} are named by id`)
     }
-    return this.#onClusters(undefined, each)
+    return this.#onClusters(undefined, command)
   }
 
   #onClusters(
     having: { type: string; id: string } | undefined,
-    each: Extract<Command, { op: 'for_clusters' }>['each'],
+    command: ClusterCommand,
   ): Command | undefined {
     const { clusters, selector } = this.#operation
     const given = ['clusters', 'selector'].filter((name) => Object.hasOwn(this.#operation, name))
     if (given.length !== 1) return this.#wrongTargets(given, ['clusters', 'selector'])
     const place = { path: `${this.#path}/${given[0]}`, operation: this.#path }
-    const spread = (targets: Targets): Command => ({ op: 'for_clusters', targets, each, ...place })
+    const spread = (targets: Targets): Command => ({ op: 'for_clusters', targets, command, ...place })
     if (clusters !== undefined) return spread({ ids: clusters as readonly string[] })
     const parsed = parseSelector(this.#types, String(selector))
     if (!parsed.ok) return this.#wrong('/selector', parsed.message)
-    const targets = { selector: parsed.selector, allowEmpty: this.#allowEmpty, ...(having && { having }) }
-    return spread(targets)
+    return spread({ selector: parsed.selector.text, allowEmpty: this.#allowEmpty, ...(having && { having }) })
   }
 
   #wrongTargets(given: readonly string[], known: readonly string[]): undefined {

@@ -1,0 +1,163 @@
+// Reverts and rollbacks, looked up in the log: the undos and resets that they come to on top of a view.
+
+import { fail, invalid, notFound, type Result, succeed } from '../base/problem.ts'
+import { named } from '../base/sentences.ts'
+import type { Steps } from '../base/steps.ts'
+import { parseSelector, type Selector } from '../domain/access/selector.ts'
+import { asToken, TOKENS } from '../domain/access/token.ts'
+import { warnOfUnknownKeys } from '../domain/access/unknown-keys.ts'
+import type {
+  Command,
+  HistoryCommand,
+  Reset,
+  Revert,
+  Rollback,
+  Undo,
+  WriteCommand,
+} from '../domain/commands/command.ts'
+import type { View } from '../domain/documents/view.ts'
+import type { Document, Types } from '../domain/types/resource-type.ts'
+import { runTimeSliced } from '../runtime/run-time-sliced.ts'
+import type { Past } from './past.ts'
+
+export interface Expanded {
+  readonly commands: readonly Command[]
+  /** What the caller should know of what was asked for. */
+  readonly warnings: readonly string[]
+}
+
+/** Puts what the log says in the place of every command that needs it; other commands stay as they are. */
+export async function expandCommands(
+  types: Types,
+  past: Past,
+  view: View,
+  commands: readonly WriteCommand[],
+): Promise<Result<Expanded>> {
+  if (!commands.some(isHistoryCommand)) return succeed({ commands: commands as Command[], warnings: [] })
+  const expanded: Command[] = []
+  const warnings: string[] = []
+  for (const command of commands) {
+    if (!isHistoryCommand(command)) {
+      expanded.push(command)
+      continue
+    }
+    const found = await (command.op === 'revert'
+      ? expandRevert(past, view, command)
+      : expandRollback(types, past, view, command))
+    if (!found.ok) return found
+    for (const each of found.value.commands) expanded.push(each)
+    warnings.push(...found.value.warnings)
+  }
+  return succeed({ commands: expanded, warnings })
+}
+
+export function isHistoryCommand(command: WriteCommand): command is HistoryCommand {
+  return command.op === 'revert' || command.op === 'rollback'
+}
+
+async function expandRevert(past: Past, view: View, { revision }: Revert): Promise<Result<Expanded>> {
+  if (revision < 1 || revision > view.revision) return notFound('revision', String(revision))
+  const known = await past.resolve({ revision: revision - 1 }, 'the revision')
+  if (!known.ok) return known
+  const commands: Undo[] = []
+  const revoked: string[] = []
+  for await (const { changes } of past.changesOf(revision)) {
+    for (const { type, id, before, before_deleted, after, after_deleted } of changes) {
+      if (type === TOKENS) {
+        if (before === null || after !== null) return neverReturns(revision)
+        revoked.push(asToken(JSON.parse(before)).name)
+        continue
+      }
+      commands.push({
+        op: 'undo',
+        type,
+        id,
+        revision,
+        path: `/${type}/${id}`,
+        before: standing(before, before_deleted),
+        after: standing(after, after_deleted),
+      })
+    }
+  }
+  if (commands.length === 0 && revoked.length > 0) return neverReturns(revision)
+  return succeed({ commands, warnings: revoked.length > 0 ? [stayRevoked(revoked)] : [] })
+}
+
+/** A secret that was taken out of use stays out of use. */
+function neverReturns(revision: number): Result<never> {
+  const message = `revision ${revision} changed a token, and tokens do not come back: revoke it, or create another one`
+  return fail({ code: 'conflict', message })
+}
+
+/** They went with a cluster, which comes back without them. */
+function stayRevoked(names: readonly string[]): string {
+  return `tokens that were revoked with their cluster do not come back: ${named(names.toSorted())}; create others`
+}
+
+function standing(json: string | null, deleted: boolean) {
+  return json === null ? undefined : { document: JSON.parse(json) as Document, deleted }
+}
+
+async function expandRollback(
+  types: Types,
+  past: Past,
+  view: View,
+  command: Rollback,
+): Promise<Result<Expanded>> {
+  const { to, ids } = command
+  const parsed = command.selector === undefined ? undefined : parseSelector(types, command.selector)
+  if (parsed && !parsed.ok) return invalid([{ path: '/selector', message: parsed.message }])
+  const selector = parsed?.selector
+  const revision = await past.resolve(to, 'revision' in to ? '/to_revision' : '/to_time')
+  if (!revision.ok) return revision
+  const clusters = types.cluster.type.name
+  const chosen = new Set(command.types ?? (selector ? [clusters] : types.all.map(({ name }) => name)))
+  const wanted = ids && new Set(ids)
+  const matches = (type: string, id: string, then: Document | undefined): boolean => {
+    const document = view.get(type, id)?.document ?? then
+    return !selector || (type === clusters && document !== undefined && selector.matches(document))
+  }
+  const commands: Reset[] = []
+  for await (const { type, id, was } of past.changedAfter(revision.value)) {
+    if (!chosen.has(type) || !types.get(type) || (wanted && !wanted.has(id))) continue
+    if (!matches(type, id, was?.document)) continue
+    const then = was && { document: was.document, deleted: was.deleted }
+    commands.push({ op: 'reset', type, id, to: then, path: `/${type}/${id}` })
+  }
+  const known = command.allowEmpty
+    ? succeed(undefined)
+    : await runTimeSliced(checkChoice(types, view, { ids: ids ?? [], types: chosen, selector }, commands))
+  if (!known.ok) return known
+  const warnings = selector ? await runTimeSliced(warnOfUnknownKeys(types.cluster, view, selector)) : []
+  return succeed({ commands, warnings })
+}
+
+interface Choice {
+  readonly ids: readonly string[]
+  readonly types: ReadonlySet<string>
+  readonly selector: Selector | undefined
+}
+
+/** A misspelt id or selector must not look like a fleet that is as it was already. */
+function* checkChoice(
+  types: Types,
+  view: View,
+  { ids, types: chosen, selector }: Choice,
+  commands: readonly Reset[],
+): Steps<Result<void>> {
+  const changed = new Set(commands.map(({ id }) => id))
+  const isKnown = (id: string): boolean =>
+    changed.has(id) || [...chosen].some((type) => view.get(type, id) || view.tombstone(type, id))
+  const unknown = ids.flatMap((id, i) =>
+    isKnown(id) ? [] : [{ path: `/ids/${i}`, message: `names no document, now or then: "${id}"` }],
+  )
+  if (unknown.length > 0) return invalid(unknown)
+  if (!selector || commands.length > 0) return succeed(undefined)
+  for (const { document } of view.all(types.cluster.type.name)) {
+    yield
+    if (selector.matches(document)) return succeed(undefined)
+  }
+  const [misspelt] = yield* warnOfUnknownKeys(types.cluster, view, selector)
+  const hint = misspelt ?? 'correct it, or set allow_empty to true'
+  return invalid([{ path: '/selector', message: `matches no cluster: ${hint}` }])
+}
