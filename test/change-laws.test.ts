@@ -9,6 +9,7 @@ import type { Command, WriteCommand } from '../src/domain/commands/command.ts'
 import { decide } from '../src/domain/commands/decide.ts'
 import type { Impact } from '../src/domain/delivery/impact.ts'
 import { renderInputs } from '../src/domain/delivery/render-inputs.ts'
+import { servedTo } from '../src/domain/delivery/served-view.ts'
 import { beforeAndAfter } from '../src/domain/documents/describe-change.ts'
 import type { View } from '../src/domain/documents/view.ts'
 import type { Engine } from '../src/engine/engine.ts'
@@ -56,7 +57,7 @@ function received(view: View): Map<string, Map<string, JsonObject>> {
   const answers = new Map<string, Map<string, JsonObject>>()
   for (const entry of view.all('clusters')) {
     for (const type of types.delivered) {
-      const { inputs } = JSON.parse(renderInputs(view, types, type, entry).text)
+      const { inputs } = JSON.parse(renderInputs(servedTo(view, entry.id), types, type, entry).text)
       const byId = new Map<string, JsonObject>(inputs.map((input: JsonObject) => [input.id, input]))
       answers.set(`${entry.id} ${type.delivery.endpoint}`, byId)
     }
@@ -290,7 +291,12 @@ function textsOf(view: View): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const entry of view.all('clusters')) {
     for (const type of types.delivered) {
-      texts[`${entry.id} ${type.delivery.endpoint}`] = renderInputs(view, types, type, entry).text
+      texts[`${entry.id} ${type.delivery.endpoint}`] = renderInputs(
+        servedTo(view, entry.id),
+        types,
+        type,
+        entry,
+      ).text
     }
   }
   return texts
@@ -308,7 +314,7 @@ async function assertClusterViews(
         const entry = view.get('clusters', id)
         const known = (documents as Record<string, unknown>)[`clusters/${id}`]
         assert.deepEqual(entry && { document: entry.document, revision: entry.revision }, known)
-        const text = entry && renderInputs(view, types, type, entry).text
+        const text = entry && renderInputs(servedTo(view, entry.id), types, type, entry).text
         assert.equal(text, (inputs as Record<string, string>)[`${id} ${type.delivery.endpoint}`])
       }
     }

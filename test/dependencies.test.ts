@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import type { Json, JsonObject } from '../src/base/json.ts'
 import { renderInputs } from '../src/domain/delivery/render-inputs.ts'
+import { servedTo } from '../src/domain/delivery/served-view.ts'
 import { type Reference, referencesOf } from '../src/domain/types/resource-type.ts'
 import { loadTypes } from '../src/registry/load-types.ts'
 import { assertProblem, run, STORES, start, type Write } from './every-store.ts'
@@ -258,10 +259,10 @@ describe('the cost of a poll', () => {
     const texts: string[] = []
     const found = [1, 2].map(() => {
       reads = 0
-      texts.push(renderInputs(view, types, type, cluster).text)
+      texts.push(renderInputs(servedTo(view, cluster.id), types, type, cluster).text)
       return reads
     })
-    const plain = renderInputs(engine.state, types, type, entry).text
+    const plain = renderInputs(servedTo(engine.state, entry.id), types, type, entry).text
     assert.deepEqual(texts, [plain, plain])
     assert.equal(JSON.parse(plain).inputs.length, platform_components.length)
     return found

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { isObject, type JsonObject } from '../src/base/json.ts'
 import { renderInputs } from '../src/domain/delivery/render-inputs.ts'
+import { servedTo } from '../src/domain/delivery/served-view.ts'
 import type { View } from '../src/domain/documents/view.ts'
 import { type Document, idsIn, referencesOf } from '../src/domain/types/resource-type.ts'
 import type { Engine } from '../src/engine/engine.ts'
@@ -107,7 +108,7 @@ function assertMerged({ state }: Engine): void {
         ...(delivery !== undefined && { delivery }),
       }
     })
-    assert.equal(renderInputs(state, types, type, entry).text, JSON.stringify({ inputs }))
+    assert.equal(renderInputs(servedTo(state, entry.id), types, type, entry).text, JSON.stringify({ inputs }))
   }
 }
 

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import type { Json } from '../src/base/json.ts'
 import type { Command } from '../src/domain/commands/command.ts'
 import { renderInputs } from '../src/domain/delivery/render-inputs.ts'
+import { servedTo } from '../src/domain/delivery/served-view.ts'
 import type { View } from '../src/domain/documents/view.ts'
 import { type Engine, startEngine } from '../src/engine/engine.ts'
 import type { Store } from '../src/store/store.ts'
@@ -272,7 +273,7 @@ export function answersOf({ state }: Engine): Record<string, { text: string; eta
     const entry = state.clusterByDns(name)
     if (!entry) continue
     for (const type of types.delivered) {
-      const { text, digest } = renderInputs(state, types, type, entry)
+      const { text, digest } = renderInputs(servedTo(state, entry.id), types, type, entry)
       answers[`${name}/${type.delivery.endpoint}`] = { text, etag: `${digest.a}.${digest.b}` }
     }
   }

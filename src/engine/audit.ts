@@ -2,8 +2,10 @@
 
 import { equalJson, type Json } from '../base/json.ts'
 import { notFound, type Result, succeed } from '../base/problem.ts'
+import { enabledReferences, unmetDependencies } from '../domain/delivery/dependencies.ts'
 import { explainInput, type FieldOrigin, type LeftOut, valueAt } from '../domain/delivery/explain-input.ts'
-import { absentFor, resolveInput, switchedOn } from '../domain/delivery/render-inputs.ts'
+import { resolveInput } from '../domain/delivery/render-inputs.ts'
+import { servedTo } from '../domain/delivery/served-view.ts'
 import type { View } from '../domain/documents/view.ts'
 import { type DeliveredType, type Document, referencesOf, type Types } from '../domain/types/resource-type.ts'
 import type { DocumentSpan } from '../store/store.ts'
@@ -38,19 +40,19 @@ export async function explain(
   { cluster: id, revision }: { cluster: string; revision: number },
 ): Promise<Result<ExplainedInput[]>> {
   const { name, singular } = types.cluster.type
-  const view = await past.cluster(revision, id, type)
+  const view = servedTo(await past.cluster(revision, id, type), id)
   const cluster = view.get(name, id)?.document
   if (!cluster) return notFound(singular, id)
   const ofCluster = new Setters(`${name}/${id}`)
   const inputs: { id: string; fields: () => ExplainedField[] }[] = []
-  const on = switchedOn(cluster, type.delivery)
+  const enabled = enabledReferences(cluster, type.delivery)
   for (const reference of referencesOf(cluster, type.delivery)) {
     const definition = view.get(type.name, reference.id)?.document
     if (!definition) continue
-    const input = resolveInput(types, view, type, definition, [cluster, reference, on])
+    const input = resolveInput(types, view, type, definition, { cluster, reference, enabled })
     const ofDefinition = new Setters(`${type.name}/${reference.id}`)
-    const absent = absentFor(view, type, definition, reference, on)
-    const origins = explainInput(types.cluster, type, [cluster, definition, reference], absent)
+    const unmet = unmetDependencies(view, type, definition, reference, enabled)
+    const origins = explainInput(types.cluster, type, [cluster, definition, reference], unmet)
     const fields = origins.flatMap((origin) => {
       const value = valueAt(input, origin.path)
       if (value === undefined) return []

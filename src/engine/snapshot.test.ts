@@ -22,6 +22,7 @@ import { AUTHOR, commands, SLOW_RUNS, start, types } from '../../test/random-fle
 import { temporaryFolder, waitFor } from '../../test/service.ts'
 import { TOKENS } from '../domain/access/token.ts'
 import { renderInputs } from '../domain/delivery/render-inputs.ts'
+import { servedTo } from '../domain/delivery/served-view.ts'
 import { State } from '../domain/documents/state.ts'
 import type { Document } from '../domain/types/resource-type.ts'
 import { openMemoryStore } from '../store/memory.ts'
@@ -146,7 +147,12 @@ describe('what was saved is read back', () => {
     assert.deepEqual(state.ceilings, saved.state.ceilings)
     for (const type of types.delivered) {
       const polled = ({ state: view }: Saved) =>
-        renderInputs(view, types, type, view.get('clusters', 'one') ?? assert.fail('no cluster'))
+        renderInputs(
+          servedTo(view, 'one'),
+          types,
+          type,
+          view.get('clusters', 'one') ?? assert.fail('no cluster'),
+        )
       assert.deepEqual(polled(read), polled(saved))
     }
   })

@@ -6,6 +6,7 @@ import { parseSelector } from '../domain/access/selector.ts'
 import { asToken, TOKENS } from '../domain/access/token.ts'
 import type { Command } from '../domain/commands/command.ts'
 import { renderInputs } from '../domain/delivery/render-inputs.ts'
+import { servedTo } from '../domain/delivery/served-view.ts'
 import type { Entry } from '../domain/documents/view.ts'
 import { type Document, dnsOf } from '../domain/types/resource-type.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -123,8 +124,8 @@ function assertAnswers(source: Engine, target: Engine, { selector }: Selection):
     assert.equal(here !== undefined, isServed, `${name} is ${isServed ? '' : 'not '}served`)
     if (!here || !there) continue
     for (const type of types.delivered) {
-      const wanted = renderInputs(source.state, types, type, there)
-      const given = renderInputs(target.state, types, type, here)
+      const wanted = renderInputs(servedTo(source.state, there.id), types, type, there)
+      const given = renderInputs(servedTo(target.state, here.id), types, type, here)
       assert.equal(given.text, wanted.text, `${name}/${type.delivery.endpoint}`)
       assert.deepEqual(given.digest, wanted.digest)
     }

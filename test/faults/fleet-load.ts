@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { POLL_BASE } from '../../src/base/urls.ts'
 import { renderInputs } from '../../src/domain/delivery/render-inputs.ts'
+import { servedTo } from '../../src/domain/delivery/served-view.ts'
 import { State } from '../../src/domain/documents/state.ts'
 import { NO_HASH } from '../../src/store/hash-chain.ts'
 import { toApplied } from '../../src/store/log-rows.ts'
@@ -109,7 +110,7 @@ export class Replay {
   poll(dns: string, endpoint: string): string | undefined {
     const { state } = this
     const [type, cluster] = [types.byEndpoint(endpoint), state.clusterByDns(dns)]
-    return type && cluster && renderInputs(state, types, type, cluster).text
+    return type && cluster && renderInputs(servedTo(state, cluster.id), types, type, cluster).text
   }
 }
 

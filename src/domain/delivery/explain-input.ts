@@ -8,11 +8,12 @@ import {
   findReference,
   type InputField,
   idsIn,
-  isOn,
+  isEnabled,
   patchesOf,
   type Reference,
 } from '../types/resource-type.ts'
-import { holderOf, switchedOn } from './render-inputs.ts'
+import { enabledReferences } from './dependencies.ts'
+import { holderOf } from './resolve-field.ts'
 
 type FieldSource = 'catalog' | 'override' | 'patch' | 'cluster' | 'default'
 
@@ -27,7 +28,7 @@ export interface FieldOrigin {
   /** JSON pointer into the input. */
   readonly path: string
   readonly source: FieldSource
-  /** Who says so: a document, or the type by a default. */
+  /** Where the value is set: in a document, or by a default of the type. */
   readonly holder: 'cluster' | 'definition' | 'type'
   readonly leftOut?: readonly LeftOut[]
   /** The value, in that document at any time. */
@@ -38,7 +39,7 @@ export function explainInput(
   cluster: ClusterType,
   type: DeliveredType,
   [clusterDocument, definition, reference]: readonly [Document, Document, Reference],
-  absent: readonly string[],
+  unmet: readonly string[],
 ): FieldOrigin[] {
   const { delivery } = type
   const { id } = reference
@@ -52,10 +53,10 @@ export function explainInput(
     const holder = holderOf(delivery, definition, reference, source)
     const waited = delivery.waitsFor.includes(source) ? idsIn(holder && own(holder, source)) : []
     const leftOut = waited
-      .filter((other) => absent.includes(other))
-      .map((other) => ({ id: other, why: whyAbsent(delivery, clusterDocument, other) }))
-    const said = originOf(path, source, holder)
-    return leftOut.length > 0 ? { ...said, leftOut } : said
+      .filter((other) => unmet.includes(other))
+      .map((other) => ({ id: other, why: whyUnmet(delivery, clusterDocument, other) }))
+    const origin = originOf(path, source, holder)
+    return leftOut.length > 0 ? { ...origin, leftOut } : origin
   }
 
   const originOf = (path: string, source: string, holder: JsonObject | undefined): FieldOrigin => {
@@ -70,8 +71,8 @@ export function explainInput(
     }
     if (holder !== definition) return unset(path)
     const named = delivery.waitsFor.includes(source) ? idsIn(own(definition, source)) : []
-    const assignedIn = (document: Document): string[] => named.filter(switchedOn(document, delivery))
-    // What the cluster lacks is not waited for: it is the cluster that says so.
+    const assignedIn = (document: Document): string[] => named.filter(enabledReferences(document, delivery))
+    // What the cluster lacks is left out: the value is then set by the cluster.
     if (assignedIn(clusterDocument).length < named.length)
       return { path, source: 'cluster', holder: 'cluster', read: assignedIn }
     return { path, source: 'catalog', holder: 'definition', read: (document) => own(document, source) }
@@ -101,18 +102,18 @@ export function explainInput(
   return [assigned, ...delivery.input.flatMap(explainField)]
 }
 
-function whyAbsent(delivery: Delivery, cluster: Document, id: string): LeftOut['why'] {
+function whyUnmet(delivery: Delivery, cluster: Document, id: string): LeftOut['why'] {
   const found = findReference(cluster, delivery, id)
   if (!found) return 'not_assigned'
-  return isOn(delivery, found) ? 'delivered_otherwise' : 'switched_off'
+  return isEnabled(delivery, found) ? 'delivered_otherwise' : 'switched_off'
 }
 
-/** Nobody has said anything. */
+/** No document sets the field. */
 function unset(path: string): FieldOrigin {
   return { path, source: 'default', holder: 'type', read: () => undefined }
 }
 
-/** What a JSON pointer leads to. */
+/** Returns the value that a JSON pointer leads to. */
 export function valueAt(value: Json, path: string): Json | undefined {
   const keys = path.split('/').slice(1)
   return keys.reduce<Json | undefined>((found, key) => {

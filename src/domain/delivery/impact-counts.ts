@@ -1,7 +1,8 @@
 // How many clusters a change means something for, and what: exact over the whole fleet, however few details are shown.
 import { getOrSet } from '../../base/get-or-set.ts'
 import type { Steps } from '../../base/steps.ts'
-import type { EndpointDifference, Passage } from './compare-served.ts'
+import type { EndpointDifference } from './compare-inputs.ts'
+import type { Passage } from './compare-served.ts'
 
 export interface ImpactCounts {
   /** How many clusters receive anything differently. */
@@ -9,10 +10,10 @@ export interface ImpactCounts {
   readonly by_environment: Readonly<Record<string, number>>
   /** Clusters that receive anything differently, or whose own document changes. */
   readonly touched: number
-  /** Clusters that are there afterwards and were not before, and the other way round; with inputs or without. */
+  /** Clusters that exist only after, and those that exist only before; with inputs or without. */
   readonly joining: number
   readonly leaving: number
-  /** Clusters that stay, and have an input removed or switched off. */
+  /** Clusters that stay, and have an input removed or disabled. */
   readonly losing: number
   /** By endpoint; counts of clusters and of their inputs. */
   readonly endpoints: Readonly<Record<string, EndpointImpact>>
@@ -29,7 +30,7 @@ interface EndpointImpact {
   changed: number
 }
 
-/** How many clusters get an input, lose it, or receive it differently; of the latter, how many have it switched off. */
+/** How many clusters get an input, lose it, or receive it differently; of the latter, how many have it disabled. */
 export interface InputImpact {
   readonly endpoint: string
   readonly id: string
@@ -49,7 +50,7 @@ class InputCounts {
   added = 0
   removed = 0
   changed = 0
-  switchedOff = 0
+  disabled = 0
   readonly fields = new Map<string, number>()
 
   get reach(): number {
@@ -62,10 +63,10 @@ class InputCounts {
     this.fields.set(path, (known ?? 0) + 1)
   }
 
-  told(): Omit<InputImpact, 'endpoint' | 'id'> {
-    const { added, removed, changed, switchedOff } = this
+  summary(): Omit<InputImpact, 'endpoint' | 'id'> {
+    const { added, removed, changed, disabled } = this
     const fields = Object.fromEntries([...this.fields].sort(([, a], [, b]) => b - a))
-    return { added, removed, changed, switched_off: switchedOff, fields }
+    return { added, removed, changed, switched_off: disabled, fields }
   }
 }
 
@@ -89,8 +90,7 @@ export class ImpactCounter {
     for (const difference of differences) this.#addEndpoint(difference)
     if (passage !== 'stays') return
     for (const difference of differences) this.#addInputs(difference)
-    if (differences.some(({ removed, switchedOff }) => removed.length + switchedOff.length > 0))
-      this.#losing++
+    if (differences.some(({ removed, disabled }) => removed.length + disabled.length > 0)) this.#losing++
   }
 
   #addEndpoint({ type, added, removed, changed }: EndpointDifference): void {
@@ -103,12 +103,12 @@ export class ImpactCounter {
     counts.changed += changed.length
   }
 
-  #addInputs({ type, added, removed, changed, switchedOff }: EndpointDifference): void {
+  #addInputs({ type, added, removed, changed, disabled }: EndpointDifference): void {
     const inputs = getOrSet(this.#inputs, type.delivery.endpoint, () => new Map<string, InputCounts>())
     const countsOf = (id: string): InputCounts => getOrSet(inputs, id, () => new InputCounts())
     for (const id of added) countsOf(id).added++
     for (const id of removed) countsOf(id).removed++
-    for (const id of switchedOff) countsOf(id).switchedOff++
+    for (const id of disabled) countsOf(id).disabled++
     for (const { id, fields } of changed) {
       const counts = countsOf(id)
       counts.changed++
@@ -143,7 +143,7 @@ export class ImpactCounter {
       }
     }
     cut()
-    return widest.map(({ endpoint, id, counts }) => ({ endpoint, id, ...counts.told() }))
+    return widest.map(({ endpoint, id, counts }) => ({ endpoint, id, ...counts.summary() }))
   }
 }
 

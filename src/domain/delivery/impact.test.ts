@@ -15,6 +15,7 @@ import { Comparison } from './compare-served.ts'
 import { type Impact, impactOf } from './impact.ts'
 import type { InputImpact } from './impact-counts.ts'
 import { renderInputs } from './render-inputs.ts'
+import { servedTo } from './served-view.ts'
 
 const types = builtInTypes()
 
@@ -541,7 +542,8 @@ function received(view: View): Map<string, Json> {
   const inputs = new Map<string, Json>()
   for (const entry of view.all('clusters')) {
     for (const type of types.delivered) {
-      for (const input of JSON.parse(renderInputs(view, types, type, entry).text).inputs) {
+      for (const input of JSON.parse(renderInputs(servedTo(view, entry.id), types, type, entry).text)
+        .inputs) {
         inputs.set(`${entry.id}/${type.delivery.endpoint}/${input.id}`, input)
       }
     }

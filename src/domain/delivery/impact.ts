@@ -1,6 +1,7 @@
 // What clusters would receive differently: the difference of all poll answers between two views.
 import type { Steps } from '../../base/steps.ts'
-import type { Comparison, InputChange } from './compare-served.ts'
+import type { InputChange } from './compare-inputs.ts'
+import type { Comparison } from './compare-served.ts'
 import { ImpactCounter, type ImpactCounts } from './impact-counts.ts'
 
 export interface Impact extends ImpactCounts {

@@ -1,7 +1,7 @@
 // What a cluster gets: catalog defaults merged with its overrides and patches, as the bytes of a poll's answer.
 import { type Digest, Digester, digestOf } from '../../base/digest.ts'
-import { type Json, type JsonObject, own } from '../../base/json.ts'
-import type { Entry, Piece, Pieces, RenderedCluster, RenderedDefinition, View } from '../documents/view.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { Entry } from '../documents/view.ts'
 import {
   type ClusterType,
   type DeliveredType,
@@ -9,14 +9,15 @@ import {
   type Document,
   type InputField,
   idsIn,
-  isOn,
   isPlain,
   patchesOf,
-  type ReadField,
   type Reference,
   referencesOf,
   type Types,
 } from '../types/resource-type.ts'
+import { enabledReferences, type FindEnabled, unmetDependencies } from './dependencies.ts'
+import { resolveField } from './resolve-field.ts'
+import type { ServedView } from './served-view.ts'
 
 const EMPTY_ANSWER: RenderedAnswer = { text: '{"inputs":[]}', digest: digestOf('') }
 
@@ -26,33 +27,65 @@ export interface RenderedAnswer {
   readonly digest: Digest
 }
 
+/** A part of an answer, and its digest. */
+interface Fragment {
+  readonly text: string
+  readonly digest: Digest
+}
+
+/** The text of an input, cut at its placeholders. */
+interface Fragments {
+  readonly texts: readonly string[]
+  readonly digest: Digest
+}
+
+/** What entries keep in `rendered`. Of a cluster: its identity, and its patches in the order of its references. */
+interface RenderedCluster {
+  readonly identity: Fragment
+  readonly patches: readonly Fragment[]
+}
+
+/** Of a definition: its fragments for the reference that most clusters share. */
+interface RenderedDefinition {
+  readonly reference: Reference
+  /** Whether it depends on others. */
+  readonly waits: boolean
+  /** By its unmet dependencies, joined by commas; mostly there are none. */
+  readonly variants: Map<string, Fragments>
+}
+
 /** The answer to a poll. Equal state gives equal text: order comes from the cluster's list and from the type. */
-export function renderInputs(view: View, types: Types, type: DeliveredType, cluster: Entry): RenderedAnswer {
+export function renderInputs(
+  view: ServedView,
+  types: Types,
+  type: DeliveredType,
+  cluster: Entry,
+): RenderedAnswer {
   if (cluster.deleted) return EMPTY_ANSWER
   const { delivery, name } = type
-  const { holes } = delivery
+  const { placeholders } = delivery
   const references = referencesOf(cluster.document, delivery)
   const { identity, patches } = renderCluster(types, cluster)
   const digest = new Digester().add(identity.digest)
-  const on = switchedOn(cluster.document, delivery)
+  const enabled = enabledReferences(cluster.document, delivery)
   let inputs = ''
   for (let i = 0; i < references.length; i++) {
     const reference = references[i] as Reference
     const definition = view.get(name, reference.id)
     if (definition === undefined) continue
-    const { texts, digest: ofDefinition } = renderDefinition(view, type, definition, reference, on)
+    const { texts, digest: ofDefinition } = renderDefinition(view, type, definition, reference, enabled)
     digest.add(ofDefinition)
     if (inputs !== '') inputs += ','
     inputs += texts[0]
-    for (let hole = 0; hole < holes.length; hole++) {
-      if (holes[hole] === 'cluster') {
+    for (let place = 0; place < placeholders.length; place++) {
+      if (placeholders[place] === 'cluster') {
         inputs += identity.text
       } else {
-        const values = patches[i] as Piece
+        const values = patches[i] as Fragment
         inputs += values.text
         digest.add(values.digest)
       }
-      inputs += texts[hole + 1]
+      inputs += texts[place + 1]
     }
   }
   return inputs === '' ? EMPTY_ANSWER : { text: `{"inputs":[${inputs}]}`, digest }
@@ -72,7 +105,7 @@ export function renderClusterLine(cluster: ClusterType, document: Document): str
   return JSON.stringify(line)
 }
 
-const NO_VALUES = piece('{}')
+const NO_VALUES = fragment('{}')
 
 function renderCluster(types: Types, cluster: Entry): RenderedCluster {
   if (cluster.rendered) return cluster.rendered as RenderedCluster
@@ -81,98 +114,55 @@ function renderCluster(types: Types, cluster: Entry): RenderedCluster {
   const patched = types.patchable ? referencesOf(document, types.patchable.delivery) : []
   const patches = patched.map(({ id }) => {
     const values = patchesOf(types.cluster, document, id)
-    return Object.keys(values).length === 0 ? NO_VALUES : piece(JSON.stringify(values))
+    return Object.keys(values).length === 0 ? NO_VALUES : fragment(JSON.stringify(values))
   })
-  const rendered = { identity: piece(JSON.stringify(identity)), patches }
+  const rendered = { identity: fragment(JSON.stringify(identity)), patches }
   cluster.rendered = rendered
   return rendered
 }
 
-function piece(text: string): Piece {
+function fragment(text: string): Fragment {
   return { text, digest: digestOf(text) }
 }
 
-/** A reference of a cluster that is switched on, by its id. */
-export type Lookup = (id: string) => Reference | undefined
-
-/** A short list is looked through, a long one made a map, once someone asks. */
-export function switchedOn(cluster: Document, delivery: Delivery): Lookup {
-  const references = referencesOf(cluster, delivery)
-  let byId: Map<string, Reference> | undefined
-  return (id) => {
-    if (references.length > SHORT) byId ??= new Map(references.map((each) => [each.id, each]))
-    const found = byId ? byId.get(id) : references.find((each) => each.id === id)
-    return found && isOn(delivery, found) ? found : undefined
-  }
-}
-
-const SHORT = 50
-
-/**
- * What an input names to wait for and would wait for in vain: its cluster lacks it or has switched it off, or it is
- * delivered in a way that cannot be waited for.
- */
-export function absentFor(
-  view: View,
-  { name, delivery }: DeliveredType,
-  definition: Document,
-  reference: Reference,
-  on: Lookup,
-): readonly string[] {
-  const { overrides, waitsFor, sortOf } = delivery
-  const absent: string[] = []
-  const read = (document: Document, own: Reference, field: string): Json | undefined =>
-    overrides.includes(field) ? resolve(delivery, document, own, field) : document[field]
-  for (const field of waitsFor) {
-    for (const id of idsIn(read(definition, reference, field))) {
-      const other = on(id)
-      const its = other && view.get(name, id)?.document
-      const isAlike =
-        its &&
-        sortOf((name) => read(its, other, name)) === sortOf((name) => read(definition, reference, name))
-      if (!isAlike) absent.push(id)
-    }
-  }
-  return absent
-}
-
-/** Kept for the plain reference only: that one object is shared by all clusters that override nothing. */
+/** Fragments are kept for the plain reference only: all clusters that override nothing share that one object. */
 function renderDefinition(
-  view: View,
+  view: ServedView,
   type: DeliveredType,
   definition: Entry,
   reference: Reference,
-  on: Lookup,
-): Pieces {
+  enabled: FindEnabled,
+): Fragments {
   const { delivery } = type
   const { document } = definition
   let kept = definition.rendered as RenderedDefinition | undefined
   if (kept?.reference !== reference) {
     if (!isPlain(reference, delivery.referenceDefaults)) {
-      return buildPieces(delivery, document, reference, absentFor(view, type, document, reference, on))
+      const unmet = unmetDependencies(view, type, document, reference, enabled)
+      return buildFragments(delivery, document, reference, unmet)
     }
     const waits = delivery.waitsFor.some((field) => idsIn(document[field]).length > 0)
-    kept = { reference, waits, pieces: new Map() }
+    kept = { reference, waits, variants: new Map() }
     definition.rendered = kept
   }
-  const absent = kept.waits ? absentFor(view, type, document, reference, on) : NOBODY
-  const key = absent.length === 0 ? '' : absent.join(',')
-  const pieces = kept.pieces.get(key) ?? buildPieces(delivery, document, reference, absent)
-  if (kept.pieces.size < MAX_VARIANTS) kept.pieces.set(key, pieces)
-  return pieces
+  const unmet = kept.waits ? unmetDependencies(view, type, document, reference, enabled) : NONE
+  const key = unmet.length === 0 ? '' : unmet.join(',')
+  const fragments = kept.variants.get(key) ?? buildFragments(delivery, document, reference, unmet)
+  if (kept.variants.size < MAX_VARIANTS) kept.variants.set(key, fragments)
+  return fragments
 }
 
-const NOBODY: readonly string[] = []
-/** Of one that waits for many there could be any number. */
+const NONE: readonly string[] = []
+/** A definition with many dependencies could have any number of variants. */
 const MAX_VARIANTS = 32
 
-/** An input's text around its holes. */
-function buildPieces(
+/** Renders an input, all but its placeholders. */
+function buildFragments(
   delivery: Delivery,
   definition: Document,
   reference: Reference,
-  absent: readonly string[],
-): Pieces {
+  unmet: readonly string[],
+): Fragments {
   const texts: string[] = []
   let parts = ['{"id":', JSON.stringify(definition.id)]
   // Joined, not added: V8 keeps a sum of strings as a tree, which would be walked anew by every poll.
@@ -183,7 +173,7 @@ function buildPieces(
   for (const field of delivery.input) {
     const key = `,${JSON.stringify(field.name)}:`
     if (field.kind === 'value' || field.kind === 'group') {
-      const value = fieldValue(delivery, definition, reference, field, absent)
+      const value = fieldValue(delivery, definition, reference, field, unmet)
       if (value !== undefined) parts.push(key, JSON.stringify(value))
     } else {
       parts.push(key)
@@ -195,24 +185,28 @@ function buildPieces(
   return { texts, digest: digestOf(texts.join('\0')) }
 }
 
-/** A cluster, one of its references, and what it has switched on. */
-export type Holding = readonly [cluster: Document, reference: Reference, on: Lookup]
+/** One reference of a cluster, with the cluster's enabled references of that type. */
+export interface Assignment {
+  readonly cluster: Document
+  readonly reference: Reference
+  readonly enabled: FindEnabled
+}
 
-/** One input as a value. */
+/** Returns one input as a value. */
 export function resolveInput(
   types: Types,
-  view: View,
+  view: ServedView,
   type: DeliveredType,
   definition: Document,
-  [cluster, reference, on]: Holding,
+  { cluster, reference, enabled }: Assignment,
 ): JsonObject {
   const { delivery } = type
   const input: Record<string, Json> = { id: definition.id }
-  const absent = absentFor(view, type, definition, reference, on)
+  const unmet = unmetDependencies(view, type, definition, reference, enabled)
   for (const field of delivery.input) {
     const value =
       field.kind === 'value' || field.kind === 'group'
-        ? fieldValue(delivery, definition, reference, field, absent)
+        ? fieldValue(delivery, definition, reference, field, unmet)
         : field.kind === 'cluster'
           ? identityOf(types.cluster, cluster)
           : patchesOf(types.cluster, cluster, definition.id)
@@ -233,52 +227,23 @@ function fieldValue(
   definition: Document,
   reference: Reference,
   field: DefinedField,
-  absent: readonly string[],
+  unmet: readonly string[],
 ): Json | undefined {
-  const said = (source: string): Json | undefined => {
-    const value = resolve(delivery, definition, reference, source)
-    return absent.length > 0 && delivery.waitsFor.includes(source) ? without(value, absent) : value
+  const read = (source: string): Json | undefined => {
+    const value = resolveField(delivery, definition, reference, source)
+    return unmet.length > 0 && delivery.waitsFor.includes(source) ? without(value, unmet) : value
   }
-  if (field.kind === 'value') return said(field.source)
+  if (field.kind === 'value') return read(field.source)
   const group: Record<string, Json> = {}
   for (const source of field.sources) {
-    const value = said(source)
+    const value = read(source)
     if (value !== undefined) group[source] = value
   }
   return group
 }
 
-function without(value: Json | undefined, absent: readonly string[]): Json | undefined {
-  const gone: ReadonlySet<Json> = new Set(absent)
-  if (Array.isArray(value)) return value.filter((id) => !gone.has(id))
-  return value === undefined || !gone.has(value) ? value : undefined
-}
-
-/** Reads the fields of a definition as a cluster gets them. */
-export function readerOf(delivery: Delivery, definition: Document, reference: Reference): ReadField {
-  return (field) => (field === 'id' ? definition.id : resolve(delivery, definition, reference, field))
-}
-
-function resolve(
-  delivery: Delivery,
-  definition: Document,
-  reference: Reference,
-  source: string,
-): Json | undefined {
-  const holder = holderOf(delivery, definition, reference, source)
-  return holder && own(holder, source)
-}
-
-/** Whose word counts: the reference's where it has one, else the definition's, else the type's default. */
-export function holderOf(
-  delivery: Delivery,
-  definition: Document,
-  reference: Reference,
-  source: string,
-): JsonObject | undefined {
-  const { referenceDefaults, definitionDefaults, overrides } = delivery
-  const says = (holder: JsonObject): boolean => (own(holder, source) ?? null) !== null
-  const referenced = Object.hasOwn(referenceDefaults, source) || overrides.includes(source)
-  if (referenced && says(reference)) return reference
-  return [definition, referenceDefaults, definitionDefaults].find(says)
+function without(value: Json | undefined, ids: readonly string[]): Json | undefined {
+  const excluded: ReadonlySet<Json> = new Set(ids)
+  if (Array.isArray(value)) return value.filter((id) => !excluded.has(id))
+  return value === undefined || !excluded.has(value) ? value : undefined
 }

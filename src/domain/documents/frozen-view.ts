@@ -1,14 +1,9 @@
 // The state as it stood at one revision, whatever is published later: what long work reads.
 
 import { type ClusterType, canonicalDns, dnsOf } from '../types/resource-type.ts'
+import type { Listing } from './collection.ts'
 import { Overlay } from './overlay.ts'
 import type { Entry, View } from './view.ts'
-
-/** The ids of a type, tombstones included and in order, and how many of them are live. */
-export interface Listing {
-  readonly ids: readonly string[]
-  readonly live: number
-}
 
 /** Costs as much as has changed since. `release` it when done, or every later change is kept for it. */
 export class FrozenView extends Overlay {

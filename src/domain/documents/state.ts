@@ -2,19 +2,13 @@
 
 import { getOrSet } from '../../base/get-or-set.ts'
 import { finish, type Steps } from '../../base/steps.ts'
-import { asToken, TOKENS } from '../access/token.ts'
-import {
-  type ClusterType,
-  canonicalDns,
-  type Document,
-  dnsOf,
-  identityLength,
-  isPlain,
-  type Reference,
-  referencesOf,
-  type Types,
-} from '../types/resource-type.ts'
-import { FrozenView, type Listing } from './frozen-view.ts'
+import type { Document, Types } from '../types/resource-type.ts'
+import { ClusterCeilings } from './cluster-ceilings.ts'
+import { Collection, type Place } from './collection.ts'
+import { FrozenView } from './frozen-view.ts'
+import { internalise } from './internalise.ts'
+import { SharedReferences } from './shared-references.ts'
+import { StateIndexes } from './state-indexes.ts'
 import type { Entry, PolledView } from './view.ts'
 
 /** The end of a change, all that the state needs of it. */
@@ -26,36 +20,33 @@ export interface Applied {
     | undefined
 }
 
-/** A change that is ready to be seen. */
+/** A change that is ready to be published. */
 interface Prepared {
   readonly type: string
   readonly id: string
   readonly entry: Entry | undefined
-  readonly dns: string | undefined
-  /** Where a live document just takes the place of a live one: nothing has to be looked up any more. */
-  readonly place?: Place
-}
-
-/** Found by its id and, for a live cluster, by its DNS name; what stands in it is replaced. */
-interface Place {
-  entry: Entry
+  /** Set where a live document replaces a live one and every index keeps its place: an assignment publishes it. */
+  readonly place: Place | undefined
 }
 
 export class State implements PolledView {
   revision = 0
-  ceilings = { size: 0, identity: 0, references: new Map<string, number>() }
-  readonly #cluster: ClusterType
   readonly #types: Types
   #collections = new Map<string, Collection>()
-  #liveByDns = new Map<string, Place>()
-  #tombstonesByDns = new Map<string, Entry[]>()
-  #shared = new Map<string, Map<string, Reference>>()
-  #tokensByHash = new Map<string, Entry>()
+  #indexes: StateIndexes
+  #references: SharedReferences
+  #ceilings: ClusterCeilings
   readonly #frozen = new Set<FrozenView>()
 
   constructor(types: Types) {
     this.#types = types
-    this.#cluster = types.cluster
+    this.#indexes = new StateIndexes(types)
+    this.#references = new SharedReferences(types)
+    this.#ceilings = new ClusterCeilings(types)
+  }
+
+  get ceilings(): ClusterCeilings {
+    return this.#ceilings
   }
 
   get(type: string, id: string): Entry | undefined {
@@ -85,20 +76,20 @@ export class State implements PolledView {
   }
 
   clusterByDns(dns: string): Entry | undefined {
-    return this.#liveByDns.get(canonicalDns(dns))?.entry ?? this.tombstonesWithDns(dns)[0]
+    return this.#indexes.liveByDns.get(dns) ?? this.tombstonesWithDns(dns)[0]
   }
 
   tombstonesWithDns(dns: string): readonly Entry[] {
-    return this.#tombstonesByDns.get(canonicalDns(dns)) ?? []
+    return this.#indexes.tombstonesByDns.get(dns)
   }
 
   dnsHolder(dns: string, except?: string): Entry | undefined {
-    const entry = this.#liveByDns.get(canonicalDns(dns))?.entry
+    const entry = this.#indexes.liveByDns.get(dns)
     return entry?.id === except ? undefined : entry
   }
 
   tokenByHash(hash: string): Entry | undefined {
-    return this.#tokensByHash.get(hash)
+    return this.#indexes.tokensByHash.get(hash)
   }
 
   /** Names of all types that hold documents, known to the registry or not. */
@@ -106,19 +97,19 @@ export class State implements PolledView {
     return [...this.#collections.keys()]
   }
 
-  /** Every document there is, tombstones included; nothing of it changes any more, whatever is published later. */
+  /** Returns every entry, tombstones included. Entries are immutable: the list stays true to this revision. */
   everything(): { readonly type: string; readonly entry: Entry }[] {
     return [...this.#collections].flatMap(([type, { places }]) =>
       [...places.values()].map(({ entry }) => ({ type, entry })),
     )
   }
 
-  /** Takes in one revision. */
+  /** Prepares and publishes one revision. */
   apply(revision: number, changes: Iterable<Applied>): void {
     this.publish(revision, finish(this.prepare(revision, changes)))
   }
 
-  /** Does what can be done before a revision is published; nobody sees any of it. */
+  /** Does what can be done before a revision is published; no reader sees any of it. */
   *prepare(revision: number, changes: Iterable<Applied>): Steps<Prepared[]> {
     const prepared: Prepared[] = []
     for (const change of changes) {
@@ -128,15 +119,17 @@ export class State implements PolledView {
     return prepared
   }
 
-  /** What it holds now, for work that takes longer than the state stays as it is. */
+  /** Returns a view of this revision, for work that takes longer than the state stays as it is. */
   freeze(): FrozenView {
     const listings = new Map([...this.#collections].map(([type, each]) => [type, each.listing()]))
-    const view = new FrozenView(this, this.#cluster, listings, (released) => this.#frozen.delete(released))
+    const view = new FrozenView(this, this.#types.cluster, listings, (released) =>
+      this.#frozen.delete(released),
+    )
     this.#frozen.add(view)
     return view
   }
 
-  /** Makes it visible in one synchronous step: no reader sees half of it. */
+  /** Makes a prepared revision visible in one synchronous step: no reader sees half of it. */
   publish(revision: number, prepared: readonly Prepared[]): void {
     for (const item of prepared) {
       for (const view of this.#frozen) view.keep(item.type, item.id, this.#entry(item.type, item.id))
@@ -152,30 +145,34 @@ export class State implements PolledView {
   }
 
   #prepare(revision: number, { type, id: given, after }: Applied): Prepared {
-    const isCluster = type === this.#cluster.type.name
+    const isCluster = type === this.#types.cluster.type.name
     const id = isCluster ? given : internalise(given)
-    if (!after) return { type, id, entry: undefined, dns: undefined }
-    const { document, deleted, size } = after
+    if (!after) return { type, id, entry: undefined, place: undefined }
+    const { deleted, size } = after
+    const document = isCluster ? this.#references.share(after.document) : after.document
     const entry = { id, document, revision, deleted, size }
-    if (isCluster) {
-      this.#shareReferences(document)
-      this.#raiseCeilings(entry)
-    }
+    if (isCluster) this.#ceilings.raise(entry)
     const place = this.#collections.get(type)?.places.get(id)
-    const isFoundAsBefore = isCluster ? place && sameDns(this.#cluster, place.entry, entry) : type !== TOKENS
-    const stays = place?.entry.deleted === false && !deleted && isFoundAsBefore
-    const dns = isCluster ? dnsOf(this.#cluster, document) : undefined
-    return { type, id, entry, dns, ...(stays && { place }) }
+    return { type, id, entry, place: place && this.#keepsPlace(type, place, entry) ? place : undefined }
   }
 
-  #put({ type, id, entry, dns }: Prepared): void {
+  #keepsPlace(type: string, { entry: before }: Place, after: Entry): boolean {
+    if (before.deleted || after.deleted) return false
+    for (const index of this.#indexes.of(type)) if (!index.keepsPlace(before, after)) return false
+    return true
+  }
+
+  #put({ type, id, entry }: Prepared): void {
     const collection = getOrSet(this.#collections, type, () => new Collection())
-    if (type === this.#cluster.type.name) this.#unindex(collection.places.get(id)?.entry)
-    if (type === TOKENS) this.#indexSecrets(collection.places.get(id)?.entry, entry)
-    const place = entry ? collection.set(entry) : collection.delete(id)
-    if (!place || dns === undefined) return
-    if (!place.entry.deleted) this.#liveByDns.set(dns, place)
-    else this.#tombstonesByDns.set(dns, [...(this.#tombstonesByDns.get(dns) ?? []), place.entry])
+    const indexes = this.#indexes.of(type)
+    const before = collection.places.get(id)?.entry
+    if (before) for (const index of indexes) index.remove(before)
+    if (!entry) {
+      collection.delete(id)
+      return
+    }
+    const place = collection.set(entry)
+    for (const index of indexes) index.put(place)
   }
 
   /** Takes over all that another state holds, in one step. */
@@ -187,140 +184,14 @@ export class State implements PolledView {
       this.#frozen.clear()
     }
     this.#collections = other.#collections
-    this.#liveByDns = other.#liveByDns
-    this.#tombstonesByDns = other.#tombstonesByDns
-    this.#shared = other.#shared
-    this.#tokensByHash = other.#tokensByHash
-    this.ceilings = other.ceilings
+    this.#indexes = other.#indexes
+    this.#references = other.#references
+    this.#ceilings = other.#ceilings
     this.revision = other.revision
   }
 
-  /** Sorts what was loaded now, so that no first reader has to wait for it. */
+  /** Sorts the ids of what was loaded, so that the first reader need not wait for it. */
   settle(): void {
     for (const collection of this.#collections.values()) collection.live().next()
   }
-
-  #raiseCeilings({ document, size }: Entry): void {
-    const { ceilings } = this
-    ceilings.size = Math.max(ceilings.size, size)
-    ceilings.identity = Math.max(ceilings.identity, identityLength(this.#cluster, document))
-    for (const { name, delivery } of this.#types.delivered) {
-      const count = referencesOf(document, delivery).length
-      if (count > (ceilings.references.get(name) ?? 0)) ceilings.references.set(name, count)
-    }
-  }
-
-  #unindex(entry: Entry | undefined): void {
-    if (!entry) return
-    const dns = dnsOf(this.#cluster, entry.document)
-    if (!entry.deleted) {
-      if (this.#liveByDns.get(dns)?.entry === entry) this.#liveByDns.delete(dns)
-      return
-    }
-    const others = (this.#tombstonesByDns.get(dns) ?? []).filter((other) => other !== entry)
-    if (others.length > 0) this.#tombstonesByDns.set(dns, others)
-    else this.#tombstonesByDns.delete(dns)
-  }
-
-  #indexSecrets(old: Entry | undefined, entry: Entry | undefined): void {
-    for (const { hash } of old ? asToken(old.document).secrets : []) this.#tokensByHash.delete(hash)
-    for (const { hash } of entry ? asToken(entry.document).secrets : [])
-      this.#tokensByHash.set(hash, entry as Entry)
-  }
-
-  /** Most references are alike in most clusters: all clusters then hold the same object. */
-  #shareReferences(cluster: Document): void {
-    for (const { name, delivery } of this.#types.delivered) {
-      const references = referencesOf(cluster, delivery) as Reference[]
-      if (references.length === 0) continue
-      const shared = getOrSet(this.#shared, name, () => new Map<string, Reference>())
-      for (let i = 0; i < references.length; i++) {
-        const reference = references[i] as Reference
-        const known = shared.get(reference.id)
-        if (known === reference || !isPlain(reference, delivery.referenceDefaults)) continue
-        references[i] =
-          known ?? getOrSet(shared, reference.id, () => ({ ...reference, id: internalise(reference.id) }))
-      }
-    }
-  }
-}
-
-function sameDns({ dns }: ClusterType, a: Entry, b: Entry): boolean {
-  return a.document[dns] === b.document[dns]
-}
-
-/** An equal string that V8 compares by its address: look-ups by it in every poll are then cheaper. */
-function internalise(text: string): string {
-  return Object.keys({ [text]: 0 })[0] as string
-}
-
-/** What a place holds before it holds anything. */
-const GONE: Entry = { id: '', document: { id: '' }, revision: 0, deleted: true, size: 0 }
-
-/** The entries of one type; keeps the order of ids without sorting all of them on every write. */
-class Collection {
-  readonly places = new Map<string, Place>()
-  readonly tombstones = new Map<string, Entry>()
-  liveCount = 0
-  #ids: string[] = []
-  #added: string[] = []
-  #removed = false
-
-  set(entry: Entry): Place {
-    const place = getOrSet(this.places, entry.id, () => {
-      this.#added.push(entry.id)
-      return { entry: GONE }
-    })
-    this.liveCount += Number(!entry.deleted) - Number(!place.entry.deleted)
-    if (entry.deleted) this.tombstones.set(entry.id, entry)
-    else this.tombstones.delete(entry.id)
-    place.entry = entry
-    return place
-  }
-
-  delete(id: string): undefined {
-    const place = this.places.get(id)
-    if (!place) return
-    this.places.delete(id)
-    this.tombstones.delete(id)
-    this.#removed = true
-    if (!place.entry.deleted) this.liveCount--
-  }
-
-  listing(): Listing {
-    return { ids: this.#sorted(), live: this.liveCount }
-  }
-
-  *live(): Generator<Entry> {
-    for (const id of this.#sorted()) {
-      const entry = this.places.get(id)?.entry
-      if (entry && !entry.deleted) yield entry
-    }
-  }
-
-  #sorted(): readonly string[] {
-    if (this.#added.length > 0 || this.#removed) {
-      this.#ids = mergeSorted(this.#ids, this.#added.sort(), this.places)
-      this.#added = []
-      this.#removed = false
-    }
-    return this.#ids
-  }
-}
-
-/** Both sorted lists as one, without what is gone and without doubles. */
-function mergeSorted(
-  a: readonly string[],
-  b: readonly string[],
-  present: ReadonlyMap<string, unknown>,
-): string[] {
-  const merged: string[] = []
-  for (let i = 0, j = 0; i < a.length || j < b.length; ) {
-    const [x, y] = [a[i], b[j]]
-    const next = (y === undefined || (x !== undefined && x <= y) ? x : y) as string
-    if (next === x) i++
-    else j++
-    if (present.has(next) && merged.at(-1) !== next) merged.push(next)
-  }
-  return merged
 }

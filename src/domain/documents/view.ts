@@ -1,6 +1,5 @@
 // What rules and renderings read: one consistent set of documents, wherever it comes from.
-import type { Digest } from '../../base/digest.ts'
-import type { Document, Reference } from '../types/resource-type.ts'
+import type { Document } from '../types/resource-type.ts'
 
 /** A document as it stands in a view. Entries are immutable: a change makes a new one. */
 export interface Entry {
@@ -12,33 +11,8 @@ export interface Entry {
   readonly deleted: boolean
   /** Length of its JSON, for a quick upper bound of answer sizes. */
   readonly size: number
-  /** Kept here by render-inputs, so that it is made once and goes with the entry: what polls repeat of it. */
-  rendered?: RenderedDefinition | RenderedCluster
-}
-
-/** A text and its digest. */
-export interface Piece {
-  readonly text: string
-  readonly digest: Digest
-}
-
-/** A definition's text around the places of a cluster's own data, for the reference that most clusters share. */
-export interface RenderedDefinition {
-  readonly reference: Reference
-  /** Whether it names others to wait for. */
-  readonly waits: boolean
-  /** By what it cannot wait for, joined by commas; mostly nothing. */
-  readonly pieces: Map<string, Pieces>
-}
-export interface Pieces {
-  readonly texts: readonly string[]
-  readonly digest: Digest
-}
-
-/** What inputs say of their cluster, and its patches in the order of its references. */
-export interface RenderedCluster {
-  readonly identity: Piece
-  readonly patches: readonly Piece[]
+  /** A cache of render-inputs, and of nobody else: what polls repeat of this entry. It goes with the entry. */
+  rendered?: object
 }
 
 /** What a change leaves behind. */
@@ -86,7 +60,7 @@ export interface PolledView extends View {
 }
 
 /** Upper bounds over all clusters, cheap to keep and good enough to rule most things out. */
-interface Ceilings {
+export interface Ceilings {
   /** Length of a cluster's JSON. */
   readonly size: number
   /** Characters of what an input says of its cluster. */

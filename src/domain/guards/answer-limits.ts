@@ -1,11 +1,13 @@
 // What the Flux Operator accepts of one answer is a limit of ours: beyond it a cluster would stop or lose objects.
 
+import { getOrSet } from '../../base/get-or-set.ts'
 import { pointer } from '../../base/json.ts'
 import { invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { renderInputs } from '../delivery/render-inputs.ts'
+import { type ServedView, servedTo } from '../delivery/served-view.ts'
 import { type Draft, pointerTo, type Touched } from '../documents/draft.ts'
-import type { Entry, View } from '../documents/view.ts'
+import type { View } from '../documents/view.ts'
 import {
   type DeliveredType,
   findReference,
@@ -29,11 +31,11 @@ export function* checkLimits(types: Types, draft: Draft, before: View): Steps<Re
   const clusters = types.cluster.type.name
   const touched = draft.touched()
   for (const type of types.delivered) {
-    const largest = largestDefinition(draft, type)
+    const sizes = new Map<View, number>()
+    const largestIn = (view: View): number => getOrSet(sizes, view, () => largestDefinition(view, type))
     for (const { type: name, id, origins } of touched) {
       yield
-      const cluster = name === clusters ? draft.get(clusters, id) : undefined
-      const problem = cluster && limitProblem(types, draft, type, cluster, largest)
+      const problem = name === clusters && limitProblem(types, servedTo(draft, id), type, id, largestIn)
       if (problem)
         return invalid([
           { path: pointerTo(origins, pointer('', type.delivery.assignedBy)), message: problem },
@@ -41,11 +43,13 @@ export function* checkLimits(types: Types, draft: Draft, before: View): Steps<Re
     }
     const changed = changedDefinitions(before, touched, type)
     const { size, identity, references } = before.ceilings
-    if (changed.length === 0 || !mayExceed(references.get(type.name) ?? 0, largest, identity, size)) continue
-    for (const cluster of draft.all(clusters)) {
+    if (changed.length === 0) continue
+    // A bound over the draft: it says nothing of clusters that are served from another view.
+    if (!mayExceed(references.get(type.name) ?? 0, largestIn(draft), identity, size)) continue
+    for (const { id, document } of draft.all(clusters)) {
       yield
-      const cause = changed.find(({ id }) => findReference(cluster.document, type.delivery, id))
-      const problem = cause && limitProblem(types, draft, type, cluster, largest)
+      const cause = changed.find((definition) => findReference(document, type.delivery, definition.id))
+      const problem = cause && limitProblem(types, servedTo(draft, id), type, id, largestIn)
       if (problem) return invalid([{ path: pointerTo(cause.origins, ''), message: problem }])
     }
   }
@@ -54,21 +58,23 @@ export function* checkLimits(types: Types, draft: Draft, before: View): Steps<Re
 
 function limitProblem(
   types: Types,
-  view: View,
+  view: ServedView,
   type: DeliveredType,
-  cluster: Entry,
-  largest: number,
+  id: string,
+  largestIn: (view: View) => number,
 ): string | undefined {
   const { endpoint } = type.delivery
+  const cluster = view.get(types.cluster.type.name, id)
+  if (!cluster) return undefined
   const count = referencesOf(cluster.document, type.delivery).length
   if (count > MAX_INPUTS) {
-    return `would give cluster "${cluster.id}" ${count} inputs of ${endpoint}: Flux takes at most ${MAX_INPUTS}`
+    return `would give cluster "${id}" ${count} inputs of ${endpoint}: Flux takes at most ${MAX_INPUTS}`
   }
-  if (!mayExceed(count, largest, identityLength(types.cluster, cluster.document), cluster.size))
-    return undefined
+  const identity = identityLength(types.cluster, cluster.document)
+  if (!mayExceed(count, largestIn(view), identity, cluster.size)) return undefined
   const bytes = new TextEncoder().encode(renderInputs(view, types, type, cluster).text).length
   if (bytes <= MAX_ANSWER_BYTES) return undefined
-  return `would make the ${endpoint} answer of cluster "${cluster.id}" ${bytes} bytes: Flux takes at most ${MAX_ANSWER_BYTES}`
+  return `would make the ${endpoint} answer of cluster "${id}" ${bytes} bytes: Flux takes at most ${MAX_ANSWER_BYTES}`
 }
 
 /** An upper bound that needs no rendering: it spares nearly every cluster the exact count. */

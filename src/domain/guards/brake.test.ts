@@ -9,6 +9,7 @@ import type { Command } from '../commands/command.ts'
 import { type Decision, decide } from '../commands/decide.ts'
 import { Comparison } from '../delivery/compare-served.ts'
 import { renderInputs } from '../delivery/render-inputs.ts'
+import { servedTo } from '../delivery/served-view.ts'
 import { State } from '../documents/state.ts'
 import type { View } from '../documents/view.ts'
 import { findRemovals } from './brake.ts'
@@ -453,7 +454,7 @@ function received(view: View): Map<string, Map<string, Map<string, boolean>>> {
       entry.id,
       new Map(
         types.delivered.map((type) => {
-          const { inputs } = JSON.parse(renderInputs(view, types, type, entry).text)
+          const { inputs } = JSON.parse(renderInputs(servedTo(view, entry.id), types, type, entry).text)
           return [
             type.delivery.endpoint,
             new Map(inputs.map((input: JsonObject) => [input.id, input.enabled !== false])),

@@ -4,9 +4,11 @@ import type { BrakePercents } from '../../base/brake-percents.ts'
 import { getOrSet } from '../../base/get-or-set.ts'
 import { named } from '../../base/sentences.ts'
 import type { Steps } from '../../base/steps.ts'
-import { type Comparison, type EndpointDifference, receivedBy } from '../delivery/compare-served.ts'
+import { type EndpointDifference, receivedBy } from '../delivery/compare-inputs.ts'
+import type { Comparison } from '../delivery/compare-served.ts'
+import { servedTo } from '../delivery/served-view.ts'
 import type { Change, Entry } from '../documents/view.ts'
-import { type DeliveredType, isOn, type Reference, referencesOf } from '../types/resource-type.ts'
+import { type DeliveredType, isEnabled, type Reference, referencesOf } from '../types/resource-type.ts'
 
 /** Fewer clusters than this may lose something without confirmation, whatever share they are. */
 const MIN_CLUSTERS = 5
@@ -32,12 +34,12 @@ class Losses {
 
   count(environment: string, was: Entry, differences: readonly EndpointDifference[]): void {
     addTo(this.environments, environment)
-    for (const { type, removed, switchedOff } of differences) {
-      const lost = new Set([...removed, ...switchedOff])
+    for (const { type, removed, disabled } of differences) {
+      const lost = new Set([...removed, ...disabled])
       if (lost.size === 0) continue
       const groups = getOrSet(this.inputs, type, () => new Map<string, Group>())
       for (const reference of referencesOf(was.document, type.delivery)) {
-        if (lost.has(reference.id) && isOn(type.delivery, reference)) addTo(groups, reference.id)
+        if (lost.has(reference.id) && isEnabled(type.delivery, reference)) addTo(groups, reference.id)
       }
     }
   }
@@ -77,7 +79,7 @@ function* countLosses(comparison: Comparison, changes: readonly Change[]): Steps
     if (!is) losses.deleted.push(id)
     const differences = comparison
       .compare(id)
-      .filter(({ removed, switchedOff }) => removed.length + switchedOff.length > 0)
+      .filter(({ removed, disabled }) => removed.length + disabled.length > 0)
     if (differences.length === 0) continue
     losses.count(environmentOf(comparison, was), was, differences)
     if (!is) continue
@@ -105,7 +107,7 @@ function* findWideLosses(
     countLive(environments, environmentOf(comparison, cluster))
     for (const [{ delivery }, groups] of inputs) {
       for (const reference of referencesOf(cluster.document, delivery)) {
-        if (isOn(delivery, reference)) countLive(groups, reference.id)
+        if (isEnabled(delivery, reference)) countLive(groups, reference.id)
       }
     }
   }
@@ -149,8 +151,8 @@ function environmentOf({ types: { cluster } }: Comparison, { document }: Entry):
 
 /** Whether a cluster that had inputs of a type, or some that are switched on, is left without. */
 function empties({ before, after }: Comparison, type: DeliveredType, was: Entry, is: Entry): boolean {
-  const had = receivedBy(before, type, was.document)
-  const has = receivedBy(after, type, is.document)
-  const on = (reference: Reference): boolean => isOn(type.delivery, reference)
+  const had = receivedBy(servedTo(before, was.id), type, was.document)
+  const has = receivedBy(servedTo(after, is.id), type, is.document)
+  const on = (reference: Reference): boolean => isEnabled(type.delivery, reference)
   return had.length > 0 && (has.length === 0 || (had.some(on) && !has.some(on)))
 }

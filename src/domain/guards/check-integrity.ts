@@ -4,7 +4,7 @@ import { getOrSet } from '../../base/get-or-set.ts'
 import { isObject, pointer } from '../../base/json.ts'
 import { type Detail, fail, invalid, MAX_DETAILS, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
-import { switchedOn } from '../delivery/render-inputs.ts'
+import { enabledReferences } from '../delivery/dependencies.ts'
 import { type Draft, type Origin, pointerTo } from '../documents/draft.ts'
 import { unknownDocument } from '../documents/find-document.ts'
 import {
@@ -203,12 +203,12 @@ interface Missing {
 function* missingDependencies(types: Types, draft: Draft, cluster: Document): Generator<Missing> {
   for (const { name, delivery } of types.delivered) {
     if (delivery.waitsFor.length === 0) continue
-    const on = switchedOn(cluster, delivery)
+    const enabled = enabledReferences(cluster, delivery)
     for (const { id } of referencesOf(cluster, delivery)) {
-      if (!on(id)) continue
+      if (!enabled(id)) continue
       const document = draft.get(name, id)?.document
       for (const field of delivery.waitsFor)
-        for (const needed of idsIn(document?.[field])) if (!on(needed)) yield { id, needed, delivery }
+        for (const needed of idsIn(document?.[field])) if (!enabled(needed)) yield { id, needed, delivery }
     }
   }
 }

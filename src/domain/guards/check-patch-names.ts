@@ -4,7 +4,7 @@ import { getOrSet } from '../../base/get-or-set.ts'
 import { equalJson, isObject, pointer } from '../../base/json.ts'
 import { type Detail, invalid, MAX_FOUND, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
-import { readerOf } from '../delivery/render-inputs.ts'
+import { readerOf } from '../delivery/resolve-field.ts'
 import { type Draft, pointerTo, type Touched } from '../documents/draft.ts'
 import type { View } from '../documents/view.ts'
 import {

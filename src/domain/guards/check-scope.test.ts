@@ -12,6 +12,7 @@ import type { Command, Standing } from '../commands/command.ts'
 import { type Decision, decide } from '../commands/decide.ts'
 import { Comparison } from '../delivery/compare-served.ts'
 import { renderInputs } from '../delivery/render-inputs.ts'
+import { servedTo } from '../delivery/served-view.ts'
 import { State } from '../documents/state.ts'
 import type { Entry, View } from '../documents/view.ts'
 import { type Document, dnsOf } from '../types/resource-type.ts'
@@ -220,14 +221,20 @@ function standing(view: View, type: string, id: string): Entry | undefined {
 /** The answers to all polls of a cluster; the order of an object's keys does not count, all else does. */
 function answersTo(view: View, id: string): Json[] {
   const entry = view.get('clusters', id)
-  return entry ? types.delivered.map((type) => JSON.parse(renderInputs(view, types, type, entry).text)) : []
+  return entry
+    ? types.delivered.map((type) =>
+        JSON.parse(renderInputs(servedTo(view, entry.id), types, type, entry).text),
+      )
+    : []
 }
 
 /** What a deleted cluster would get if it were restored as it is. */
 function answersIfRestored(view: View, tombstone: Entry): Json[] {
   const { id, document, revision, size } = tombstone
   const entry = { id, document, revision, size, deleted: false }
-  return types.delivered.map((type) => JSON.parse(renderInputs(view, types, type, entry).text))
+  return types.delivered.map((type) =>
+    JSON.parse(renderInputs(servedTo(view, entry.id), types, type, entry).text),
+  )
 }
 
 function isChanged(before: Entry | undefined, after: Entry | undefined): boolean {

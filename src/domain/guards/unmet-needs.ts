@@ -4,7 +4,9 @@ import { getOrSet } from '../../base/get-or-set.ts'
 import { equalJson } from '../../base/json.ts'
 import { type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
-import { type Lookup, readerOf, switchedOn } from '../delivery/render-inputs.ts'
+import { enabledReferences, type FindEnabled } from '../delivery/dependencies.ts'
+import { readerOf } from '../delivery/resolve-field.ts'
+import { type ServedView, servedTo } from '../delivery/served-view.ts'
 import type { Draft, Touched } from '../documents/draft.ts'
 import type { View } from '../documents/view.ts'
 import {
@@ -29,14 +31,16 @@ export function* findUnmetNeeds(types: Types, draft: Draft, before: View): Steps
     if (type !== clusters || !is || is.deleted) continue
     const had = was && !was.deleted ? was.document : undefined
     if (had && changed.size === 0 && isAssignedSame(types, had, is.document)) continue
-    const [old, now] = [new Holdings(types, before, had), new Holdings(types, draft, is.document)]
+    const old = new Holdings(types, servedTo(before, id), had)
+    const now = new Holdings(types, servedTo(draft, id), is.document)
     for (const delivered of needing)
       for (const reference of now.references(delivered)) remark(remarks, id, delivered, reference, old, now)
   }
   for (const { id, document } of changed.size > 0 ? draft.all(clusters) : []) {
     yield
     if (draft.has(clusters, id)) continue
-    const [old, now] = [new Holdings(types, before, document), new Holdings(types, draft, document)]
+    const old = new Holdings(types, servedTo(before, id), document)
+    const now = new Holdings(types, servedTo(draft, id), document)
     for (const [delivered, ids] of changed)
       for (const reference of now.references(delivered))
         if (ids.has(reference.id)) remark(remarks, id, delivered, reference, old, now)
@@ -96,14 +100,14 @@ function isSame(a: Need, b: Need): boolean {
   return a.type === b.type && a.id === b.id
 }
 
-/** What one cluster has, switched on, as of a view. */
+/** What one cluster has enabled, in the view that it is served from. */
 class Holdings {
   readonly #types: Types
-  readonly #view: View
+  readonly #view: ServedView
   readonly #cluster: Document | undefined
-  readonly #lookups = new Map<DeliveredType, Lookup>()
+  readonly #lookups = new Map<DeliveredType, FindEnabled>()
 
-  constructor(types: Types, view: View, cluster: Document | undefined) {
+  constructor(types: Types, view: ServedView, cluster: Document | undefined) {
     this.#types = types
     this.#view = view
     this.#cluster = cluster
@@ -120,7 +124,7 @@ class Holdings {
   find(type: DeliveredType, id: string): Reference | undefined {
     if (!this.#cluster) return undefined
     const cluster = this.#cluster
-    return getOrSet(this.#lookups, type, () => switchedOn(cluster, type.delivery))(id)
+    return getOrSet(this.#lookups, type, () => enabledReferences(cluster, type.delivery))(id)
   }
 
   needsOf(type: DeliveredType, reference: Reference): readonly Need[] {

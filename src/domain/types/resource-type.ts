@@ -58,14 +58,14 @@ export interface Delivery {
   readonly overrides: readonly string[]
   /** Defaults of the fields that a reference has beside its id and overrides. */
   readonly referenceDefaults: JsonObject
-  /** The field of a reference that switches its input off, if there is one. */
+  /** The field of a reference that disables its input where it is false, if there is one. */
   readonly enabledBy: string | undefined
   /** Whether a cluster's patches for the document travel with its input. */
   readonly patches: boolean
   /** Fields of an input that name others of its own type: what it waits for. */
   readonly waitsFor: readonly string[]
-  /** Which of two sorts an input is of, by the values of its fields: it can wait only for others of its own sort. */
-  sortOf(read: ReadField): boolean
+  /** Which of two classes an input is of, by the values of its fields: it can only wait for inputs of its own class. */
+  deliveryClass(read: ReadField): boolean
   /** Ids of what every cluster has, assigned or not. */
   readonly onEveryCluster: ReadonlySet<string>
   /** What else a cluster should be given with a document, by the values of its fields. */
@@ -87,21 +87,21 @@ export interface Delivery {
     | undefined
   /** One input after its `id`, in order. */
   readonly input: readonly InputField[]
-  /** The holes of an input, in order. */
-  readonly holes: readonly Hole[]
+  /** The placeholders of an input, in order. */
+  readonly placeholders: readonly Placeholder[]
   /** Defaults of definition fields, for documents stored before a field existed. */
   readonly definitionDefaults: JsonObject
   normaliseReference(reference: JsonObject): JsonObject
   checkReference(reference: JsonObject): Detail[]
 }
 
-/** A place in an input for what only the cluster knows. */
-type Hole = 'patches' | 'cluster'
+/** A place in an input for what differs from cluster to cluster. */
+type Placeholder = 'patches' | 'cluster'
 
 export type InputField =
   | { readonly kind: 'value'; readonly name: string; readonly source: string }
   | { readonly kind: 'group'; readonly name: string; readonly sources: readonly string[] }
-  | { readonly kind: Hole; readonly name: string }
+  | { readonly kind: Placeholder; readonly name: string }
 
 export interface DeliveredType extends ResourceType {
   readonly delivery: Delivery
@@ -146,8 +146,8 @@ export function findReference(cluster: Document, delivery: Delivery, id: string)
   return referencesOf(cluster, delivery).find((reference) => reference.id === id)
 }
 
-/** Whether an input is switched on by its reference. */
-export function isOn({ enabledBy }: Delivery, reference: Reference): boolean {
+/** Whether a reference enables its input. */
+export function isEnabled({ enabledBy }: Delivery, reference: Reference): boolean {
   return enabledBy === undefined || reference[enabledBy] !== false
 }
 

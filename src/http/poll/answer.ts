@@ -13,17 +13,17 @@ const GZIP_MAX_SYNC_LENGTH = 64 * 1024
 /** Higher levels take several times as long to save another tenth. */
 const FAST = { level: 1 }
 
-/** What the bytes were made from, and whether this process is about to stop. */
-interface Served {
+/** An answer, and the revision that it was rendered from. */
+export interface SentAnswer extends RenderedAnswer {
   readonly revision: number
-  readonly draining: boolean
 }
 
+/** Closes the connection where the process is draining, which is about to stop. */
 export function sendAnswer(
-  { revision, draining }: Served,
   request: IncomingMessage,
   response: ServerResponse,
-  { text, digest }: RenderedAnswer,
+  { text, digest, revision }: SentAnswer,
+  draining: boolean,
 ): void {
   const { headers } = request
   const isPacked = text.length >= GZIP_MIN_LENGTH && acceptsGzip(headers['accept-encoding'])

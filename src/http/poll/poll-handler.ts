@@ -3,54 +3,45 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { fail, invalid, notFound, type Problem, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { POLL_BASE } from '../../base/urls.ts'
-import { type Grant, reaches } from '../../domain/access/grant.ts'
-import {
-  type RenderedAnswer,
-  renderClusterLine,
-  renderClusterList,
-  renderInputs,
-} from '../../domain/delivery/render-inputs.ts'
-import type { Entry, View } from '../../domain/documents/view.ts'
+import { refuseClusterList, refusePollFor, refusePolls } from '../../domain/access/poll-access.ts'
+import { renderClusterLine, renderClusterList, renderInputs } from '../../domain/delivery/render-inputs.ts'
+import { servedTo } from '../../domain/delivery/served-view.ts'
+import type { View } from '../../domain/documents/view.ts'
 import type { ClusterType, DeliveredType, Types } from '../../domain/types/resource-type.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import type { Identity } from '../auth/auth.ts'
 import { callerNamed, inLane, LEFT, refuseShare } from '../load/admission.ts'
 import { type ListQuery, parsePollQuery } from '../request/list-query.ts'
+import { PageWindow } from '../request/page-window.ts'
 import { internalError, writeProblem } from '../request/problem-response.ts'
 import { reachRevision } from '../request/query.ts'
 import { requestId } from '../request/request-id.ts'
 import type { Service } from '../service.ts'
-import { closesConnection, sendAnswer } from './answer.ts'
+import { closesConnection, type SentAnswer, sendAnswer } from './answer.ts'
 
 /** Characters of an answer that is counted until it is read. */
 const LONG = 64 * 1024
 
-/** Answers a poll and says true, or leaves any other request alone and says false. */
+/** Answers a poll and returns true, or leaves any other request alone and returns false. */
 export type PollHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
 export function createPollHandler(service: Service): PollHandler {
   const { engine, auth, types, metrics, log, admission } = service
 
-  /** Sends what the work comes to, whatever it comes to, and counts it. */
-  function finish(poll: Poll, identity: Identity | undefined, result: Result<Rendered>): void {
+  /** Sends the result, an answer or a problem, and counts it. */
+  function finish(poll: Poll, identity: Identity | undefined, result: Result<ServedAnswer>): void {
     const { request, response, endpoint, started } = poll
     const answer =
       identity && result.ok && result.value.text.length > LONG ? hold(poll, identity, result.value) : result
-    if (answer.ok)
-      sendAnswer(
-        { revision: answer.value.revision ?? engine.state.revision, draining: engine.draining },
-        request,
-        response,
-        answer.value,
-      )
+    if (answer.ok) sendAnswer(request, response, answer.value, engine.draining)
     else refuse(request, response, answer.problem, engine.state.revision)
     const label = endpoint === undefined ? 'clusters' : types.byEndpoint(endpoint) ? endpoint : 'unknown'
     metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
   }
 
   /** Counts a long answer until it is read: nobody has more of them wait than there is room for. */
-  function hold({ request, response }: Poll, identity: Identity, answer: Rendered): Result<Rendered> {
+  function hold({ request, response }: Poll, identity: Identity, answer: ServedAnswer): Result<ServedAnswer> {
     const { length } = answer.text
     const caller = callerNamed(service, identity, request)
     const taken = admission.pollBytes.take(caller, length)
@@ -102,7 +93,7 @@ async function answerFor(
   { request, response }: Poll,
   identity: Identity,
   { dns, endpoint, query }: Target,
-): Promise<Result<Rendered>> {
+): Promise<Result<ServedAnswer>> {
   const caller = callerNamed(service, identity, request)
   const [wanted, ...more] = new URLSearchParams(query).getAll('min_revision')
   if (more.length > 0) return invalid([{ path: '?min_revision', message: 'is given more than once' }])
@@ -110,32 +101,20 @@ async function answerFor(
   if (!reached.ok) return reached
   if (endpoint !== undefined) return answerPoll(service, identity, dns, endpoint)
   const { grant } = identity
-  if (copiesSome(grant)) return pollsForNone(grant)
-  if (!reaches(grant, 'poller'))
-    return fail({
-      code: 'forbidden',
-      message: 'this token polls for one cluster: the list of all needs the role poller',
-    })
+  const refused = refuseClusterList(grant)
+  if (refused) return fail(refused)
   const left = new AbortController()
   response.once('close', () => left.abort(LEFT))
   const sender = { caller, isUrgent: grant.role === 'admin', signal: left.signal }
   return inLane(service.admission.lists, sender, () => answerList(service, query, left.signal))
 }
 
-/** What it may have of its clusters comes with the log, where the others are left out. */
-function copiesSome({ role, selector }: Grant): boolean {
-  return role === 'mirror' && selector !== undefined
+/** What was served, to which cluster at which endpoint, and of which revision. */
+interface ServedAnswer extends SentAnswer {
+  /** The id of the cluster; undefined for the list of clusters, like the endpoint. */
+  readonly cluster: string | undefined
+  readonly endpoint: string | undefined
 }
-
-function pollsForNone({ selector }: Grant) {
-  return fail({
-    code: 'forbidden',
-    message: `this token copies the clusters (${selector}), and polls for none`,
-  })
-}
-
-/** An answer that took a while says of which revision it is. */
-type Rendered = RenderedAnswer & { readonly revision?: number }
 
 interface Poll {
   readonly request: IncomingMessage
@@ -193,32 +172,23 @@ function answerPoll(
   { grant }: Identity,
   dns: string,
   endpoint: string,
-): Result<RenderedAnswer> {
-  const { engine, types } = service
-  if (copiesSome(grant)) return pollsForNone(grant)
+): Result<ServedAnswer> {
+  const { types } = service
+  const { state } = service.engine
+  const refused = refusePolls(grant)
+  if (refused) return fail(refused)
   const type = findEndpoint(types, endpoint)
   if (!type.ok) return type
+  const found = state.clusterByDns(dns)
+  const foreign = refusePollFor(types, state, grant, dns, found)
+  if (foreign) return fail(foreign)
   // Flux keeps what it has on a 404; an empty list would make it delete everything.
-  const cluster = engine.state.clusterByDns(dns)
-  if (grant.role === 'cluster' && !isOwn(service, grant, dns, cluster))
-    return fail({ code: 'forbidden', message: pollsForOther(service, grant, dns) })
-  if (!cluster) return notFound('cluster with the DNS name', dns)
-  return succeed(renderInputs(engine.state, types, type.value, cluster))
-}
-
-function pollsForOther({ engine, types }: Service, { cluster = '' }: Grant, dns: string): string {
-  const { name } = types.cluster.type
-  const own = engine.state.get(name, cluster) ?? engine.state.tombstone(name, cluster)
-  const why = own
-    ? `whose DNS name is "${own.document[types.cluster.dns]}", not "${dns}"`
-    : 'which is no more'
-  return `this token polls for cluster "${cluster}" alone, ${why}`
-}
-
-/** Of several deleted clusters that had one name, each may learn that it is gone. */
-function isOwn({ engine }: Service, { cluster }: Grant, dns: string, found: Entry | undefined): boolean {
-  if (found === undefined || found.id === cluster) return found !== undefined
-  return found.deleted && engine.state.tombstonesWithDns(dns).some(({ id }) => id === cluster)
+  if (!found) return notFound('cluster with the DNS name', dns)
+  const { id, deleted } = found
+  const view = servedTo(state, id)
+  const cluster = deleted ? found : (view.get(types.cluster.type.name, id) ?? found)
+  const { text, digest } = renderInputs(view, types, type.value, cluster)
+  return succeed({ text, digest, revision: state.revision, cluster: id, endpoint })
 }
 
 export function findEndpoint(types: Types, endpoint: string): Result<DeliveredType> {
@@ -232,23 +202,24 @@ async function answerList(
   { engine, types }: Service,
   queryText: string,
   signal: AbortSignal,
-): Promise<Result<Rendered>> {
+): Promise<Result<ServedAnswer>> {
   const { cluster } = types
   const parameters = Object.fromEntries(new URLSearchParams(queryText))
   const query = parsePollQuery(types.get(cluster.type.name) as RegisteredType, parameters)
   if (!query.ok) return query
   const view = engine.state.freeze()
   const lines = await runTimeSliced(linesOf(view, cluster, query.value), signal).finally(view.release)
-  return succeed({ ...renderClusterList(lines), revision: view.revision })
+  const list = { revision: view.revision, cluster: undefined, endpoint: undefined }
+  return succeed({ ...renderClusterList(lines), ...list })
 }
 
-function* linesOf(view: View, cluster: ClusterType, { limit, offset, matches }: ListQuery): Steps<string[]> {
+function* linesOf(view: View, cluster: ClusterType, query: ListQuery): Steps<string[]> {
   const lines: string[] = []
-  let found = 0
+  const page = new PageWindow(query)
   for (const { document } of view.all(cluster.type.name)) {
     yield
-    if (lines.length >= limit) break
-    if (matches(document) && found++ >= offset) lines.push(renderClusterLine(cluster, document))
+    if (page.isFull) break
+    if (page.takes(document)) lines.push(renderClusterLine(cluster, document))
   }
   return lines
 }

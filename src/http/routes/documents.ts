@@ -5,6 +5,7 @@ import { notFound, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { UnknownKeys } from '../../domain/access/unknown-keys.ts'
 import { type RenderedAnswer, renderInputs } from '../../domain/delivery/render-inputs.ts'
+import { servedTo } from '../../domain/delivery/served-view.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import type { DeliveredType, Document, Types, WriteMethod } from '../../domain/types/resource-type.ts'
 import { explain } from '../../engine/audit.ts'
@@ -15,6 +16,7 @@ import { matchesEtag, sendAnswer } from '../poll/answer.ts'
 import { findEndpoint } from '../poll/poll-handler.ts'
 import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf, refuseBody } from '../request/body.ts'
 import { type ListQuery, listParameters, parseListQuery, sendPageHeaders } from '../request/list-query.ts'
+import { PageWindow } from '../request/page-window.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseAt, type RawQuery } from '../request/query.ts'
 import { readAt, readEntry } from '../request/read-at.ts'
@@ -92,19 +94,17 @@ function* pageOf(
   { cluster }: Types,
   view: View,
   type: string,
-  { limit, offset, matches, selector }: ListQuery,
+  query: ListQuery,
 ): Steps<{ documents: Document[]; total: number; revision: number; warnings: readonly string[] }> {
   const documents: Document[] = []
-  const keys = selector && new UnknownKeys(cluster, selector)
-  let total = 0
+  const keys = query.selector && new UnknownKeys(cluster, query.selector)
+  const page = new PageWindow(query)
   for (const { document } of view.all(type)) {
     yield
     keys?.see(document)
-    if (!matches(document)) continue
-    if (total >= offset && documents.length < limit) documents.push(document)
-    total++
+    if (page.takes(document)) documents.push(document)
   }
-  return { documents, total, revision: view.revision, warnings: keys?.warnings() ?? [] }
+  return { documents, total: page.total, revision: view.revision, warnings: keys?.warnings() ?? [] }
 }
 
 const WRITE_ROUTES: Record<
@@ -196,16 +196,17 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
           inputsIn(await past.cluster(revision, id, type.value), type.value, id),
       })
       if (!answer.ok) return sendProblem(reply, answer.problem)
-      const served = { revision: Number(reply.getHeader('X-Revision')), draining: engine.draining }
+      const sent = { ...answer.value, revision: Number(reply.getHeader('X-Revision')) }
       reply.raw.setHeader('X-Request-Id', request.id)
-      sendAnswer(served, request.raw, reply.hijack().raw, answer.value)
+      sendAnswer(request.raw, reply.hijack().raw, sent, engine.draining)
       return reply
     },
   )
 
   function inputsIn(view: View, type: DeliveredType, id: string): Result<RenderedAnswer> {
-    const cluster = view.get(name, id)
-    return cluster ? succeed(renderInputs(view, types, type, cluster)) : notFound(singular, id)
+    const served = servedTo(view, id)
+    const cluster = served.get(name, id)
+    return cluster ? succeed(renderInputs(served, types, type, cluster)) : notFound(singular, id)
   }
 }
 

@@ -1,0 +1,43 @@
+// Who may poll for whom.
+import { forbidden, type Problem } from '../../base/problem.ts'
+import type { Entry, PolledView } from '../documents/view.ts'
+import type { Types } from '../types/resource-type.ts'
+import { type Grant, reaches } from './grant.ts'
+
+/** Why a caller may poll for no cluster at all; undefined where it may. */
+export function refusePolls({ role, selector }: Grant): Problem | undefined {
+  // What a partial copy may have of its clusters comes with the log, where the others are left out.
+  if (role !== 'mirror' || selector === undefined) return undefined
+  return forbidden(`this token copies the clusters (${selector}), and polls for none`)
+}
+
+/** Why a caller may not poll the list of all clusters; undefined where it may. */
+export function refuseClusterList(grant: Grant): Problem | undefined {
+  const refused = refusePolls(grant)
+  if (refused || reaches(grant, 'poller')) return refused
+  return forbidden('this token polls for one cluster: the list of all needs the role poller')
+}
+
+/** Why a caller may not poll for the cluster that was found by a DNS name, or was not; undefined where it may. */
+export function refusePollFor(
+  types: Types,
+  view: PolledView,
+  grant: Grant,
+  dns: string,
+  found: Entry | undefined,
+): Problem | undefined {
+  if (grant.role !== 'cluster' || isOwn(view, grant, dns, found)) return undefined
+  const { cluster = '' } = grant
+  const { name } = types.cluster.type
+  const own = view.get(name, cluster) ?? view.tombstone(name, cluster)
+  const why = own
+    ? `whose DNS name is "${own.document[types.cluster.dns]}", not "${dns}"`
+    : 'which is no more'
+  return forbidden(`this token polls for cluster "${cluster}" alone, ${why}`)
+}
+
+/** Of several deleted clusters that had one name, each may learn that it is gone. */
+function isOwn(view: PolledView, { cluster }: Grant, dns: string, found: Entry | undefined): boolean {
+  if (found === undefined || found.id === cluster) return found !== undefined
+  return found.deleted && view.tombstonesWithDns(dns).some(({ id }) => id === cluster)
+}
