@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fail, type Problem, type Result, succeed } from '../base/problem.ts'
 import type { Steps } from '../base/steps.ts'
 import type { Grant } from '../domain/access/grant.ts'
+import { may } from '../domain/access/permissions.ts'
 import { type Command, type Outcome, summarise } from '../domain/commands/command.ts'
 import { type Decision, decide } from '../domain/commands/decide.ts'
 import { Comparison } from '../domain/delivery/compare-served.ts'
@@ -577,7 +578,7 @@ export async function startEngine({
     write(work, author, options = {}) {
       if (stopped) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
       if (options.dryRun) return guarded('read', () => preview(work, author, options))
-      const isUrgent = options.grant === undefined || options.grant.role === 'admin'
+      const isUrgent = options.grant === undefined || may(options.grant, 'priority')
       if (writes.size >= (isUrgent ? 2 : 1) * MAX_WAITING)
         return Promise.resolve(
           fail({ code: 'unavailable', message: 'too many writes are waiting: try again' }),

@@ -3,6 +3,7 @@ import { forbidden, type Problem } from '../../base/problem.ts'
 import { named } from '../../base/sentences.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Grant } from '../access/grant.ts'
+import { leastRoleWith, may } from '../access/permissions.ts'
 import { parseSelector, type Selector } from '../access/selector.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change, Entry, View } from '../documents/view.ts'
@@ -16,15 +17,16 @@ export function* checkScope(
   comparison: Comparison,
   changes: readonly Change[],
 ): Steps<Problem | undefined> {
-  if (grant.role === 'admin') return undefined
-  if (grant.role !== 'editor') return forbidden(`the role ${grant.role} may not write`)
+  if (!may(grant, 'write')) return forbidden(`the role ${grant.role} may not write`)
+  const purged = may(grant, 'purge') ? undefined : refusePurge(comparison.types, changes)
+  if (may(grant, 'write_any')) return purged
   const { selector: text, types: allowed } = grant
   const parsed = text === undefined ? undefined : parseSelector(comparison.types, text)
   if (parsed && !parsed.ok)
     return forbidden(`your scope, the clusters (${text}), cannot be read any more: it ${parsed.message}`)
   const scope = { selector: parsed?.selector, types: allowed }
   return (
-    refusePurge(comparison.types, changes) ??
+    purged ??
     refuseTypes(grant, comparison.types, changes) ??
     (yield* refuseClusters(scope.selector, comparison, changes)) ??
     (yield* refuseHeld(scope, comparison, changes))
@@ -36,7 +38,7 @@ function refusePurge({ cluster }: Types, changes: readonly Change[]): Problem | 
   const purged = changes.filter(({ type, before, after }) => type === name && before && !after)
   if (purged.length === 0) return undefined
   return forbidden(
-    `this leaves no trace of ${singular} ${named(purged.map(({ id }) => id))}, which only the role admin may: delete without purge`,
+    `this leaves no trace of ${singular} ${named(purged.map(({ id }) => id))}, which only the role ${leastRoleWith('purge')} may: delete without purge`,
     purged.map(({ id }) => ({ path: `/${name}/${id}`, message: 'would be purged' })),
   )
 }

@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { fail, invalid, notFound, type Problem, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { POLL_BASE } from '../../base/urls.ts'
-import { type Grant, reaches } from '../../domain/access/grant.ts'
+import type { Grant } from '../../domain/access/grant.ts'
+import { leastRoleWith, may } from '../../domain/access/permissions.ts'
 import {
   type RenderedAnswer,
   renderClusterLine,
@@ -110,21 +111,16 @@ async function answerFor(
   if (!reached.ok) return reached
   if (endpoint !== undefined) return answerPoll(service, identity, dns, endpoint)
   const { grant } = identity
-  if (copiesSome(grant)) return pollsForNone(grant)
-  if (!reaches(grant, 'poller'))
+  if (!may(grant, 'poll')) return pollsForNone(grant)
+  if (!may(grant, 'list_clusters'))
     return fail({
       code: 'forbidden',
-      message: 'this token polls for one cluster: the list of all needs the role poller',
+      message: `this token polls for one cluster: the list of all needs the role ${leastRoleWith('list_clusters')}`,
     })
   const left = new AbortController()
   response.once('close', () => left.abort(LEFT))
-  const sender = { caller, isUrgent: grant.role === 'admin', signal: left.signal }
+  const sender = { caller, isUrgent: may(grant, 'priority'), signal: left.signal }
   return inLane(service.admission.lists, sender, () => answerList(service, query, left.signal))
-}
-
-/** What it may have of its clusters comes with the log, where the others are left out. */
-function copiesSome({ role, selector }: Grant): boolean {
-  return role === 'mirror' && selector !== undefined
 }
 
 function pollsForNone({ selector }: Grant) {
@@ -195,12 +191,12 @@ function answerPoll(
   endpoint: string,
 ): Result<RenderedAnswer> {
   const { engine, types } = service
-  if (copiesSome(grant)) return pollsForNone(grant)
+  if (!may(grant, 'poll')) return pollsForNone(grant)
   const type = findEndpoint(types, endpoint)
   if (!type.ok) return type
   // Flux keeps what it has on a 404; an empty list would make it delete everything.
   const cluster = engine.state.clusterByDns(dns)
-  if (grant.role === 'cluster' && !isOwn(service, grant, dns, cluster))
+  if (!may(grant, 'poll_any') && !isOwn(service, grant, dns, cluster))
     return fail({ code: 'forbidden', message: pollsForOther(service, grant, dns) })
   if (!cluster) return notFound('cluster with the DNS name', dns)
   return succeed(renderInputs(engine.state, types, type.value, cluster))

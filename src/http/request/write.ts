@@ -3,7 +3,8 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isObject, type Json, own } from '../../base/json.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
-import { type Grant, reaches } from '../../domain/access/grant.ts'
+import type { Grant } from '../../domain/access/grant.ts'
+import { may } from '../../domain/access/permissions.ts'
 import { TOKENS } from '../../domain/access/token.ts'
 import type { Command, Expectation, Outcome } from '../../domain/commands/command.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
@@ -78,7 +79,7 @@ async function runWrite(
   const { dryRun = false } = options.value
   const grant = request.identity?.grant as Grant
   // What says so in its body is not known to be a preview before.
-  if (!dryRun && !reaches(grant, 'editor')) return sendProblem(reply, onlyPreviews(grant))
+  if (!dryRun && !may(grant, 'write')) return sendProblem(reply, onlyPreviews(grant))
   const sender = senderOf(service, request, dryRun ? 'preview' : 'write')
   const { caller, signal } = sender
   const write = (): Promise<Result<Written>> =>
