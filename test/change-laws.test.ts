@@ -184,7 +184,7 @@ test('a revision that is reverted at once leaves everything as it was before', a
         const before = [standing(engine.state), answersOf(engine)]
         const done = await engine.write(work, AUTHOR, CONFIRMED)
         if (!done.ok || done.value.changes.length === 0) continue
-        const back = await engine.write(revert(engine, done.value.revision), AUTHOR, CONFIRMED)
+        const back = await engine.write(revert(engine, types, done.value.revision), AUTHOR, CONFIRMED)
         assert.ok(back.ok, JSON.stringify(back))
         assert.deepEqual([standing(engine.state), answersOf(engine)], before)
         assert.ok((await engine.write(work, AUTHOR, CONFIRMED)).ok)
@@ -202,13 +202,13 @@ test('a revert undoes its own revision alone, or is refused and does nothing', a
       const engine = await startAfter(prelude)
       const revision = 1 + (pick % engine.state.revision)
       const before = [documentsOf(engine.state), engine.state.revision]
-      const back = await engine.write(revert(engine, revision), AUTHOR, CONFIRMED)
+      const back = await engine.write(revert(engine, types, revision), AUTHOR, CONFIRMED)
       if (!back.ok) return assert.deepEqual([documentsOf(engine.state), engine.state.revision], before)
       const [undone] = await engine.past.history({ revision, limit: 1, changeLimit: 1000 })
       const touched = new Set(undone?.changes.map(({ type, id }) => `${type}/${id}`))
       for (const { type, id } of back.value.changes) assert.ok(touched.has(`${type}/${id}`))
       // Undone once more there is nothing left to undo.
-      const again = await engine.write(revert(engine, revision), AUTHOR, CONFIRMED)
+      const again = await engine.write(revert(engine, types, revision), AUTHOR, CONFIRMED)
       if (again.ok) assert.deepEqual(again.value.changes, [])
     }),
     RUNS,

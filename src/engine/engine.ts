@@ -380,7 +380,7 @@ export async function startEngine({
     const comparison = new Comparison(types, view, decision.after)
     const beyond = grant && (await inTurns(checkScope(grant, comparison, decision.changes), signal))
     if (beyond && !dryRun) return fail(beyond)
-    if (plan !== undefined && (await inTurns(planOf(decision.changes), signal)) !== plan) {
+    if (plan !== undefined && (await inTurns(planOf(types, decision.changes), signal)) !== plan) {
       return refusePlan(decision.changes)
     }
     const removals = await inTurns(findRemovals(comparison, decision.changes, brakePercent), signal)
@@ -408,7 +408,7 @@ export async function startEngine({
     if (impactLimit === undefined) return plan === undefined ? {} : { plan }
     return {
       impact: await inTurns(impactOf(comparison, impactLimit), signal),
-      plan: plan ?? (await inTurns(planOf(changes), signal)),
+      plan: plan ?? (await inTurns(planOf(types, changes), signal)),
     }
   }
 

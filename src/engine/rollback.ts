@@ -1,20 +1,19 @@
 // The way back: what to ask for so that a revision is undone, or a part of the fleet is as it was.
 
+import { getOrSet } from '../base/get-or-set.ts'
 import { fail, invalid, notFound, type Result, succeed } from '../base/problem.ts'
-import { named } from '../base/sentences.ts'
 import type { Steps } from '../base/steps.ts'
 import type { Selector } from '../domain/access/selector.ts'
-import { asToken, TOKENS } from '../domain/access/token.ts'
 import { warnOfUnknownKeys } from '../domain/access/unknown-keys.ts'
 import type { Command, Undo } from '../domain/commands/command.ts'
 import type { View } from '../domain/documents/view.ts'
-import type { Document, Types } from '../domain/types/resource-type.ts'
+import type { Document, Irreversible, Types } from '../domain/types/resource-type.ts'
 import { inTurns } from '../runtime/run-time-sliced.ts'
 import type { Engine, Work } from './engine.ts'
 import type { At } from './past.ts'
 
 /** Takes back what one revision did, and nothing that was done since. */
-export function revert({ past }: Engine, revision: number): Work {
+export function revert({ past }: Engine, types: Types, revision: number): Work {
   return {
     operation: `revert revision ${revision}`,
     async load(view) {
@@ -22,41 +21,46 @@ export function revert({ past }: Engine, revision: number): Work {
       const known = await past.resolve({ revision: revision - 1 }, 'the revision')
       if (!known.ok) return known
       const commands: Undo[] = []
-      const revoked: string[] = []
+      const staying = new Map<Irreversible, Document[]>()
       for await (const { changes } of past.changesOf(revision)) {
-        for (const { type, id, before, before_deleted, after, after_deleted } of changes) {
-          if (type === TOKENS) {
-            if (before === null || after !== null) return neverReturns(revision)
-            revoked.push(asToken(JSON.parse(before)).name)
+        for (const { type, id, ...change } of changes) {
+          const before = standing(change.before, change.before_deleted)
+          const after = standing(change.after, change.after_deleted)
+          const irreversible = types.system.get(type)?.irreversible
+          if (!irreversible) {
+            commands.push({ op: 'undo', type, id, revision, path: `/${type}/${id}`, before, after })
             continue
           }
-          commands.push({
-            op: 'undo',
-            type,
-            id,
-            revision,
-            path: `/${type}/${id}`,
-            before: standing(before, before_deleted),
-            after: standing(after, after_deleted),
-          })
+          if (!irreversible.mayStay(before?.document, after?.document)) return refuse(irreversible, revision)
+          getOrSet(staying, irreversible, () => []).push(...(before ? [before.document] : []))
         }
       }
-      const [first, ...others] = commands
-      if (!first) return revoked.length > 0 ? neverReturns(revision) : succeed([])
-      return succeed(revoked.length > 0 ? [{ ...first, warning: stayRevoked(revoked) }, ...others] : commands)
+      return withoutStaying(revision, commands, staying)
     },
   }
 }
 
-/** A secret that was taken out of use stays out of use. */
-function neverReturns(revision: number): Result<never> {
-  const message = `revision ${revision} changed a token, and tokens do not come back: revoke it, or create another one`
-  return fail({ code: 'conflict', message })
+/** The commands with a warning of what they leave as it is; when that is all of the revision, there is nothing to revert. */
+function withoutStaying(
+  revision: number,
+  commands: readonly Undo[],
+  staying: ReadonlyMap<Irreversible, readonly Document[]>,
+): Result<readonly Undo[]> {
+  const [first, ...others] = commands
+  const warnings: string[] = []
+  for (const [irreversible, documents] of staying) {
+    const warning = irreversible.warning(documents)
+    if (warning === undefined) continue
+    if (!first) return refuse(irreversible, revision)
+    warnings.push(warning)
+  }
+  return succeed(
+    first && warnings.length > 0 ? [{ ...first, warning: warnings.join('; ') }, ...others] : commands,
+  )
 }
 
-/** They went with a cluster, which comes back without them. */
-function stayRevoked(names: readonly string[]): string {
-  return `tokens that were revoked with their cluster do not come back: ${named(names.toSorted())}; create others`
+function refuse(irreversible: Irreversible, revision: number): Result<never> {
+  return fail({ code: 'conflict', message: irreversible.refusal(revision) })
 }
 
 function standing(json: string | null, deleted: boolean) {
@@ -90,7 +94,7 @@ export function rollback({ past }: Engine, types: Types, request: Rollback): Wor
     if (!revision.ok) return revision
     const commands: Command[] = []
     for await (const { type, id, was } of past.changedAfter(revision.value)) {
-      if (!chosen.has(type) || !types.get(type) || (ids && !ids.has(id))) continue
+      if (!chosen.has(type) || !canRollBack(types, type) || (ids && !ids.has(id))) continue
       if (!matches(view, type, id, was?.document)) continue
       const then = was && { document: was.document, deleted: was.deleted }
       commands.push({ op: 'reset', type, id, to: then, path: `/${type}/${id}` })
@@ -124,6 +128,10 @@ export function rollback({ past }: Engine, types: Types, request: Rollback): Wor
   }
 
   return { operation: describe(request), load, notice }
+}
+
+function canRollBack(types: Types, type: string): boolean {
+  return types.get(type) !== undefined && types.system.get(type)?.irreversible === undefined
 }
 
 function describe({ to, selector, types, ids }: Rollback): string {

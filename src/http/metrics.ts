@@ -1,6 +1,5 @@
 // What Prometheus reads. Labels come from our own routes and types only, so their number is bounded.
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import { TOKENS } from '../domain/access/token.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import type { Engine } from '../engine/engine.ts'
 import { PollMetrics } from './poll/poll-metrics.ts'
@@ -125,14 +124,16 @@ export function createMetrics(
       this.set(engine.state.count(types.cluster.type.name))
     },
   })
-  new Gauge({
-    name: 'flux_resourceset_tokens',
-    help: 'Named tokens, those that have expired included.',
-    registers,
-    collect() {
-      this.set(engine.state.count(TOKENS))
-    },
-  })
+  for (const { name, gaugeHelp: help } of types.system.all)
+    if (help)
+      new Gauge({
+        name: `flux_resourceset_${name}`,
+        help,
+        registers,
+        collect() {
+          this.set(engine.state.count(name))
+        },
+      })
   new Gauge({
     name: 'flux_resourceset_build_info',
     help: 'Always 1; the version is in the label.',

@@ -14,7 +14,7 @@ import {
   type StoredDocument,
   StoreError,
 } from '../store/store.ts'
-import { LogPart, type Selection, sent } from './partial-log.ts'
+import { PartialLog, type Selection, sent } from './partial-log.ts'
 import { type Replay, startReplay } from './replay-log.ts'
 import { FORMAT, type Header, MAX_LINE, readItems, type SentChange, VERSION } from './transfer-lines.ts'
 import { documentsAt, StateSeal } from './verify-log.ts'
@@ -89,7 +89,7 @@ async function* exportItems(
   const answers = beside ? await answerTimes(store, now.toISOString()) : new Map<string, string>()
   const begin = await store.anchor()
   const header = await headerOf(store, begin, range, now)
-  const part = selection && new LogPart(store, selection)
+  const part = selection && new PartialLog(store, selection)
   const { until, until_hash, anchor } = header
   yield {
     format: FORMAT,
@@ -158,7 +158,7 @@ async function* exportRevisions(
   store: Store,
   begin: Anchor | undefined,
   { since, hash, until, anchor }: Header,
-  part: LogPart | undefined,
+  part: PartialLog | undefined,
   progress: Progress | undefined,
 ): AsyncGenerator<Line> {
   let last: Head = anchor ?? { revision: since, hash }

@@ -2,7 +2,7 @@
 
 import { getOrSet } from '../../base/get-or-set.ts'
 import { finish, type Steps } from '../../base/steps.ts'
-import { asToken, TOKENS } from '../access/token.ts'
+import { TOKENS } from '../access/token.ts'
 import {
   type ClusterType,
   canonicalDns,
@@ -50,7 +50,8 @@ export class State implements PolledView {
   #liveByDns = new Map<string, Place>()
   #tombstonesByDns = new Map<string, Entry[]>()
   #shared = new Map<string, Map<string, Reference>>()
-  #tokensByHash = new Map<string, Entry>()
+  /** Of system types, by the keys that each of them says. */
+  #byKey = new Map<string, Map<string, Entry>>()
   readonly #frozen = new Set<FrozenView>()
 
   constructor(types: Types) {
@@ -98,7 +99,7 @@ export class State implements PolledView {
   }
 
   tokenByHash(hash: string): Entry | undefined {
-    return this.#tokensByHash.get(hash)
+    return this.#byKey.get(TOKENS)?.get(hash)
   }
 
   /** Names of all types that hold documents, known to the registry or not. */
@@ -162,7 +163,9 @@ export class State implements PolledView {
       this.#raiseCeilings(entry)
     }
     const place = this.#collections.get(type)?.places.get(id)
-    const isFoundAsBefore = isCluster ? place && sameDns(this.#cluster, place.entry, entry) : type !== TOKENS
+    const isFoundAsBefore = isCluster
+      ? place && sameDns(this.#cluster, place.entry, entry)
+      : !this.#types.system.get(type)?.indexKeys
     const stays = place?.entry.deleted === false && !deleted && isFoundAsBefore
     const dns = isCluster ? dnsOf(this.#cluster, document) : undefined
     return { type, id, entry, dns, ...(stays && { place }) }
@@ -171,7 +174,7 @@ export class State implements PolledView {
   #put({ type, id, entry, dns }: Prepared): void {
     const collection = getOrSet(this.#collections, type, () => new Collection())
     if (type === this.#cluster.type.name) this.#unindex(collection.places.get(id)?.entry)
-    if (type === TOKENS) this.#indexSecrets(collection.places.get(id)?.entry, entry)
+    this.#indexKeys(type, collection.places.get(id)?.entry, entry)
     const place = entry ? collection.set(entry) : collection.delete(id)
     if (!place || dns === undefined) return
     if (!place.entry.deleted) this.#liveByDns.set(dns, place)
@@ -190,7 +193,7 @@ export class State implements PolledView {
     this.#liveByDns = other.#liveByDns
     this.#tombstonesByDns = other.#tombstonesByDns
     this.#shared = other.#shared
-    this.#tokensByHash = other.#tokensByHash
+    this.#byKey = other.#byKey
     this.ceilings = other.ceilings
     this.revision = other.revision
   }
@@ -222,10 +225,12 @@ export class State implements PolledView {
     else this.#tombstonesByDns.delete(dns)
   }
 
-  #indexSecrets(old: Entry | undefined, entry: Entry | undefined): void {
-    for (const { hash } of old ? asToken(old.document).secrets : []) this.#tokensByHash.delete(hash)
-    for (const { hash } of entry ? asToken(entry.document).secrets : [])
-      this.#tokensByHash.set(hash, entry as Entry)
+  #indexKeys(type: string, old: Entry | undefined, entry: Entry | undefined): void {
+    const system = this.#types.system.get(type)
+    if (!system?.indexKeys) return
+    const index = getOrSet(this.#byKey, type, () => new Map<string, Entry>())
+    for (const key of old ? system.indexKeys(old.document) : []) index.delete(key)
+    for (const key of entry ? system.indexKeys(entry.document) : []) index.set(key, entry as Entry)
   }
 
   /** Most references are alike in most clusters: all clusters then hold the same object. */

@@ -5,11 +5,11 @@ import { isObject, type Json, own } from '../../base/json.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Grant } from '../../domain/access/grant.ts'
 import { may } from '../../domain/access/permissions.ts'
-import { TOKENS } from '../../domain/access/token.ts'
 import type { Command, Expectation, Outcome } from '../../domain/commands/command.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
 import { beforeAndAfter, describeChange } from '../../domain/documents/describe-change.ts'
 import type { Entry } from '../../domain/documents/view.ts'
+import type { Types } from '../../domain/types/resource-type.ts'
 import type { Author, Once, Work, WriteOptions, Written } from '../../engine/engine.ts'
 import { onlyPreviews } from '../auth/auth.ts'
 import { inLane, senderOf } from '../load/admission.ts'
@@ -48,11 +48,14 @@ export async function answerWrite(
   const expect = parseExpectation(route.request)
   if (!expect.ok) return sendProblem(route.reply, expect.problem)
   const work = [{ ...command, ...(expect.value && { expect: expect.value }) }]
-  const counted = [
-    'type' in command ? command.type : command.op.endsWith('_token') ? TOKENS : 'patches',
-    command.op,
-  ] as const
+  const counted = [typeWritten(route.service.types, command), command.op] as const
   return runWrite(route, work, counted, (written) => answer(written, written.outcomes[0] as Outcome))
+}
+
+/** For metrics; commands on values name no type, and those of a system type need not. */
+function typeWritten({ system }: Types, command: Command): string {
+  if ('type' in command) return command.type
+  return system.all.find(({ operations }) => operations?.includes(command.op))?.name ?? 'patches'
 }
 
 /** Runs work on many documents; what it means for clusters is always told. */
@@ -126,7 +129,7 @@ function preview({ types }: Service, written: Written): Answer {
   const { revision, changes, impact, warnings, plan, removals } = written
   const described = changes
     .slice(0, CHANGES_IN_PREVIEW)
-    .map((change) => describeChange(beforeAndAfter(change), types.cluster.type.name))
+    .map((change) => describeChange(types, beforeAndAfter(change)))
   const needed = removals.map((reason) => `needs confirm=removals: ${reason}`)
   return {
     body: {

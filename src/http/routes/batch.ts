@@ -47,7 +47,7 @@ export function batchRoutes(app: FastifyInstance, service: Service): void {
       if (details.length > 0) return sendProblem(reply, invalid(details).problem)
       const revision = parseRevision(request.params.revision)
       if (!revision.ok) return sendProblem(reply, revision.problem)
-      return answerFleetWrite({ service, request, reply }, revert(engine, revision.value), 'revert')
+      return answerFleetWrite({ service, request, reply }, revert(engine, types, revision.value), 'revert')
     },
   )
 }
