@@ -1,5 +1,6 @@
 // A type of the service's own is registered in one place: everything else asks it, as made-up types show.
 import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import type { JsonObject } from '../src/base/json.ts'
 import { finish } from '../src/base/steps.ts'
@@ -9,6 +10,7 @@ import { systemTypes } from '../src/domain/types/system-types.ts'
 import { planOf } from '../src/engine/plan.ts'
 import type { RegisteredTypes } from '../src/registry/build-types.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
+import { importLog } from '../src/transfer/transfer.ts'
 import { builtInTypes, startService, type TestService } from './service.ts'
 
 /** Of one cluster each, with a secret, and never taken back. */
@@ -160,4 +162,27 @@ test('a system type is in copies of a part of the fleet as it says: never, or wi
   assert.deepEqual(await copied(''), ['r1', 'd1', 'r2', 'r3'])
   assert.deepEqual(await copied('&selector=environment%3Ddev'), ['r1', 'r3'])
   assert.deepEqual(await copied('&selector=environment%3Dprod'), ['r2', 'r3'])
+})
+
+test('a store that went on from a partial copy reverts what was copied, and still knows what it is a copy of', async (t) => {
+  const { service, commit } = await start(t)
+  const edited = await service.call('PATCH', '/namespaces/team-a', { body: { labels: { x: '1' } } })
+  const outside = await service.call('PATCH', '/clusters/two', { body: { node_count: 3 } })
+  await commit({ robots: ROBOT })
+  const { text } = await service.call('GET', '/log?since=0&selector=environment%3Ddev')
+  const store = openMemoryStore()
+  await importLog(store, Readable.from(text.trimEnd().split('\n')))
+  const part = await startService({ store, fleet: {}, types: service.types })
+  t.after(() => part.stop())
+  const source = part.engine.state.get('sources', 'upstream')
+  assert.ok(source)
+
+  const revert = (revision: unknown) => part.call('POST', `/revisions/${revision}/revert`, { body: {} })
+  const reverted = await revert(edited.headers['x-revision'])
+  assert.equal(reverted.status, 200, reverted.text)
+  assert.deepEqual([reverted.body.changes, reverted.body.warnings], [1, []])
+  assert.deepEqual(part.engine.state.get('namespaces', 'team-a')?.document.labels, { team: 'a' })
+  const nothing = await revert(outside.headers['x-revision'])
+  assert.deepEqual([nothing.status, nothing.body.changes], [200, 0], nothing.text)
+  assert.equal(part.engine.state.get('sources', 'upstream'), source)
 })

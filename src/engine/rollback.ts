@@ -27,6 +27,7 @@ export function revert({ past }: Engine, types: Types, revision: number): Work {
           const before = standing(change.before, change.before_deleted)
           const after = standing(change.after, change.after_deleted)
           const irreversible = types.system.get(type)?.irreversible
+          if (irreversible === 'ignored') continue
           if (!irreversible) {
             commands.push({ op: 'undo', type, id, revision, path: `/${type}/${id}`, before, after })
             continue
@@ -49,10 +50,8 @@ function withoutStaying(
   const [first, ...others] = commands
   const warnings: string[] = []
   for (const [irreversible, documents] of staying) {
-    const warning = irreversible.warning(documents)
-    if (warning === undefined) continue
     if (!first) return refuse(irreversible, revision)
-    warnings.push(warning)
+    warnings.push(irreversible.warning(documents))
   }
   return succeed(
     first && warnings.length > 0 ? [{ ...first, warning: warnings.join('; ') }, ...others] : commands,

@@ -38,7 +38,7 @@ export interface Grant {
   readonly types?: readonly string[]
 }
 
-/** Which clusters and types; nothing where there is no limit. */
+/** Returns the clusters and types of a grant; empty without a limit. */
 export function scopeOf({ cluster, selector, types }: Grant): string {
   const parts = [cluster, selector !== undefined && `(${selector})`, types?.join(',')]
   return parts.filter(Boolean).join(' ')

@@ -11,7 +11,7 @@ import { dnsOf, type Types } from '../types/resource-type.ts'
 import { typesTouched } from '../types/types-touched.ts'
 import { refuseHeld } from './refuse-held.ts'
 
-/** Why the changes of a write go beyond a grant; nothing when they do not. */
+/** Returns why the changes of a write go beyond a grant; undefined when they do not. */
 export function* checkScope(
   grant: Grant,
   comparison: Comparison,
@@ -50,7 +50,7 @@ function refuseTypes(
 ): Problem | undefined {
   if (!allowed) return undefined
   const details = changes.flatMap((change) => {
-    // Tokens are of no type: none but those of a cluster whose id is taken over are changed by an editor.
+    // A system type without a resource file: an editor changes only what goes with a cluster, such as its tokens.
     if (!types.get(change.type)) return []
     const foreign = typesTouched(types, change).filter((name) => !allowed.includes(name))
     return foreign.map((name) => ({

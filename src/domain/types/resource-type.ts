@@ -140,8 +140,11 @@ export interface SystemType {
   redact?(document: Document): JsonObject
   /** What a plan is bound to: without values that every decision makes anew, such as secrets and times. */
   planned?(document: Document): object
-  /** Of documents that never return to what they were: a rollback leaves them alone. */
-  readonly irreversible?: Irreversible
+  /**
+   * Of documents that never return to what they were: a rollback leaves them alone, and a revert asks. Where they are
+   * ignored, a revert leaves them alone too, without a word.
+   */
+  readonly irreversible?: Irreversible | 'ignored'
   /** Of documents that list others: the names in one of them. */
   holds?(document: Document): Iterable<DocumentName>
   /** Other keys than its id that a document is found by. */
@@ -158,8 +161,8 @@ export interface Irreversible {
   mayStay(before: Document | undefined, after: Document | undefined): boolean
   /** Why a revision cannot be reverted. */
   refusal(revision: number): string
-  /** Tells that documents stay as they are; undefined when nobody has to know. */
-  warning(before: readonly Document[]): string | undefined
+  /** Tells that documents stay as they are while the rest of a revision is reverted. */
+  warning(before: readonly Document[]): string
 }
 
 export interface SystemTypes {

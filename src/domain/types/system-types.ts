@@ -48,6 +48,8 @@ const SOURCE_TYPE: SystemType = {
   singular: 'source',
   isSearchable: false,
   inPartialCopies: false,
+  // Every copied revision changes it: it tells how far the copy has come, which a revert does not alter.
+  irreversible: 'ignored',
 }
 
 /** Those without a resource file. */
