@@ -11,7 +11,7 @@ import {
   type Types,
 } from './resource-type.ts'
 
-const TOKEN_TYPE: SystemType = {
+export const TOKEN_TYPE: SystemType = {
   name: TOKENS,
   singular: 'token',
   isSearchable: true,
