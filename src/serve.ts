@@ -9,7 +9,6 @@ import { warnOfUnread } from './bootstrap/bootstrap-bundle.ts'
 import { loadTemplates, type Template } from './bootstrap/load-templates.ts'
 import { type Config, parseConfig } from './config/config.ts'
 import { parseSelector } from './domain/access/selector.ts'
-import { TOKENS } from './domain/access/token.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
 import { seed } from './engine/seed.ts'
 import { openSnapshots } from './engine/snapshot.ts'
@@ -31,7 +30,6 @@ import { followFiles } from './runtime/follow-files.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { type Mirror, startMirror } from './transfer/mirror.ts'
-import { SOURCES } from './transfer/partial-log.ts'
 
 const BUILT_IN_TEMPLATES = fileURLToPath(new URL('../deploy/templates', import.meta.url))
 const STOP_TIMEOUT_MS = 25_000
@@ -281,9 +279,7 @@ function warnOfReserved({ state }: Engine, types: RegisteredTypes, log: Logger):
 }
 
 function warnOfUnknownTypes({ state }: Engine, types: RegisteredTypes, log: Logger): void {
-  for (const type of state
-    .typeNames()
-    .filter((name) => name !== TOKENS && name !== SOURCES && !types.get(name))) {
+  for (const type of state.typeNames().filter((name) => !types.get(name) && !types.system.get(name))) {
     log.warn(
       { type, documents: state.count(type) },
       'the store holds documents of a type that no resource file describes',

@@ -1,6 +1,7 @@
 // Decide, then commit, then publish: the only way anything changes, and the state that everything is read from.
 import { type BrakePercents, DEFAULT_BRAKE } from '../base/brake-percents.ts'
 import { fail, type Result } from '../base/problem.ts'
+import { may } from '../domain/access/permissions.ts'
 import type { WriteCommand } from '../domain/commands/command.ts'
 import type { State } from '../domain/documents/state.ts'
 import type { PolledView } from '../domain/documents/view.ts'
@@ -114,7 +115,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     const request = { commands, author, options }
     if (stopped) return refused('the service is stopping')
     if (options.dryRun) return guarded('read', () => writer.preview(request))
-    const isUrgent = options.grant === undefined || options.grant.role === 'admin'
+    const isUrgent = options.grant === undefined || may(options.grant, 'priority')
     if (queue.size >= (isUrgent ? 2 : 1) * MAX_WAITING)
       return refused('too many writes are waiting: try again')
     const sender = { caller: options.caller ?? author.actor, isUrgent, signal: options.signal }

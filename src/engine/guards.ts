@@ -15,8 +15,8 @@ import { planChanged, planOf } from './plan.ts'
 
 const PLAN_GUARD: Guard = {
   stopsPreview: true,
-  *check({ plan, changes }) {
-    if (plan === undefined || (yield* planOf(changes)) === plan) return []
+  *check({ plan, comparison, changes }) {
+    if (plan === undefined || (yield* planOf(comparison.types, changes)) === plan) return []
     return [objection('plan', 'plan_changed', planChanged(changes))]
   },
 }

@@ -300,7 +300,7 @@ async function assess(
   if (impactLimit === undefined) return plan === undefined ? {} : { plan }
   return {
     impact: await runTimeSliced(impactOf(comparison, impactLimit), signal),
-    plan: plan ?? (await runTimeSliced(planOf(changes), signal)),
+    plan: plan ?? (await runTimeSliced(planOf(comparison.types, changes), signal)),
   }
 }
 

@@ -1,16 +1,16 @@
 // Turns resource files into types: validators, references, deliveries, and the cluster's own schema.
-import { isObject, type Json, type JsonObject } from '../base/json.ts'
+import type { Json, JsonObject } from '../base/json.ts'
 import type { SchemaObject } from '../base/json-schema.ts'
-import {
-  type ClusterType,
-  type DeliveredType,
-  type Delivery,
-  type DocumentName,
-  type InputField,
-  idsIn,
-  type ResourceType,
-  type Types,
+import type {
+  ClusterType,
+  DeliveredType,
+  Delivery,
+  InputField,
+  ResourceType,
+  SystemType,
+  Types,
 } from '../domain/types/resource-type.ts'
+import { inventoryType, SYSTEM_TYPES, systemTypes } from '../domain/types/system-types.ts'
 import { checkFilters } from './check-filters.ts'
 import { checkSchema } from './check-schema.ts'
 import { buildNormaliser } from './normalise.ts'
@@ -52,7 +52,7 @@ type Built =
 /** First segments of the service's own routes, those it keeps for later, and what the store keeps for itself. */
 const RESERVED_KINDS = new Set(
   (
-    'api batch docs health history log metrics openapi ready revisions rollback sources tokens watch whoami ' +
+    'api batch docs health history log metrics openapi ready revisions rollback watch whoami ' +
     'alerts approvals console events fleet freezes holds login proposals reports rollouts status webhooks'
   ).split(' '),
 )
@@ -79,12 +79,20 @@ export function buildTypes(files: readonly LoadedFile[], isWhole = true): Built 
     all,
     delivered,
     cluster: buildClusterType(byName.get(clusterFile.kind) as RegisteredType),
-    bookkeeping: new Set(files.filter((file) => fluxOf(file).bookkeeping).map(({ kind }) => kind)),
+    system: systemTypes([...SYSTEM_TYPES, ...files.filter(isInventory).map(buildInventory)]),
     patchable: delivered.find((type) => type.delivery.patches),
     get: (name) => byName.get(name),
     byEndpoint: (endpoint) => byEndpoint.get(endpoint),
   }
   return { ok: true, types }
+}
+
+function isInventory(file: ResourceFile): boolean {
+  return fluxOf(file).bookkeeping === true
+}
+
+function buildInventory(file: ResourceFile): SystemType {
+  return inventoryType(file.kind, singularOf(file))
 }
 
 function fluxOf(file: ResourceFile): FluxSection {
@@ -100,23 +108,16 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
     name: file.kind,
     singular: singularOf(file),
     methods: methodsOf(file),
-    maxSize: flux.bookkeeping ? MAX_INVENTORY_SIZE : MAX_DOCUMENT_SIZE,
+    maxSize: isInventory(file) ? MAX_INVENTORY_SIZE : MAX_DOCUMENT_SIZE,
     noun: nounOf(file),
     references: Object.entries(flux.references ?? {}).map(([field, type]) => ({ field, type })),
     filters: file.schema.query_params ?? [],
     normalise: buildNormaliser(schema) as (document: JsonObject) => JsonObject,
     check: buildDocumentChecker(schema),
     reserved: new Map(Object.entries(flux.reserved ?? {})),
-    ...(flux.bookkeeping && { holds: documentsHeld }),
   }
   if (!flux.endpoint || !flux.assigned_by) return type
   return { ...type, referenceSchema: referenceSchema(file), delivery: buildDelivery(file, flux) }
-}
-
-/** Books are ids by type, under `documents`. */
-function* documentsHeld({ documents = {} }: JsonObject): Generator<DocumentName> {
-  for (const [type, ids] of Object.entries(isObject(documents) ? documents : {}))
-    for (const id of idsIn(ids)) yield { type, id }
 }
 
 function singularOf(file: ResourceFile): string {
@@ -260,7 +261,9 @@ function checkFile(file: LoadedFile): string[] {
   const { kind, versionInPath, default_query_params = [] } = file
   const { assigned_by: list = '' } = fluxOf(file)
   const problems = [
-    ...(RESERVED_KINDS.has(kind) ? [`kind "${kind}" is taken by the service itself`] : []),
+    ...(RESERVED_KINDS.has(kind) || SYSTEM_TYPES.some(({ name }) => name === kind)
+      ? [`kind "${kind}" is taken by the service itself`]
+      : []),
     ...(RESERVED_LISTS.has(list) ? [`x-flux.assigned_by "${list}" is reserved`] : []),
     ...(versionInPath ? ['versionInPath must be false: routes have no version in them'] : []),
     ...default_query_params

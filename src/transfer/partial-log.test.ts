@@ -9,11 +9,12 @@ import { renderInputs } from '../domain/delivery/render-inputs.ts'
 import { servedTo } from '../domain/delivery/served-view.ts'
 import type { Entry } from '../domain/documents/view.ts'
 import { type Document, dnsOf } from '../domain/types/resource-type.ts'
+import { SOURCES } from '../domain/types/system-types.ts'
 import type { Engine } from '../engine/engine.ts'
 import { newSecret, newToken, tokenIdOf } from '../engine/token-secret.ts'
 import { openMemoryStore } from '../store/memory.ts'
 import type { Store, StoredDocument } from '../store/store.ts'
-import { type Selection, SOURCES } from './partial-log.ts'
+import type { Selection } from './partial-log.ts'
 import { type ExportOptions, exportLog, type Imported, importLog } from './transfer.ts'
 import { StreamError } from './transfer-lines.ts'
 import { documentsAt, StateSeal, verifyLog } from './verify-log.ts'
@@ -22,6 +23,7 @@ const NOW = new Date(0)
 const NAMES = ['k0.example.com', 'k1.example.com', 'k2.example.com']
 const CLUSTERS = types.cluster.type.name
 const CONFIRMED = { confirmRemovals: true }
+const INVENTORIES = new Set(types.system.all.filter(({ holds }) => holds).map(({ name }) => name))
 
 function selectionOf(text: string): Selection {
   const parsed = parseSelector(types, text)
@@ -67,7 +69,7 @@ async function partOf(source: Store, { selector }: Selection): Promise<Map<strin
     )
   return new Map(
     [...all].filter(([, { type, id, deleted, json }]) => {
-      if (type === SOURCES || types.bookkeeping.has(type)) return false
+      if (type === SOURCES || INVENTORIES.has(type)) return false
       const document = JSON.parse(json) as Document
       if (type === CLUSTERS) return matches(id) && !(deleted && isTaken(dnsOf(types.cluster, document)))
       const { role, cluster } = asToken(document)
@@ -267,7 +269,7 @@ describe('a part of a log', () => {
     const [store, target] = [openMemoryStore(), openMemoryStore()]
     const source = await start(store)
     const document = { id: 's', documents: { clusters: ['k0', 'outside'] } }
-    for (const type of types.bookkeeping)
+    for (const type of INVENTORIES)
       assert.ok((await source.write([{ op: 'create', type, document, path: '' }], AUTHOR)).ok)
     await source.stop()
     const lines: string[] = []
@@ -277,12 +279,10 @@ describe('a part of a log', () => {
       selection: selectionOf('environment=dev'),
     }))
       lines.push(line)
-    assert.ok(
-      types.bookkeeping.size > 0 && !lines.join().includes('outside') && !lines.join().includes('create '),
-    )
+    assert.ok(INVENTORIES.size > 0 && !lines.join().includes('outside') && !lines.join().includes('create '))
     await pruneTo(store, (await store.head()).revision)
     await follow(store, target, { selection: selectionOf('environment=dev') })
-    for (const { type } of (await documentsOf(target)).values()) assert.ok(!types.bookkeeping.has(type), type)
+    for (const { type } of (await documentsOf(target)).values()) assert.ok(!INVENTORIES.has(type), type)
   })
 
   test('has a token for a cluster when it has the cluster, whichever came first', async () => {

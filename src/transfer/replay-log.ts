@@ -1,5 +1,6 @@
 // Bringing a log that came in lines into a store: whether it goes on from what is here, and then revision by revision.
 
+import { SOURCES } from '../domain/types/system-types.ts'
 import {
   FILLING,
   type Head,
@@ -12,7 +13,6 @@ import {
   StoreError,
   type TokenUse,
 } from '../store/store.ts'
-import { SOURCES } from './partial-log.ts'
 import type { Imported, ImportOptions } from './transfer.ts'
 import { type Header, type SentChange, type SentRevision, StreamError } from './transfer-lines.ts'
 import { StateSeal } from './verify-log.ts'

@@ -3,7 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { fail, type Problem, type Result, succeed } from '../../base/problem.ts'
-import { type Grant, mayMirror, type Role, reaches } from '../../domain/access/grant.ts'
+import type { Grant } from '../../domain/access/grant.ts'
+import { leastRoleWith, may, type Permission } from '../../domain/access/permissions.ts'
 import { asToken, type Token, useKeyOf } from '../../domain/access/token.ts'
 import type { PolledView } from '../../domain/documents/view.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
@@ -235,17 +236,7 @@ const UNAUTHORIZED: Problem = {
 }
 
 /** What a route asks of its caller; `open` asks for nothing, `poll` is decided by the poll handler. */
-type Access = 'open' | 'poll' | 'known' | 'mirror' | 'watch' | 'read' | 'write' | 'admin'
-
-const NEEDED: Record<Exclude<Access, 'open' | 'poll'>, Role> = {
-  known: 'cluster',
-  mirror: 'mirror',
-  watch: 'mirror',
-  read: 'viewer',
-  // A viewer may look at what a write would do; the write itself looks closer.
-  write: 'viewer',
-  admin: 'admin',
-}
+type Access = 'open' | Permission
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -256,28 +247,32 @@ declare module 'fastify' {
   }
 }
 
-/** Lets a request pass only with the role that its route asks for. */
+/** Lets a request pass only with the permission that its route asks for. */
 export function requireAccess(auth: Auth) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
-    const access = request.routeOptions.config.access as keyof typeof NEEDED
+    const access = request.routeOptions.config.access as Permission
+    // A write may be a preview, which asks for less.
+    const needed = access === 'write' ? 'preview' : access
     const authenticated = await auth.identify(request.raw)
     if (!authenticated.ok) return sendProblem(reply, authenticated.problem)
     const identity = authenticated.value
-    if (!reaches(identity.grant, NEEDED[access]) || (access === 'mirror' && !mayMirror(identity.grant)))
-      return sendProblem(reply, lacking(identity.grant, NEEDED[access]))
-    if (access === 'write' && !reaches(identity.grant, 'editor') && !mayBePreview(request))
+    if (!may(identity.grant, needed)) return sendProblem(reply, lacking(identity.grant, needed))
+    if (access === 'write' && !may(identity.grant, 'write') && !mayBePreview(request))
       return sendProblem(reply, onlyPreviews(identity.grant))
     request.identity = identity
     return undefined
   }
 }
 
-function lacking({ role }: Grant, needed: Role): Problem {
-  return { code: 'forbidden', message: `this needs the role ${needed}, and yours is ${role}` }
+function lacking({ role }: Grant, needed: Permission): Problem {
+  return {
+    code: 'forbidden',
+    message: `this needs the role ${leastRoleWith(needed)}, and yours is ${role}`,
+  }
 }
 
 export function onlyPreviews(grant: Grant): Problem {
-  const { code, message } = lacking(grant, 'editor')
+  const { code, message } = lacking(grant, 'write')
   return { code, message: `${message}: you may preview it with dry_run=true` }
 }
 

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fail, type Problem, type Result } from '../../base/problem.ts'
+import { may } from '../../domain/access/permissions.ts'
 import { Lane } from '../../engine/lane.ts'
 import type { Past } from '../../engine/past.ts'
 import type { Sender } from '../../engine/write-queue.ts'
@@ -108,8 +109,8 @@ export function callerOf(service: Pick<Service, 'addressOf'>, { identity, raw }:
   return callerNamed(service, identity as Identity, raw)
 }
 
-function isAdmin({ identity }: FastifyRequest): boolean {
-  return identity?.grant.role === 'admin'
+function hasPriority({ identity }: FastifyRequest): boolean {
+  return identity !== undefined && may(identity.grant, 'priority')
 }
 
 /** The reason why work for somebody who is gone ends. */
@@ -154,7 +155,7 @@ export function senderOf(
   }, ms).unref()
   atEnd(request, () => clearTimeout(timer))
   const signal = AbortSignal.any([request.left, late.signal])
-  return { caller: callerOf(service, request), isUrgent: isAdmin(request), signal }
+  return { caller: callerOf(service, request), isUrgent: hasPriority(request), signal }
 }
 
 const ADVICE = {
@@ -250,7 +251,7 @@ export function shedLoad(scope: FastifyInstance, service: Service): void {
   scope.addHook('preValidation', (request, reply, done) => {
     const kind = isWrite(request) ? 'write' : 'read'
     const isToken = request.routeOptions.config.access === 'admin'
-    const caller = isAdmin(request) ? undefined : callerOf(service, request)
+    const caller = hasPriority(request) ? undefined : callerOf(service, request)
     const refused = refusal(kind, isToken, caller)
     if (refused) {
       metrics.countShed(kind)

@@ -1,9 +1,9 @@
 // The log and the writes of many documents, in OpenAPI's words.
 
 import { REVERT_SCHEMA } from '../../api/batch-schema.ts'
-import { TOKENS } from '../../domain/access/token.ts'
 import { LEFT_OUT } from '../../domain/delivery/explain-input.ts'
 import { OBJECTION_KINDS } from '../../domain/guards/guard.ts'
+import { searchableTypes } from '../../domain/types/system-types.ts'
 import type { RegisteredTypes } from '../../registry/build-types.ts'
 import { batchExamples, rollbackSchema } from './openapi-batch.ts'
 import {
@@ -37,7 +37,6 @@ export const NDJSON = 'application/x-ndjson'
 
 export function revisionPaths(types: RegisteredTypes): Node {
   const revision = inPath('revision', 'Its number.', { ...REVISION, example: 1 })
-  const names = types.all.map(({ name }) => name)
   const text = (name: string, description: string): Node => inQuery(name, description)
   return {
     '/revisions': {
@@ -50,7 +49,7 @@ export function revisionPaths(types: RegisteredTypes): Node {
           text('actor', 'Only by this actor.'),
           inQuery('type', 'Only those that changed a document of this type.', {
             type: 'string',
-            enum: [...names, TOKENS],
+            enum: searchableTypes(types),
           }),
           text('id', 'Only those that changed a document of this id.'),
           text(

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { fail, invalid, notFound, type Problem, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { POLL_BASE } from '../../base/urls.ts'
+import { may } from '../../domain/access/permissions.ts'
 import { refuseClusterList, refusePollFor, refusePolls } from '../../domain/access/poll-access.ts'
 import { renderClusterLine, renderClusterList, renderInputs } from '../../domain/delivery/render-inputs.ts'
 import { servedTo } from '../../domain/delivery/served-view.ts'
@@ -105,7 +106,7 @@ async function answerFor(
   if (refused) return fail(refused)
   const left = new AbortController()
   response.once('close', () => left.abort(LEFT))
-  const sender = { caller, isUrgent: grant.role === 'admin', signal: left.signal }
+  const sender = { caller, isUrgent: may(grant, 'priority'), signal: left.signal }
   return inLane(service.admission.lists, sender, () => answerList(service, query, left.signal))
 }
 

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isObject, type Json } from '../../base/json.ts'
 import { parseJson } from '../../base/parse-json.ts'
 import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
-import { reaches } from '../../domain/access/grant.ts'
+import { may } from '../../domain/access/permissions.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { atEnd, callerOf, refuseShare } from '../load/admission.ts'
 import type { Service } from '../service.ts'
@@ -107,7 +107,7 @@ function leaveRest({ raw }: FastifyRequest, rest: number): void {
 const CUT_OFF: Problem = { code: 'validation_error', message: 'the body ended before it was whole' }
 
 function mayWrite({ identity }: FastifyRequest): boolean {
-  return identity !== undefined && reaches(identity.grant, 'editor')
+  return identity !== undefined && may(identity.grant, 'write')
 }
 
 function limitFor(request: FastifyRequest): number {

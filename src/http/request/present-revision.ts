@@ -6,6 +6,6 @@ import type { RecordedRevision } from '../../engine/past.ts'
 /** Of each revision in a list; one revision by its number shows all of them, in pages. */
 export const CHANGES_IN_LIST = 20
 
-export function presentRevision({ cluster }: Types, { changes, ...revision }: RecordedRevision) {
-  return { ...revision, changes: changes.map((change) => describeChange(change, cluster.type.name)) }
+export function presentRevision(types: Types, { changes, ...revision }: RecordedRevision) {
+  return { ...revision, changes: changes.map((change) => describeChange(types, change)) }
 }

@@ -3,12 +3,13 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isObject, type Json, own } from '../../base/json.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
-import { type Grant, reaches } from '../../domain/access/grant.ts'
-import { TOKENS } from '../../domain/access/token.ts'
+import type { Grant } from '../../domain/access/grant.ts'
+import { may } from '../../domain/access/permissions.ts'
 import type { Command, Expectation, Outcome, WriteCommand } from '../../domain/commands/command.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
 import { beforeAndAfter, describeChange } from '../../domain/documents/describe-change.ts'
 import type { Entry } from '../../domain/documents/view.ts'
+import type { Types } from '../../domain/types/resource-type.ts'
 import type { Author, Idempotency, WriteOptions, Written } from '../../engine/writer.ts'
 import { onlyPreviews } from '../auth/auth.ts'
 import { inLane, senderOf } from '../load/admission.ts'
@@ -47,11 +48,14 @@ export async function answerWrite(
   const expect = parseExpectation(route.request)
   if (!expect.ok) return sendProblem(route.reply, expect.problem)
   const work = [{ ...command, ...(expect.value && { expect: expect.value }) }]
-  const counted = [
-    'type' in command ? command.type : command.op.endsWith('_token') ? TOKENS : 'patches',
-    command.op,
-  ] as const
+  const counted = [typeWritten(route.service.types, command), command.op] as const
   return runWrite(route, work, counted, (written) => answer(written, written.outcomes[0] as Outcome))
+}
+
+/** For metrics; commands on values name no type, and those of a system type need not. */
+function typeWritten({ system }: Types, command: Command): string {
+  if ('type' in command) return command.type
+  return system.all.find(({ operations }) => operations?.includes(command.op))?.name ?? 'patches'
 }
 
 /** Runs commands on many documents; what it means for clusters is always told. */
@@ -82,7 +86,7 @@ async function runWrite(
   const { dryRun = false } = options.value
   const grant = request.identity?.grant as Grant
   // What says so in its body is not known to be a preview before.
-  if (!dryRun && !reaches(grant, 'editor')) return sendProblem(reply, onlyPreviews(grant))
+  if (!dryRun && !may(grant, 'write')) return sendProblem(reply, onlyPreviews(grant))
   const sender = senderOf(service, request, dryRun ? 'preview' : 'write')
   const { caller, signal } = sender
   const write = (): Promise<Result<Written>> =>
@@ -129,7 +133,7 @@ function preview({ types }: Service, written: Written): Answer {
   const { revision, changes, impact, warnings, plan, objections } = written
   const described = changes
     .slice(0, CHANGES_IN_PREVIEW)
-    .map((change) => describeChange(beforeAndAfter(change), types.cluster.type.name))
+    .map((change) => describeChange(types, beforeAndAfter(change)))
   const removals = objections.filter(({ liftedBy }) => liftedBy === 'confirm')
   const others = objections.filter(({ liftedBy }) => liftedBy === undefined)
   return {

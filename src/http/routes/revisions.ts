@@ -1,8 +1,8 @@
 // The log of changes: who changed what, when and why, and whether the log is whole.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Detail, invalid, notFound, type Problem, type Result, succeed } from '../../base/problem.ts'
-import { TOKENS } from '../../domain/access/token.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
+import { searchableTypes } from '../../domain/types/system-types.ts'
 import { spansOf } from '../../engine/audit.ts'
 import type { HistoryQuery, RecordedRevision } from '../../engine/past.ts'
 import { inspectFor } from '../load/admission.ts'
@@ -68,7 +68,7 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
     cluster: string | undefined,
   ): Promise<Result<HistoryQuery['documents']>> {
     const { type, id } = request.query as RawQuery
-    const wanted = [...types.all.map(({ name }) => name), TOKENS]
+    const wanted = searchableTypes(types)
       .filter((name) => type === undefined || name === type)
       .map((name) => ({ type: name, id: String(id) }))
     if (cluster === undefined) return succeed(id === undefined ? undefined : wanted)
@@ -85,8 +85,8 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
     const since = parseTimeAt(raw.since, '?since', details)
     const until = parseTimeAt(raw.until, '?until', details)
     const { actor, type, q, cluster, id } = raw as Record<string, string | undefined>
-    if (type !== undefined && type !== TOKENS && !types.get(type)) {
-      const known = [...types.all.map(({ name }) => name), TOKENS].join(', ')
+    if (type !== undefined && !searchableTypes(types).includes(type)) {
+      const known = searchableTypes(types).join(', ')
       details.push({ path: '?type', message: `is an unknown type: known are ${known}` })
     }
     if (details.length > 0) return invalid(details)

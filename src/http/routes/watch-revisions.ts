@@ -1,7 +1,7 @@
 // The log as it grows, as server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Detail, fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
-import { type Role, reaches } from '../../domain/access/grant.ts'
+import { may, type Permission } from '../../domain/access/permissions.ts'
 import type { Identity } from '../auth/auth.ts'
 import { atEnd, callerOf, refuseShare } from '../load/admission.ts'
 import { sendProblem } from '../request/problem-response.ts'
@@ -57,8 +57,8 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
     return invalid([{ path: name, message }]).problem
   }
 
-  function checkOf(request: FastifyRequest, needed: Role): Check {
-    const mayRead = (identified: Result<Identity>): boolean => stillReaches(identified, needed)
+  function checkOf(request: FastifyRequest, needed: Permission): Check {
+    const mayRead = (identified: Result<Identity>): boolean => stillMay(identified, needed)
     const { via, expiresAt = '' } = request.identity as Identity
     const thorough = (): boolean | Promise<boolean> => {
       try {
@@ -99,9 +99,9 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
     // The id alone is no event, but known to whoever comes back before there was one.
     const after = found.value ?? revision
     reply.raw.write(`retry: ${retry}\nid: ${after}\n: revision ${revision}\n\n`)
-    const isBell = !reaches((request.identity as Identity).grant, 'viewer')
+    const isBell = !may((request.identity as Identity).grant, 'read')
     const sender = { caller, isUrgent: false, signal: request.left }
-    watchers.add(reply.raw, after, checkOf(request, isBell ? 'mirror' : 'viewer'), { isBell, sender })
+    watchers.add(reply.raw, after, checkOf(request, isBell ? 'watch' : 'read'), { isBell, sender })
     return reply
   })
 
@@ -134,6 +134,6 @@ function writeHead({ raw }: FastifyRequest, reply: FastifyReply, revision: numbe
 }
 
 /** While somebody else cannot be asked who this is, it is who it was. */
-function stillReaches(identified: Result<Identity>, needed: Role): boolean {
-  return identified.ok ? reaches(identified.value.grant, needed) : identified.problem.code === 'unavailable'
+function stillMay(identified: Result<Identity>, needed: Permission): boolean {
+  return identified.ok ? may(identified.value.grant, needed) : identified.problem.code === 'unavailable'
 }
