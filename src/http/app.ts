@@ -1,7 +1,9 @@
 // The HTTP face: one Fastify instance over an engine, without a port or a process.
+
 import type { RequestListener, Server, ServerResponse } from 'node:http'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
+import { BODY_LIMIT } from '../api/limits.ts'
 import type { Problem } from '../base/problem.ts'
 import { POLL_BASE } from '../base/urls.ts'
 import { requireAccess } from './auth/auth.ts'
@@ -9,7 +11,7 @@ import { createHttpServer, refuseBrokenRequest, type Transport } from './http-se
 import { followCaller, limitPages, refuseLateWrites, shedLoad } from './load/admission.ts'
 import { FairQueue } from './load/fair-queue.ts'
 import { createPollHandler } from './poll/poll-handler.ts'
-import { addBodyParser, BODY_LIMIT } from './request/body.ts'
+import { addBodyParser } from './request/body.ts'
 import { sendProblem, toProblem, writeProblem } from './request/problem-response.ts'
 import { awaitRevision, checkQuery, isWrite } from './request/query.ts'
 import { requestId } from './request/request-id.ts'

@@ -1,6 +1,7 @@
 // The log and the writes of many documents, in OpenAPI's words.
 
 import { REVERT_SCHEMA } from '../../api/batch-schema.ts'
+import { NDJSON } from '../../api/media-types.ts'
 import { TOKENS } from '../../domain/access/token.ts'
 import { LEFT_OUT } from '../../domain/delivery/explain-input.ts'
 import type { RegisteredTypes } from '../../registry/build-types.ts'
@@ -31,8 +32,6 @@ import {
   WRITTEN_HEADERS,
 } from './openapi-operation.ts'
 import { requested } from './openapi-schema.ts'
-
-export const NDJSON = 'application/x-ndjson'
 
 export function revisionPaths(types: RegisteredTypes): Node {
   const revision = inPath('revision', 'Its number.', { ...REVISION, example: 1 })

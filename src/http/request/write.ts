@@ -1,6 +1,8 @@
 // From a request to a write and from its result to an answer: what all writing routes share.
+
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { CHANGES_IN_PREVIEW, MAX_IMPACT_DETAILS, MAX_MESSAGE } from '../../api/limits.ts'
 import { isObject, type Json, own } from '../../base/json.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import { type Grant, reaches } from '../../domain/access/grant.ts'
@@ -17,11 +19,6 @@ import { sendProblem } from './problem-response.ts'
 import { parseWhole, type RawQuery } from './query.ts'
 import { digestOf } from './send-json.ts'
 import { warningHeaders } from './warning-header.ts'
-
-const MAX_MESSAGE = 1000
-export const MAX_IMPACT_LIMIT = 10_000
-/** Of a preview; `change_count` says how many there are. */
-const CHANGES_IN_PREVIEW = 1000
 
 export interface WriteRoute {
   readonly service: Service
@@ -202,7 +199,7 @@ function parseOptions(request: FastifyRequest, defaultImpact: number | undefined
   const plan = (query.plan ?? field('plan')) as string | undefined
   const confirm = [query.confirm ?? [], (field('confirm') as readonly string[] | undefined) ?? []].flat()
   const limit =
-    parseWhole(query.impact_limit, 'impact_limit', MAX_IMPACT_LIMIT, details) ?? field('impact_limit')
+    parseWhole(query.impact_limit, 'impact_limit', MAX_IMPACT_DETAILS, details) ?? field('impact_limit')
   if (plan !== undefined && !/^sha256:[0-9a-f]{64}$/.test(plan)) {
     const path = query.plan === undefined ? '/plan' : '?plan'
     details.push({ path, message: 'must be a plan that a preview answered: sha256: and 64 hex digits' })

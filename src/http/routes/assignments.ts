@@ -1,5 +1,7 @@
 // What one cluster is given: references and patches, changed without rewriting the cluster.
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { JSON_TYPE, MERGE_PATCH } from '../../api/media-types.ts'
 import type { Json } from '../../base/json.ts'
 import { notFound, type Result, succeed } from '../../base/problem.ts'
 import { notAssigned } from '../../domain/documents/find-document.ts'
@@ -10,7 +12,7 @@ import {
   patchesOf,
   type Reference,
 } from '../../domain/types/resource-type.ts'
-import { accepts, JSON_TYPE, MERGE_PATCH, refuseBody } from '../request/body.ts'
+import { accepts, refuseBody } from '../request/body.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import type { RawQuery } from '../request/query.ts'
 import { readEntry } from '../request/read-at.ts'

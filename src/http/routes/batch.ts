@@ -1,6 +1,9 @@
 // Writes of many documents at once: batches, and the ways back.
+
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { REVERT_SCHEMA, ROLLBACK_SCHEMA } from '../../api/batch-schema.ts'
+import { BATCH_BODY_LIMIT } from '../../api/limits.ts'
+import { JSON_TYPE } from '../../api/media-types.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { type Detail, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
 import { parseSelector } from '../../domain/access/selector.ts'
@@ -8,14 +11,13 @@ import { type Rollback, revert, rollback } from '../../engine/rollback.ts'
 import type { RegisteredTypes } from '../../registry/build-types.ts'
 import { buildChecker } from '../../registry/validator.ts'
 import { inTurns } from '../../runtime/run-time-sliced.ts'
-import { accepts, JSON_TYPE } from '../request/body.ts'
+import { accepts } from '../request/body.ts'
 import { parseBatch } from '../request/parse-batch.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseTimeAt } from '../request/query.ts'
 import { answerFleetWrite } from '../request/write.ts'
 import type { Service } from '../service.ts'
 
-const BATCH_BODY_LIMIT = 32 * 1024 * 1024
 const CONFIG = { access: 'write', fleet: true } as const
 const BATCH = { config: CONFIG, bodyLimit: BATCH_BODY_LIMIT, preHandler: accepts([JSON_TYPE]) } as const
 const ROLLBACK = { config: CONFIG, preHandler: accepts([JSON_TYPE]) } as const

@@ -1,11 +1,12 @@
 // The log as it is stored, for mirrors: everything that another store needs to become the same.
+
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
+import { NDJSON } from '../../api/media-types.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Grant } from '../../domain/access/grant.ts'
 import { parseSelector } from '../../domain/access/selector.ts'
-import { NDJSON } from '../openapi/openapi-revisions.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseWhole, type RawQuery } from '../request/query.ts'
 import type { Service } from '../service.ts'

@@ -1,5 +1,7 @@
 // Documents of every type: list, read, create, replace, patch, delete, and what belongs to one cluster.
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { JSON_PATCH, JSON_TYPE, MERGE_PATCH } from '../../api/media-types.ts'
 import type { Json } from '../../base/json.ts'
 import { notFound, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
@@ -13,7 +15,7 @@ import { inTurns } from '../../runtime/run-time-sliced.ts'
 import { inLane, inspectFor, senderOf } from '../load/admission.ts'
 import { matchesEtag, sendAnswer } from '../poll/answer.ts'
 import { findEndpoint } from '../poll/poll-handler.ts'
-import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf, refuseBody } from '../request/body.ts'
+import { accepts, mediaTypeOf, refuseBody } from '../request/body.ts'
 import { type ListQuery, listParameters, parseListQuery, sendPageHeaders } from '../request/list-query.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseAt, type RawQuery } from '../request/query.ts'

@@ -1,5 +1,7 @@
 // Named tokens: created, listed, rotated, revoked. Their secrets are answered once and never again.
+
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { JSON_TYPE } from '../../api/media-types.ts'
 import { NEW_TOKEN_SCHEMA, ROTATION_SCHEMA } from '../../api/token-schema.ts'
 import { isObject, type Json } from '../../base/json.ts'
 import { type Detail, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
@@ -18,7 +20,7 @@ import type { Entry, View } from '../../domain/documents/view.ts'
 import { findToken, newSecret, newToken } from '../../engine/token-secret.ts'
 import { buildChecker } from '../../registry/validator.ts'
 import type { Identity } from '../auth/auth.ts'
-import { accepts, JSON_TYPE, refuseBody } from '../request/body.ts'
+import { accepts, refuseBody } from '../request/body.ts'
 import { parsePage, sendPageHeaders } from '../request/list-query.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseTimeAt, type RawQuery } from '../request/query.ts'
