@@ -8,7 +8,7 @@ import { parseJson } from '../../base/parse-json.ts'
 import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
 import { reaches } from '../../domain/access/grant.ts'
 import { inTurns } from '../../runtime/run-time-sliced.ts'
-import { atEnd, callerOf, refuseShare } from '../load/admission.ts'
+import { atEnd, callerOf, refuseShare } from '../load/callers.ts'
 import type { Service } from '../service.ts'
 import { sendProblem } from './problem-response.ts'
 

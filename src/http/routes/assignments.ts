@@ -16,7 +16,8 @@ import { accepts, refuseBody } from '../request/body.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import type { RawQuery } from '../request/query.ts'
 import { readEntry } from '../request/read-at.ts'
-import { answerWrite, etagOf } from '../request/write.ts'
+import { answerWrite } from '../request/run-write.ts'
+import { etagOf } from '../request/write-answer.ts'
 import type { Service } from '../service.ts'
 
 interface Params {
@@ -49,8 +50,9 @@ async function findAssigned(
   const { cluster: clusterId, id } = request.params
   const cluster = await readEntry(service, request, reply, service.types.cluster.type, clusterId)
   if (!cluster.ok) return cluster
-  const reference = findReference(cluster.value.document, type.delivery, id)
-  if (reference) return succeed({ cluster: cluster.value, reference })
+  const entry = cluster.value.value
+  const reference = findReference(entry.document, type.delivery, id)
+  if (reference) return succeed({ cluster: entry, reference })
   const { at } = request.query as RawQuery
   return at === undefined
     ? notAssigned(service.engine.state, type, id, clusterId)

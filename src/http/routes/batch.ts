@@ -5,7 +5,7 @@ import { REVERT_SCHEMA, ROLLBACK_SCHEMA } from '../../api/batch-schema.ts'
 import { BATCH_BODY_LIMIT } from '../../api/limits.ts'
 import { JSON_TYPE } from '../../api/media-types.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { type Detail, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
+import { type Detail, invalid, type Result, succeed } from '../../base/problem.ts'
 import { parseSelector } from '../../domain/access/selector.ts'
 import { type Rollback, revert, rollback } from '../../engine/rollback.ts'
 import type { RegisteredTypes } from '../../registry/build-types.ts'
@@ -14,8 +14,8 @@ import { inTurns } from '../../runtime/run-time-sliced.ts'
 import { accepts } from '../request/body.ts'
 import { parseBatch } from '../request/parse-batch.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import { parseTimeAt } from '../request/query.ts'
-import { answerFleetWrite } from '../request/write.ts'
+import { parseRevision, parseTimeAt } from '../request/query.ts'
+import { answerFleetWrite } from '../request/run-write.ts'
 import type { Service } from '../service.ts'
 
 const CONFIG = { access: 'write', fleet: true } as const
@@ -52,10 +52,6 @@ export function batchRoutes(app: FastifyInstance, service: Service): void {
       return answerFleetWrite({ service, request, reply }, revert(engine, revision.value), 'revert')
     },
   )
-}
-
-export function parseRevision(text: string): Result<number> {
-  return /^\d{1,15}$/.test(text) ? succeed(Number(text)) : notFound('revision', text)
 }
 
 function parseRollback(types: RegisteredTypes, body: Json): Result<Rollback> {

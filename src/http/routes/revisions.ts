@@ -8,12 +8,11 @@ import { TOKENS } from '../../domain/access/token.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
 import { spansOf } from '../../engine/audit.ts'
 import type { HistoryQuery, RecordedRevision } from '../../engine/engine.ts'
-import { inspectFor } from '../load/admission.ts'
+import { inspectFor } from '../load/callers.ts'
 import { presentRevision } from '../request/present-revision.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import { parseTimeAt, parseWhole, type RawQuery } from '../request/query.ts'
+import { parseRevision, parseTimeAt, parseWhole, type RawQuery } from '../request/query.ts'
 import type { Service } from '../service.ts'
-import { parseRevision } from './batch.ts'
 
 const PAGING = ['limit', 'before']
 const FILTERS = ['actor', 'type', 'id', 'cluster', 'since', 'until', 'q']

@@ -6,7 +6,7 @@ import { CHANGES_IN_LIST } from '../../api/limits.ts'
 import { fail, type Result, succeed } from '../../base/problem.ts'
 import type { RecordedRevision } from '../../engine/engine.ts'
 import type { Sender } from '../../engine/write-queue.ts'
-import { inLane } from '../load/admission.ts'
+import { inLane } from '../load/callers.ts'
 import { presentRevision } from '../request/present-revision.ts'
 import type { Service } from '../service.ts'
 
