@@ -28,7 +28,7 @@ const ARROWS: Record<string, readonly string[]> = {
   http: ['base', 'runtime', 'domain', 'api', 'registry', 'bootstrap', 'engine'],
   config: ['base'],
   admin: ['base', 'runtime', 'domain', 'config', 'registry', 'bootstrap', 'store', 'transfer', 'engine'],
-  cli: ['base', 'domain', 'api', 'registry', 'http/openapi/openapi.ts'],
+  cli: ['base', 'domain', 'api', 'registry'],
   'cli.ts': ['cli'],
   'main.ts': ['base', 'config', 'serve.ts', 'admin', 'registry', 'bootstrap', 'store/store.ts'],
   'serve.ts': [

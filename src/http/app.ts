@@ -1,18 +1,23 @@
 // The HTTP face: one Fastify instance over an engine, without a port or a process.
+
 import type { RequestListener, Server, ServerResponse } from 'node:http'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
+import { BODY_LIMIT } from '../api/limits.ts'
 import type { Problem } from '../base/problem.ts'
 import { POLL_BASE } from '../base/urls.ts'
-import { requireAccess } from './auth/auth.ts'
+import { requireAccess } from './auth/require-access.ts'
 import { createHttpServer, refuseBrokenRequest, type Transport } from './http-server.ts'
-import { followCaller, limitPages, refuseLateWrites, shedLoad } from './load/admission.ts'
+import { followCaller } from './load/callers.ts'
 import { FairQueue } from './load/fair-queue.ts'
+import { limitPages, refuseLateWrites, shedLoad } from './load/shed-load.ts'
 import { createPollHandler } from './poll/poll-handler.ts'
-import { addBodyParser, BODY_LIMIT } from './request/body.ts'
+import { awaitRevision } from './request/await-revision.ts'
+import { addBodyParser } from './request/body.ts'
 import { sendProblem, toProblem, writeProblem } from './request/problem-response.ts'
-import { awaitRevision, checkQuery, isWrite } from './request/query.ts'
+import { checkQuery, isWrite } from './request/query.ts'
 import { requestId } from './request/request-id.ts'
+import { REVISION_HEADER, setRevision } from './request/revision-header.ts'
 import { sendJsonInPieces } from './request/send-json.ts'
 import { assignmentRoutes } from './routes/assignments.ts'
 import { batchRoutes } from './routes/batch.ts'
@@ -59,7 +64,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
   app.decorateRequest('isLate', false)
   const security = { ...SECURITY_HEADERS, ...(transport.tls && STRICT_TRANSPORT) }
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(security).header('X-Request-Id', request.id).header('X-Revision', engine.state.revision)
+    setRevision(reply.headers(security).header('X-Request-Id', request.id), engine.state.revision)
     done()
   })
   // What has no route is answered before its body is looked at: what is wrong with that does not matter.
@@ -142,7 +147,7 @@ export async function buildAdminApp(service: Service): Promise<FastifyInstance> 
     createHttpServer(service.limits, {}, new FairQueue(), handle),
   )
   app.addHook('onRequest', (_request, reply, done) => {
-    reply.headers(SECURITY_HEADERS).header('X-Revision', engine.state.revision)
+    setRevision(reply.headers(SECURITY_HEADERS), engine.state.revision)
     done()
   })
   app.setNotFoundHandler((request, reply) => sendProblem(reply, noRoute(request)))
@@ -160,7 +165,7 @@ const PROBES = ['/health', '/ready', '/metrics']
 
 function refuseUnloaded({ engine }: Service, response: ServerResponse): void {
   const message = `there is nothing to serve yet: ${engine.status.problem ?? 'the state is being loaded'}`
-  response.setHeader('X-Revision', '0')
+  response.setHeader(REVISION_HEADER, '0')
   writeProblem(response, { code: 'unavailable', message })
 }
 
@@ -181,7 +186,7 @@ function createInstance(
     clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket),
     routerOptions: { maxParamLength: 300 },
     frameworkErrors: (error, request, reply) => {
-      reply.headers(SECURITY_HEADERS).header('X-Request-Id', request.id).header('X-Revision', state.revision)
+      setRevision(reply.headers(SECURITY_HEADERS).header('X-Request-Id', request.id), state.revision)
       sendProblem(reply, toProblem(error, request.id))
     },
   })
@@ -218,7 +223,7 @@ const CORS = {
     'Retry-After',
     'Warning',
     'X-Request-Id',
-    'X-Revision',
+    REVISION_HEADER,
     'X-Total-Count',
   ],
   maxAge: 600,

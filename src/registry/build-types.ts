@@ -1,4 +1,5 @@
 // Turns resource files into types: validators, references, deliveries, and the cluster's own schema.
+import { RESERVED_ENDPOINTS, RESERVED_KINDS, RESERVED_LISTS } from '../api/reserved-names.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import type { SchemaObject } from '../base/json-schema.ts'
 import type {
@@ -48,16 +49,6 @@ const MAX_INVENTORY_SIZE = 4 * 1024 * 1024
 type Built =
   | { readonly ok: true; readonly types: RegisteredTypes }
   | { readonly ok: false; readonly problems: readonly string[] }
-
-/** First segments of the service's own routes, those it keeps for later, and what the store keeps for itself. */
-const RESERVED_KINDS = new Set(
-  (
-    'api batch docs health history log metrics openapi ready revisions rollback watch whoami ' +
-    'alerts approvals console events fleet freezes holds login proposals reports rollouts status webhooks'
-  ).split(' '),
-)
-/** Segments below a cluster that are not lists of references. */
-const RESERVED_LISTS = new Set('bootstrap history inputs patches restore status'.split(' '))
 
 /** Of files that are not all there, or lack what was wrong in them, it is told what is wrong beside that. */
 export function buildTypes(files: readonly LoadedFile[], isWhole = true): Built {
@@ -259,12 +250,13 @@ function defaultsOf(properties: readonly (readonly [string, SchemaObject])[]): J
 /** Everything that is wrong with a file on its own. */
 function checkFile(file: LoadedFile): string[] {
   const { kind, versionInPath, default_query_params = [] } = file
-  const { assigned_by: list = '' } = fluxOf(file)
+  const { assigned_by: list = '', endpoint = '' } = fluxOf(file)
   const problems = [
     ...(RESERVED_KINDS.has(kind) || SYSTEM_TYPES.some(({ name }) => name === kind)
       ? [`kind "${kind}" is taken by the service itself`]
       : []),
     ...(RESERVED_LISTS.has(list) ? [`x-flux.assigned_by "${list}" is reserved`] : []),
+    ...(RESERVED_ENDPOINTS.has(endpoint) ? [`x-flux.endpoint "${endpoint}" is reserved`] : []),
     ...(versionInPath ? ['versionInPath must be false: routes have no version in them'] : []),
     ...default_query_params
       .filter(({ name }) => name !== 'limit' && name !== 'offset')

@@ -128,13 +128,19 @@ test('names that the service has routes for, or will have, are no kinds', (t) =>
   const names = [
     'batch',
     'revisions',
-    ...'alerts approvals console events fleet freezes holds login proposals reports rollouts status webhooks'.split(
-      ' ',
-    ),
+    ...'alerts approvals console debug events fleet freezes holds login mcp'.split(' '),
+    ...'policies proposals reports rollouts status strategies webhooks'.split(' '),
   ]
   for (const kind of names) {
     const { problems } = load(t, { 'a.yaml': quota({ kind }) })
     assert.deepEqual(problems, [`a.yaml: kind "${kind}" is taken by the service itself`])
+  }
+})
+
+test('what clusters will report to is no endpoint', (t) => {
+  for (const endpoint of ['ack', 'events']) {
+    const { problems } = load(t, { 'a.yaml': quota({}, { endpoint }) })
+    assert.deepEqual(problems, [`a.yaml: x-flux.endpoint "${endpoint}" is reserved`])
   }
 })
 

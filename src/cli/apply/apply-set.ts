@@ -1,5 +1,6 @@
 // A set of documents from files, and the operations that make the fleet hold it.
 import { basename, resolve } from 'node:path'
+import { DNS_LABEL } from '../../base/dns-label.ts'
 import { equalJson, isObject, type Json, type JsonObject, pointer } from '../../base/json.ts'
 import { buildNormaliser } from '../../registry/normalise.ts'
 import { usage } from '../failure.ts'
@@ -123,7 +124,7 @@ export function operationFor(
   return patch.length === 0 ? undefined : { op: 'patch', type, id, patch }
 }
 
-const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/
+const LABEL = new RegExp(`^${DNS_LABEL}$`)
 
 /** Whether a set can be called so: as ids are, names of RFC 1123. */
 export function isSetName(name: string): boolean {

@@ -1,4 +1,5 @@
 // What `--prune` may delete: what the log shows the set to have applied, and nothing that others wrote into it.
+import type { Revision } from '../../api/wire-types.ts'
 import type { DescribedChange } from '../../domain/documents/describe-change.ts'
 import { PROGRAM } from '../command-tree.ts'
 import { count } from '../output/count.ts'
@@ -21,14 +22,6 @@ export interface LeftEntry extends SetEntry {
 interface Chosen {
   readonly prunable: readonly SetEntry[]
   readonly left: readonly LeftEntry[]
-}
-
-interface Revision {
-  readonly revision: number
-  readonly time: string
-  readonly actor: string
-  readonly operation: string
-  readonly changes: readonly DescribedChange[]
 }
 
 const PAGE = 20

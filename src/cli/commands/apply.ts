@@ -1,6 +1,6 @@
 // `apply` and `diff`: the fleet as files say.
 import type { Command } from 'commander'
-import type { Impact } from '../../domain/delivery/impact.ts'
+import type { FleetWritten, Preview } from '../../api/wire-types.ts'
 import { readSet } from '../apply/apply-set.ts'
 import { booksOf, prepare, type SetFlags, type Step, setName, splitBySize } from '../apply/apply-steps.ts'
 import { tellOfLeft } from '../apply/choose-prunable.ts'
@@ -8,7 +8,7 @@ import { PROGRAM, type Tools } from '../command-tree.ts'
 import { EXIT, Failure, unmet, usage } from '../failure.ts'
 import { agree, isAsked } from '../input/agree.ts'
 import { collect } from '../input/field-flags.ts'
-import { describePreview, doneTo, type Preview } from '../output/change-report.ts'
+import { describePreview, doneTo } from '../output/change-report.ts'
 import { count } from '../output/count.ts'
 import { receivers } from '../output/impact-report.ts'
 import type { Printable } from '../output/print.ts'
@@ -200,12 +200,6 @@ async function sendPart(
   }
 }
 
-interface FleetAnswer {
-  readonly revision: number
-  readonly changes: number
-  readonly impact: Impact
-}
-
 async function report(
   session: Session,
   flags: Flags,
@@ -218,7 +212,7 @@ async function report(
     const human: Printable['human'] = (look) => describePreview(look, shown)
     return session.print({ ...printablePreview(first.preview), human })
   }
-  const answers = sent.flatMap(({ answer }): FleetAnswer[] => (answer ? [answer.body] : []))
+  const answers = sent.flatMap(({ answer }): FleetWritten[] => (answer ? [answer.body] : []))
   const books = booksOf(session)?.name
   const limit = session.format.kind === 'name' ? Number.POSITIVE_INFINITY : SHOWN
   const isNamed = session.format.kind === 'human' || session.format.kind === 'name'
@@ -241,7 +235,7 @@ async function report(
 }
 
 /** Of several revisions the same cluster may receive something from each. */
-function revisionLine(name: string, visible: number, answers: readonly FleetAnswer[]): string {
+function revisionLine(name: string, visible: number, answers: readonly FleetWritten[]): string {
   const revisions = answers.map(({ revision }) => revision).join(', ')
   const [only] = answers
   if (visible === 0) return `revision ${revisions}; what the set "${name}" holds is remembered`

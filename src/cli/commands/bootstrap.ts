@@ -1,6 +1,8 @@
 // `bootstrap`: what clusters apply once to phone home, on stdout or as files.
+
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import type { IssuedToken } from '../../api/wire-types.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { POLL_BASE } from '../../base/urls.ts'
 import { describeGrant } from '../../domain/access/grant.ts'
@@ -12,7 +14,7 @@ import { count } from '../output/count.ts'
 import { harmless } from '../output/print.ts'
 import { startProgress } from '../output/progress.ts'
 import { Refusal } from '../server/api-client.ts'
-import { checkGrace, createToken, type IssuedToken, rotateToken } from '../server/mint-token.ts'
+import { checkGrace, createToken, rotateToken } from '../server/mint-token.ts'
 import { clusterNoun, type Noun } from '../server/nouns.ts'
 import { listAll, pathOf, TOKENS } from '../server/read-documents.ts'
 import { warningsIn } from '../server/send-change.ts'

@@ -1,5 +1,6 @@
 // `cluster describe`: everything about one cluster, on one screen.
 import type { Command } from 'commander'
+import type { Explanation, Revision } from '../../api/wire-types.ts'
 import { equalJson, type Json, type JsonObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { cell } from '../output/document-table.ts'
@@ -7,8 +8,8 @@ import type { Look } from '../output/print.ts'
 import { plain } from '../output/terminal.ts'
 import { fieldsOf, type Noun } from '../server/nouns.ts'
 import { getDocument } from '../server/read-documents.ts'
-import { type Explained, readInputs } from './inputs.ts'
-import { REVISION_HEADERS, type Revision, revisionRow } from './log.ts'
+import { readInputs } from './inputs.ts'
+import { REVISION_HEADERS, revisionRow } from './log.ts'
 
 const LAST_CHANGES = 5
 
@@ -25,7 +26,7 @@ export function defineDescribe(command: Command, { run, nouns }: Tools, noun: No
           readInputs(session, noun, id, endpoints, { explain: true }),
           session.api.get('/revisions', { query: { cluster: id, limit: LAST_CHANGES } }),
         ])
-        const inputs = Object.fromEntries(answers) as unknown as Record<string, Explained>
+        const inputs = Object.fromEntries(answers) as unknown as Record<string, Explanation>
         await session.print({
           value: { cluster, inputs, revisions: changes.body },
           names: [`${noun.name}/${id}`],
@@ -54,7 +55,7 @@ function identity({ pairs }: Look, noun: Noun, nouns: readonly Noun[], cluster: 
 }
 
 /** A row for each input: its values that are not everywhere the default, where they are from, and its patches. */
-function describeType(look: Look, noun: Noun, explained: Explained | undefined): string {
+function describeType(look: Look, noun: Noun, explained: Explanation | undefined): string {
   const inputs = explained?.inputs ?? []
   const title = heading(look, noun.name.replaceAll('_', ' '), inputs.length)
   if (inputs.length === 0) return `${title}\n`
@@ -69,7 +70,7 @@ function describeType(look: Look, noun: Noun, explained: Explained | undefined):
     return !values.every(({ value }) => usual !== undefined && equalJson(value, usual as Json))
   })
   // Short values first: on a narrow terminal the last columns are left out.
-  const read = (fields: Explained['inputs'][number]['fields'], path: string): string =>
+  const read = (fields: Explanation['inputs'][number]['fields'], path: string): string =>
     cell(fields.find((field) => field.path === path)?.value)
   const widest = (path: string): number => Math.max(...own.map(({ fields }) => read(fields, path).length))
   names.sort((a, b) => widest(a) - widest(b))
@@ -101,7 +102,7 @@ function unescaped(pointer: string): string {
 }
 
 /** `catalog`, or what this cluster says instead. */
-function origin(fields: Explained['inputs'][number]['fields']): string {
+function origin(fields: Explanation['inputs'][number]['fields']): string {
   const overridden = fields.filter(({ source }) => source === 'override').map(({ path }) => lastOf(path))
   return overridden.length > 0 ? `override: ${overridden.join(', ')}` : 'catalog'
 }

@@ -1,6 +1,7 @@
 // `cluster inputs`: what a cluster gets when it polls, and where it comes from.
 import type { Command } from 'commander'
-import type { Json, JsonObject } from '../../base/json.ts'
+import type { Explanation } from '../../api/wire-types.ts'
+import type { JsonObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { UnknownName } from '../failure.ts'
 import { cell } from '../output/document-table.ts'
@@ -13,23 +14,6 @@ import type { Session } from '../session.ts'
 interface Flags {
   readonly at?: string
   readonly explain?: boolean
-}
-
-export interface Explained {
-  readonly revision: number
-  readonly inputs: readonly {
-    readonly id: string
-    readonly fields: readonly {
-      readonly path: string
-      readonly value: Json
-      readonly source: string
-      readonly revision: number | null
-      readonly time: string | null
-      readonly actor: string | null
-      readonly message: string | null
-      readonly left_out?: readonly { readonly id: string; readonly why: string }[]
-    }[]
-  }[]
 }
 
 export function defineInputs(command: Command, { run, nouns }: Tools, noun: Noun): void {
@@ -59,7 +43,7 @@ export function defineInputs(command: Command, { run, nouns }: Tools, noun: Noun
               .map(([name, answer]) => {
                 const title = answers.length > 1 ? `${look.paint('bold', name)}\n` : ''
                 const body = explain
-                  ? explainTable(look, answer as unknown as Explained)
+                  ? explainTable(look, answer as unknown as Explanation)
                   : inputTable(look, answer.inputs)
                 return title + body
               })
@@ -108,7 +92,7 @@ function inputTable({ table }: Look, inputs: Inputs['inputs']): string {
   )
 }
 
-function explainTable({ table }: Look, { inputs }: Explained): string {
+function explainTable({ table }: Look, { inputs }: Explanation): string {
   const rows = inputs.flatMap(({ id, fields }) =>
     fields.map(({ path, value, source, revision, actor, message, left_out = [] }) => [
       id,

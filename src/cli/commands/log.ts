@@ -1,7 +1,8 @@
 // The audit: `log`, `show`, and `NOUN history`.
 import type { Command } from 'commander'
+import { REVISION_PAGES } from '../../api/limits.ts'
+import type { Revision } from '../../api/wire-types.ts'
 import type { Impact } from '../../domain/delivery/impact.ts'
-import type { DescribedChange } from '../../domain/documents/describe-change.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
 import { describeChanges } from '../output/change-report.ts'
@@ -14,17 +15,6 @@ import { pathOf } from '../server/read-documents.ts'
 import type { Session } from '../session.ts'
 import { parseCount } from './list.ts'
 
-export interface Revision {
-  readonly revision: number
-  readonly time: string
-  readonly actor: string
-  readonly message: string | null
-  readonly operation: string
-  readonly change_count: number
-  readonly changes: readonly DescribedChange[]
-  readonly [more: string]: unknown
-}
-
 interface Flags {
   readonly actor?: string
   readonly cluster?: string
@@ -35,8 +25,6 @@ interface Flags {
   readonly grep?: string
   readonly limit: number
 }
-
-const PAGE = 1000
 
 export function defineLog(command: Command, { run }: Tools): void {
   command
@@ -95,7 +83,7 @@ async function printRevisions(
   // One more than is shown tells whether there are more.
   while (revisions.length <= limit) {
     const before = revisions.at(-1)?.revision
-    const size = Math.min(PAGE, limit + 1 - revisions.length)
+    const size = Math.min(REVISION_PAGES.max, limit + 1 - revisions.length)
     const { body } = await session.api.get(path, { query: { ...query, limit: size, before } })
     for (const revision of body) revisions.push(revision)
     if (body.length < size) break

@@ -1,7 +1,8 @@
 // `login` and `logout`: a token for a context, typed, piped or from an OIDC issuer, and none any more.
 import type { Command } from 'commander'
+import type { CallerIdentity } from '../../api/wire-types.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
-import { describeGrant, type Grant } from '../../domain/access/grant.ts'
+import { describeGrant } from '../../domain/access/grant.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import {
   type Context,
@@ -22,13 +23,6 @@ import { type Env, painter, plain, type Terminal } from '../output/terminal.ts'
 import { type Api, openApi, Refusal } from '../server/api-client.ts'
 import { type Client, loginByDevice, type Prompt } from '../server/device-login.ts'
 import { warnOfPlainHttp } from '../server/plain-http.ts'
-
-/** As the service takes somebody. */
-export interface Identity extends Grant {
-  readonly name: string
-  readonly via: string
-  readonly expires_at?: string
-}
 
 export function defineLogin(command: Command, { program, surroundings }: Tools): void {
   command
@@ -203,7 +197,7 @@ function show(terminal: Terminal, { url, completeUrl, code, seconds }: Prompt): 
 }
 
 /** Asked before anything is kept: a token that is not taken is of no use. */
-async function whoami(api: Api): Promise<Identity> {
+async function whoami(api: Api): Promise<CallerIdentity> {
   try {
     return (await api.get('/whoami')).body
   } catch (error) {
@@ -218,12 +212,12 @@ function withoutTokens({ api_url, allow_http, ask }: Context): Context {
 }
 
 /** One token for everything, where it may write; a login is for everything anyway. */
-function held(gained: string | IssuerLogin, { role }: Identity): Omit<Context, 'api_url'> {
+function held(gained: string | IssuerLogin, { role }: CallerIdentity): Omit<Context, 'api_url'> {
   if (typeof gained !== 'string') return { login: gained }
   return { api_token: gained, ...((role === 'editor' || role === 'admin') && { write_token: gained }) }
 }
 
-function describeIdentity(identity: Identity): string {
+function describeIdentity(identity: CallerIdentity): string {
   const { expires_at } = identity
   return `${describeGrant(identity)}${expires_at ? `, expires ${fromNow(expires_at, new Date())}` : ''}`
 }

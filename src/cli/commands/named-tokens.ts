@@ -1,5 +1,7 @@
 // `token`: who may come in, as what, and until when.
+
 import { type Command, Option } from 'commander'
+import type { CallerIdentity, IssuedToken, ShownToken } from '../../api/wire-types.ts'
 import { describeGrant, ROLE_MEANINGS, ROLES, scopeOf } from '../../domain/access/grant.ts'
 import { addSubcommand, PROGRAM, type Tools } from '../command-tree.ts'
 import { usage } from '../failure.ts'
@@ -8,18 +10,11 @@ import { collectIds } from '../input/field-flags.ts'
 import { fromNow, parseExpiry } from '../output/moments.ts'
 import type { Look } from '../output/print.ts'
 import { plain } from '../output/terminal.ts'
-import {
-  checkGrace,
-  createToken,
-  type IssuedToken,
-  rotateToken,
-  type ShownToken,
-} from '../server/mint-token.ts'
+import { checkGrace, createToken, rotateToken } from '../server/mint-token.ts'
 import { typeNamed } from '../server/nouns.ts'
 import { pathOf, TOKENS } from '../server/read-documents.ts'
 import { checkFlags, sendChange } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
-import type { Identity } from './login.ts'
 
 export function defineToken(command: Command, tools: Tools): void {
   command.addHelpText(
@@ -244,7 +239,7 @@ function defineWhoami(command: Command, { run }: Tools): void {
         const [reader, writer] = (await Promise.all([
           api.get('/whoami').then(({ body }) => body),
           isOne ? undefined : api.getAsWriter('/whoami').then(({ body }) => body),
-        ])) as [Identity, Identity | undefined]
+        ])) as [CallerIdentity, CallerIdentity | undefined]
         const isSame = !writer || JSON.stringify(writer) === JSON.stringify(reader)
         await session.print({
           value: isSame ? reader : { ...reader, writes_as: writer },
@@ -265,7 +260,7 @@ const MEANS: Readonly<Record<string, string>> = {
   oidc: 'a login at the issuer',
 }
 
-function describeIdentity({ pairs }: Look, identity: Identity): string {
+function describeIdentity({ pairs }: Look, identity: CallerIdentity): string {
   const { name, via, role, expires_at } = identity
   const expires = expires_at ? `${fromNow(expires_at, new Date())} (${expires_at})` : 'never'
   const scope = scopeOf(identity)

@@ -1,6 +1,8 @@
 // `watch`: revisions as they happen.
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
+import type { Revision } from '../../api/wire-types.ts'
 import { PROGRAM, type Tools } from '../command-tree.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { harmless, render } from '../output/print.ts'
@@ -8,7 +10,7 @@ import { plain } from '../output/terminal.ts'
 import { type Answer, Refusal } from '../server/api-client.ts'
 import type { Session } from '../session.ts'
 import { parseCount } from './list.ts'
-import { type Revision, revisionRow } from './log.ts'
+import { revisionRow } from './log.ts'
 
 interface Flags {
   readonly since?: number

@@ -1,10 +1,10 @@
 // What somebody is asked before a change: whether clusters go, lose something, or change.
 
+import type { Preview } from '../../api/wire-types.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Impact } from '../../domain/delivery/impact.ts'
 import type { DescribedChange } from '../../domain/documents/describe-change.ts'
 import { PROGRAM } from '../command-tree.ts'
-import type { Preview } from '../output/change-report.ts'
 import { count, firstOf } from '../output/count.ts'
 import { withCounts } from '../output/impact-report.ts'
 import { clusterNoun, type Noun } from '../server/nouns.ts'

@@ -1,25 +1,13 @@
 // Changes and what they mean for clusters, in lines for people.
 
+import type { Preview } from '../../api/wire-types.ts'
 import { diffFields } from '../../base/diff.ts'
 import { type Json, pointer } from '../../base/json.ts'
-import type { Impact } from '../../domain/delivery/impact.ts'
 import type { DescribedChange } from '../../domain/documents/describe-change.ts'
 import { count, firstOf } from './count.ts'
 import { describeField, type ReportLook, single } from './field-report.ts'
 import { describeImpact, NAMED, SHOWN } from './impact-report.ts'
 import { plain, type Style } from './terminal.ts'
-
-/** What a dry run answers. */
-export interface Preview {
-  readonly dry_run: true
-  readonly base_revision: number
-  readonly change_count: number
-  readonly changes: readonly DescribedChange[]
-  readonly impact: Impact
-  readonly warnings: readonly string[]
-  readonly requires_confirmation: readonly string[]
-  readonly plan: string
-}
 
 const LOOKS: Record<DescribedChange['op'], readonly [mark: string, style: Style, done: string]> = {
   create: ['+', 'green', 'created'],

@@ -1,5 +1,7 @@
 // Talks to the API: tokens, retries, and what came back as a value or as a failure that says what to do.
+
 import type { IncomingHttpHeaders } from 'node:http'
+import { BATCH_BODY_LIMIT } from '../../api/limits.ts'
 import { isObject, type Json } from '../../base/json.ts'
 import type { Impact } from '../../domain/delivery/impact.ts'
 import type { Settings } from '../config/settings.ts'
@@ -75,8 +77,6 @@ interface Options {
 }
 
 const TRIES = 4
-/** What the service takes at most, in a batch. */
-const MAX_BYTES = 32 * 1024 * 1024
 const FIRST_DELAY_MS = 250
 const LONGEST_DELAY_MS = 10_000
 /** What a proxy or a busy server says of a request that it did not carry out. */
@@ -101,7 +101,7 @@ export function openApi(options: Options): Api {
     }
     // Bytes: in front of a string, headers would be sent in its encoding.
     const payload = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body))
-    if (payload && payload.length > MAX_BYTES) throw tooLarge(payload.length)
+    if (payload && payload.length > BATCH_BODY_LIMIT) throw tooLarge(payload.length)
     const headers = {
       accept: 'application/json',
       'user-agent': `flux-resourceset-cli/${version}`,

@@ -76,11 +76,9 @@ function writeCache(path: string, nouns: readonly Noun[]): void {
 
 export async function builtInTypes(resources: string): Promise<readonly Noun[]> {
   const { loadTypes } = await import('../../registry/load-types.ts')
-  const { buildOpenapi } = await import('../../http/openapi/openapi.ts')
+  const { describeTypes } = await import('../../registry/describe-types.ts')
   const loaded = loadTypes([resources])
   if (!loaded.ok) throw new Error(loaded.problems.join('\n'))
-  const nouns = readNouns(
-    JSON.parse(JSON.stringify(buildOpenapi(loaded.types, { version: '', mode: 'crud' }))),
-  )
+  const nouns = readNouns({ 'x-flux-types': describeTypes(loaded.types), components: { schemas: {} } })
   return nouns ?? []
 }

@@ -1,21 +1,12 @@
 // Tokens with their secrets, which the service shows once: made, replaced, and never lost without a word.
+import type { IssuedToken } from '../../api/wire-types.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { GRACE, type PublicToken, parseGrace } from '../../domain/access/token.ts'
+import { GRACE, parseGrace } from '../../domain/access/token.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import type { Session } from '../session.ts'
 import type { Answer } from './api-client.ts'
 import { pathOf, TOKENS } from './read-documents.ts'
 import { sendChange } from './send-change.ts'
-
-/** As the API shows it. */
-export interface ShownToken extends PublicToken {
-  readonly last_used_at: string | null
-  readonly last_used_from: string | null
-}
-
-export interface IssuedToken extends ShownToken {
-  readonly secret: string
-}
 
 export async function createToken(
   session: Session,

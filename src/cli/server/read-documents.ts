@@ -1,4 +1,5 @@
 // Reading documents: one by its id, or all pages of a list.
+import { PAGES } from '../../api/limits.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Document } from '../../domain/types/resource-type.ts'
 import { usage } from '../failure.ts'
@@ -8,7 +9,6 @@ import type { Answer, Call } from './api-client.ts'
 import { assignedIds, clusterNoun, type Noun } from './nouns.ts'
 import { warningsIn } from './send-change.ts'
 
-const PAGE = 5000
 /** They are found like documents, and are of no type. */
 export const TOKENS = { name: 'tokens' }
 
@@ -44,7 +44,7 @@ export async function listAll(session: Session, noun: Noun, options: ListOptions
   const progress = startProgress(session, `Reading ${noun.name}`)
   try {
     for (;;) {
-      const size = Math.min(PAGE, limit - documents.length)
+      const size = Math.min(PAGES.max, limit - documents.length)
       const page = await readPage(session, noun, { ...query, at, limit: size, offset: documents.length })
       // They are of the selector, and the same on every page.
       if (documents.length === 0) for (const warning of page.warnings) session.warn(warning)

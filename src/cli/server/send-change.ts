@@ -1,11 +1,13 @@
 // Every write goes through here: previews, questions on a terminal, plans and confirmations.
+
 import type { Command } from 'commander'
+import type { Preview } from '../../api/wire-types.ts'
 import type { Json } from '../../base/json.ts'
 import { usage } from '../failure.ts'
 import { agree, isAsked } from '../input/agree.ts'
 import { INTERRUPTED } from '../input/ask.ts'
 import { questionFor } from '../input/change-question.ts'
-import { describePreview, type Preview } from '../output/change-report.ts'
+import { describePreview } from '../output/change-report.ts'
 import { count } from '../output/count.ts'
 import { describeImpact, receivers } from '../output/impact-report.ts'
 import type { Printable } from '../output/print.ts'

@@ -1,5 +1,5 @@
 // The paths of the API, in OpenAPI's words.
-
+import { JSON_PATCH, MERGE_PATCH, NDJSON } from '../../api/media-types.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
 import { withArticle } from '../../base/sentences.ts'
@@ -42,11 +42,7 @@ import {
   WRITING,
   WRITTEN_HEADERS,
 } from './openapi-operation.ts'
-import { NDJSON } from './openapi-revisions.ts'
 import { jsonPatchBody, published } from './openapi-schema.ts'
-
-const MERGE_PATCH = 'application/merge-patch+json'
-const JSON_PATCH = 'application/json-patch+json'
 
 /** The same schema under both names of a merge patch. */
 function mergePatch(schema: Node, value: JsonObject): Node {

@@ -1,6 +1,7 @@
 // The log and the writes of many documents, in OpenAPI's words.
 
 import { REVERT_SCHEMA } from '../../api/batch-schema.ts'
+import { NDJSON } from '../../api/media-types.ts'
 import { LEFT_OUT } from '../../domain/delivery/explain-input.ts'
 import { OBJECTION_KINDS } from '../../domain/guards/guard.ts'
 import { searchableTypes } from '../../domain/types/system-types.ts'
@@ -32,8 +33,6 @@ import {
   WRITTEN_HEADERS,
 } from './openapi-operation.ts'
 import { requested } from './openapi-schema.ts'
-
-export const NDJSON = 'application/x-ndjson'
 
 export function revisionPaths(types: RegisteredTypes): Node {
   const revision = inPath('revision', 'Its number.', { ...REVISION, example: 1 })

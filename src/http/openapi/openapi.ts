@@ -3,6 +3,7 @@
 import type { SchemaObject } from '../../base/json-schema.ts'
 import { PROBLEM_CODES } from '../../base/problem.ts'
 import type { RegisteredDelivery, RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'
+import { describeTypes } from '../../registry/describe-types.ts'
 import { batchSchemas } from './openapi-batch.ts'
 import { exampleDocument, exampleId, exampleOverride } from './openapi-example.ts'
 import { HEADERS, MIN_REVISION, type Node, ref, schemaName } from './openapi-operation.ts'
@@ -47,7 +48,7 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode, login }: O
       { name: 'tokens', description: 'Who may come in, and what they may do.' },
       { name: 'operations', description: 'Probes, metrics and this description.' },
     ],
-    'x-flux-types': types.all.map((type) => describeType(types, type)),
+    'x-flux-types': linkSchemas(types),
     paths: withMinRevision({
       ...pollPaths(types),
       ...(crud ? Object.assign({}, ...types.all.map((type) => documentPaths(types, type))) : {}),
@@ -174,31 +175,17 @@ function valueSchemas({ cluster, patchable, get }: RegisteredTypes): Node {
     : {}
 }
 
-/** What tools need of a type beside its schema and routes: how it is called, and how it reaches clusters. */
-function describeType({ cluster }: RegisteredTypes, type: RegisteredType): Node {
-  const { name, singular, noun, file, filters, methods, delivery, references } = type
-  const { dns, patches, labels, environment } = cluster
-  return {
-    name,
-    singular,
-    noun,
-    description: file.metadata?.description ?? name,
-    bookkeeping: file.schema['x-flux']?.bookkeeping ?? false,
-    schema: ref(schemaName(type)),
-    filters: filters.map((filter) => filter.name),
-    methods: ['get', ...methods],
-    references: Object.fromEntries(references.map(({ field, type }) => [field, type])),
-    ...(type === cluster.type && { cluster: { dns, patches, labels, environment } }),
-    ...(delivery && {
-      delivery: {
-        endpoint: delivery.endpoint,
-        assigned_by: delivery.assignedBy,
-        patches: delivery.patches,
-        enabled_by: delivery.enabledBy,
-        reference: ref(`${schemaName(type)}_reference`),
-      },
-    }),
-  }
+/** With references to schemas in the place of schemas. */
+function linkSchemas(types: RegisteredTypes): Node[] {
+  return describeTypes(types).map((noun, i) => {
+    const name = schemaName(types.all[i] as RegisteredType)
+    const { delivery } = noun
+    return {
+      ...noun,
+      schema: ref(name),
+      ...(delivery && { delivery: { ...delivery, reference: ref(`${name}_reference`) } }),
+    }
+  })
 }
 
 const ERROR_SCHEMA = {

@@ -8,16 +8,18 @@ import { refuseClusterList, refusePollFor, refusePolls } from '../../domain/acce
 import { renderClusterLine, renderClusterList, renderInputs } from '../../domain/delivery/render-inputs.ts'
 import { servedTo } from '../../domain/delivery/served-view.ts'
 import type { View } from '../../domain/documents/view.ts'
-import type { ClusterType, DeliveredType, Types } from '../../domain/types/resource-type.ts'
+import type { ClusterType } from '../../domain/types/resource-type.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
-import type { Identity } from '../auth/auth.ts'
-import { callerNamed, inLane, LEFT, refuseShare } from '../load/admission.ts'
+import type { Identity } from '../auth/identity.ts'
+import { callerNamed, inLane, LEFT, refuseShare } from '../load/callers.ts'
+import { reachRevision } from '../request/await-revision.ts'
+import { findEndpoint } from '../request/find-endpoint.ts'
 import { type ListQuery, parsePollQuery } from '../request/list-query.ts'
 import { PageWindow } from '../request/page-window.ts'
 import { internalError, writeProblem } from '../request/problem-response.ts'
-import { reachRevision } from '../request/query.ts'
 import { requestId } from '../request/request-id.ts'
+import { REVISION_HEADER } from '../request/revision-header.ts'
 import type { Service } from '../service.ts'
 import { closesConnection, type SentAnswer, sendAnswer } from './answer.ts'
 
@@ -132,7 +134,7 @@ function refuse(
 ): void {
   if (!response.hasHeader('X-Request-Id')) response.setHeader('X-Request-Id', requestId(request))
   if (closesConnection(request, false)) response.setHeader('Connection', 'close')
-  response.setHeader('X-Revision', String(revision))
+  response.setHeader(REVISION_HEADER, String(revision))
   writeProblem(response, problem)
 }
 
@@ -190,13 +192,6 @@ function answerPoll(
   const cluster = deleted ? found : (view.get(types.cluster.type.name, id) ?? found)
   const { text, digest } = renderInputs(view, types, type.value, cluster)
   return succeed({ text, digest, revision: state.revision, cluster: id, endpoint })
-}
-
-export function findEndpoint(types: Types, endpoint: string): Result<DeliveredType> {
-  const type = types.byEndpoint(endpoint)
-  if (type) return succeed(type)
-  const known = types.delivered.map(({ delivery }) => delivery.endpoint).join(', ')
-  return fail({ code: 'not_found', message: `no endpoint "${endpoint}": known are ${known}` })
 }
 
 async function answerList(

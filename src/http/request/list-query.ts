@@ -1,5 +1,7 @@
 // The query of a list: filters that the type declares, limit and offset.
+
 import type { FastifyReply } from 'fastify'
+import { PAGES } from '../../api/limits.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
 import { type Detail, invalid, type Result, succeed } from '../../base/problem.ts'
 import { parseSelector, type Selector } from '../../domain/access/selector.ts'
@@ -10,7 +12,6 @@ import { parseWhole, type RawQuery } from './query.ts'
 
 /** Clients refuse headers of more than 16 KiB, and a link repeats a selector with every character escaped. */
 const MAX_LINK = 8192
-const PAGES = { limit: 1000, max: 5000 }
 
 interface Page {
   readonly limit: number

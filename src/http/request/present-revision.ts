@@ -3,9 +3,6 @@ import { describeChange } from '../../domain/documents/describe-change.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import type { RecordedRevision } from '../../engine/past.ts'
 
-/** Of each revision in a list; one revision by its number shows all of them, in pages. */
-export const CHANGES_IN_LIST = 20
-
 export function presentRevision(types: Types, { changes, ...revision }: RecordedRevision) {
   return { ...revision, changes: changes.map((change) => describeChange(types, change)) }
 }

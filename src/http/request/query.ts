@@ -1,12 +1,9 @@
 // Parameters of a URL's query: each route says which it takes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
+import { type Detail, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
 import { parseTime } from '../../base/time.ts'
 import { isWellEncoded } from '../../base/urls.ts'
 import type { At } from '../../domain/commands/command.ts'
-import { callerOf, refuseShare } from '../load/admission.ts'
-import { REVISION } from '../openapi/openapi-operation.ts'
-import type { Service } from '../service.ts'
 import { sendProblem } from './problem-response.ts'
 
 export type RawQuery = Readonly<Record<string, string | string[] | undefined>>
@@ -25,8 +22,6 @@ const WRITE_PARAMETERS = ['plan', 'confirm', 'impact_limit']
 const WRITE_FLAGS = ['dry_run']
 /** What every reading route takes. */
 const READ_PARAMETERS = ['min_revision']
-/** How long to wait for a revision that is still to come. */
-const MAX_WAIT_MS = 5_000
 
 export function isWrite({ method }: FastifyRequest): boolean {
   return method !== 'GET' && method !== 'HEAD'
@@ -55,35 +50,6 @@ export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: (
     details.push({ path: '?', message: 'holds a NUL character (%00): remove it' })
   if (details.length > 0) sendProblem(reply, invalid(details).problem)
   else done()
-}
-
-/** Whoever has just written somewhere else reads what came of it here. */
-export function awaitRevision(service: Service) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
-    const { min_revision } = request.query as RawQuery
-    if (min_revision === undefined || isWrite(request)) return undefined
-    const reached = await reachRevision(service, callerOf(service, request), String(min_revision))
-    if (!reached.ok) return sendProblem(reply, reached.problem)
-    reply.header('X-Revision', service.engine.state.revision)
-    return undefined
-  }
-}
-
-export async function reachRevision(
-  { engine, admission }: Service,
-  caller: string,
-  text: string,
-): Promise<Result<undefined>> {
-  const details: Detail[] = []
-  const wanted = parseWhole(text, 'min_revision', REVISION.maximum, details)
-  if (wanted === undefined) return invalid(details)
-  if (engine.state.revision >= wanted) return succeed(undefined)
-  const taken = admission.waits.take(caller)
-  if (taken !== 'taken') return fail(refuseShare(taken, 'too many requests wait for a revision'))
-  const isReached = await engine.reach(wanted, MAX_WAIT_MS).finally(() => admission.waits.give(caller))
-  if (isReached) return succeed(undefined)
-  const message = `this process is at revision ${engine.state.revision}, and not at ${wanted} yet: try again`
-  return fail({ code: 'unavailable', message, retryAfter: 1 })
 }
 
 /** A whole number from 0 to max, when there is one. */
@@ -119,4 +85,9 @@ export function parseAt({ at }: RawQuery): Result<At | undefined> {
   if (time !== undefined) return succeed({ time })
   const message = `must be a revision or an RFC 3339 time such as 2026-01-31T12:00:00Z, not "${at}"`
   return invalid([{ path: '?at', message }])
+}
+
+/** The number of a revision in a path. */
+export function parseRevision(text: string): Result<number> {
+  return /^\d{1,15}$/.test(text) ? succeed(Number(text)) : notFound('revision', text)
 }

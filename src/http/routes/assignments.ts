@@ -1,5 +1,7 @@
 // What one cluster is given: references and patches, changed without rewriting the cluster.
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { JSON_TYPE, MERGE_PATCH } from '../../api/media-types.ts'
 import type { Json } from '../../base/json.ts'
 import { notFound, type Result, succeed } from '../../base/problem.ts'
 import { notAssigned } from '../../domain/documents/find-document.ts'
@@ -10,10 +12,11 @@ import {
   patchesOf,
   type Reference,
 } from '../../domain/types/resource-type.ts'
-import { accepts, JSON_TYPE, MERGE_PATCH, refuseBody } from '../request/body.ts'
+import { accepts, refuseBody } from '../request/body.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { readAt } from '../request/read-at.ts'
-import { answerWrite, etagOf } from '../request/write.ts'
+import { answerWrite } from '../request/run-write.ts'
+import { etagOf } from '../request/write-answer.ts'
 import type { Service } from '../service.ts'
 
 interface Params {
@@ -42,7 +45,7 @@ interface Assigned {
 }
 
 /** A cluster and its reference to a document, as they are or were; the same problems in both cases. */
-function findAssigned(
+async function findAssigned(
   service: Service,
   request: FastifyRequest<Params>,
   reply: FastifyReply,
@@ -54,7 +57,7 @@ function findAssigned(
     const reference = findReference(cluster.document, type.delivery, id)
     return reference && { cluster, reference }
   }
-  return readAt(service, request, reply, {
+  const found = await readAt<Assigned>(service, request, reply, {
     now: () => {
       const { state } = service.engine
       const cluster = state.get(clusters.name, clusterId)
@@ -73,6 +76,7 @@ function findAssigned(
       })
     },
   })
+  return found.ok ? succeed(found.value.value) : found
 }
 
 function referenceRoutes(app: FastifyInstance, service: Service, type: DeliveredType): void {

@@ -1,8 +1,11 @@
 // Writes of many documents at once: batches, and the ways back.
+
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { REVERT_SCHEMA, ROLLBACK_SCHEMA } from '../../api/batch-schema.ts'
+import { BATCH_BODY_LIMIT } from '../../api/limits.ts'
+import { JSON_TYPE } from '../../api/media-types.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { type Detail, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
+import { type Detail, invalid, type Result, succeed } from '../../base/problem.ts'
 import { parseSelector } from '../../domain/access/selector.ts'
 import type { Rollback } from '../../domain/commands/command.ts'
 import { parseBatch } from '../../domain/commands/parse-batch.ts'
@@ -10,13 +13,12 @@ import { BATCH_CHECKS } from '../../registry/batch-checks.ts'
 import type { RegisteredTypes } from '../../registry/build-types.ts'
 import { buildChecker } from '../../registry/validator.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
-import { accepts, JSON_TYPE } from '../request/body.ts'
+import { accepts } from '../request/body.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import { parseTimeAt } from '../request/query.ts'
-import { answerFleetWrite } from '../request/write.ts'
+import { parseRevision, parseTimeAt } from '../request/query.ts'
+import { answerFleetWrite } from '../request/run-write.ts'
 import type { Service } from '../service.ts'
 
-const BATCH_BODY_LIMIT = 32 * 1024 * 1024
 const CONFIG = { access: 'write', fleet: true } as const
 const BATCH = { config: CONFIG, bodyLimit: BATCH_BODY_LIMIT, preHandler: accepts([JSON_TYPE]) } as const
 const ROLLBACK = { config: CONFIG, preHandler: accepts([JSON_TYPE]) } as const
@@ -55,10 +57,6 @@ export function batchRoutes(app: FastifyInstance, service: Service): void {
       )
     },
   )
-}
-
-export function parseRevision(text: string): Result<number> {
-  return /^\d{1,15}$/.test(text) ? succeed(Number(text)) : notFound('revision', text)
 }
 
 function parseRollback(types: RegisteredTypes, body: Json): Result<Rollback> {

@@ -34,7 +34,7 @@ export function bundleRoutes(app: FastifyInstance, service: Service): void {
       if (!options.ok) return sendProblem(reply, options.problem)
       const cluster = await readEntry(service, request, reply, clusters, request.params.id)
       if (!cluster.ok) return sendProblem(reply, cluster.problem)
-      const bundle = renderBundle(types, templates, cluster.value.document, options.value)
+      const bundle = renderBundle(types, templates, cluster.value.value.document, options.value)
       if (unread.length > 0) reply.header('Warning', warningHeaders(unread))
       return reply.type('application/yaml').send(bundle)
     },

@@ -1,11 +1,13 @@
 // The log as it is stored, for mirrors: everything that another store needs to become the same.
+
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
+import { NDJSON } from '../../api/media-types.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Grant } from '../../domain/access/grant.ts'
 import { parseSelector } from '../../domain/access/selector.ts'
-import { NDJSON } from '../openapi/openapi-revisions.ts'
+import { identityOf } from '../auth/identity.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseWhole, type RawQuery } from '../request/query.ts'
 import type { Service } from '../service.ts'
@@ -34,7 +36,7 @@ export function copyLogRoute(app: FastifyInstance, service: Service): void {
     const details: Detail[] = []
     const since = parseWhole(request.query.since, 'since', Number.MAX_SAFE_INTEGER, details) ?? 0
     if (details.length > 0) return sendProblem(reply, invalid(details).problem)
-    const selection = parseSelection(request.query.selector, request.identity?.grant as Grant)
+    const selection = parseSelection(request.query.selector, identityOf(request).grant)
     if (!selection.ok) return sendProblem(reply, selection.problem)
     if (open.size >= MAX_COPIES)
       return sendProblem(reply, { code: 'unavailable', message: 'too many copies are being made: try again' })

@@ -1,5 +1,7 @@
 // Documents of every type: list, read, create, replace, patch, delete, and what belongs to one cluster.
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { JSON_PATCH, JSON_TYPE, MERGE_PATCH } from '../../api/media-types.ts'
 import type { Json } from '../../base/json.ts'
 import { notFound, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
@@ -11,17 +13,19 @@ import type { DeliveredType, Document, Types, WriteMethod } from '../../domain/t
 import { explain } from '../../engine/audit.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
-import { inLane, inspectFor, senderOf } from '../load/admission.ts'
+import { inLane, inspectFor, senderOf } from '../load/callers.ts'
 import { matchesEtag, sendAnswer } from '../poll/answer.ts'
-import { findEndpoint } from '../poll/poll-handler.ts'
-import { accepts, JSON_PATCH, JSON_TYPE, MERGE_PATCH, mediaTypeOf, refuseBody } from '../request/body.ts'
+import { accepts, mediaTypeOf, refuseBody } from '../request/body.ts'
+import { findEndpoint } from '../request/find-endpoint.ts'
 import { type ListQuery, listParameters, parseListQuery, sendPageHeaders } from '../request/list-query.ts'
 import { PageWindow } from '../request/page-window.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseAt, type RawQuery } from '../request/query.ts'
 import { readAt, readEntry } from '../request/read-at.ts'
+import { setRevision } from '../request/revision-header.ts'
+import { answerWrite } from '../request/run-write.ts'
 import { warningHeaders } from '../request/warning-header.ts'
-import { answerWrite, entryAnswer, etagOf } from '../request/write.ts'
+import { entryAnswer, etagOf } from '../request/write-answer.ts'
 import type { Service } from '../service.ts'
 
 interface ById {
@@ -68,13 +72,8 @@ function readRoutes(app: FastifyInstance, service: Service, type: RegisteredType
         succeed(await past.read(revision, type.name, (view) => pageOf(types, view, type.name, query.value))),
     })
     if (!page.ok) return sendProblem(reply, page.problem)
-    sendPageHeaders(
-      reply.header('X-Revision', page.value.revision),
-      request.url,
-      query.value,
-      page.value.total,
-    )
-    const { documents, warnings } = page.value
+    const { documents, total, revision, warnings } = page.value.value
+    sendPageHeaders(setRevision(reply, revision), request.url, query.value, total)
     if (warnings.length > 0) reply.header('Warning', warningHeaders(warnings))
     return reply.send(documents)
   })
@@ -82,7 +81,7 @@ function readRoutes(app: FastifyInstance, service: Service, type: RegisteredType
   app.get<ById>(`/${type.name}/:id`, READ, async (request, reply) => {
     const found = await readEntry(service, request, reply, type, request.params.id)
     if (!found.ok) return sendProblem(reply, found.problem)
-    const entry = found.value
+    const entry = found.value.value
     const unchanged = matchesEtag(request.headers['if-none-match'], etagOf(entry))
     reply.header('ETag', etagOf(entry))
     return unchanged ? reply.code(304).send() : reply.send(entry.document)
@@ -196,9 +195,9 @@ function clusterRoutes(app: FastifyInstance, service: Service): void {
           inputsIn(await past.cluster(revision, id, type.value), type.value, id),
       })
       if (!answer.ok) return sendProblem(reply, answer.problem)
-      const sent = { ...answer.value, revision: Number(reply.getHeader('X-Revision')) }
+      const { value, revision } = answer.value
       reply.raw.setHeader('X-Request-Id', request.id)
-      sendAnswer(request.raw, reply.hijack().raw, sent, engine.draining)
+      sendAnswer(request.raw, reply.hijack().raw, { ...value, revision }, engine.draining)
       return reply
     },
   )
@@ -230,5 +229,5 @@ async function sendExplained(
   if (!explained.ok) return sendProblem(reply, explained.problem)
   const { revision, inputs } = explained.value
   const { endpoint } = type.delivery
-  return reply.header('X-Revision', revision).send({ cluster, endpoint, revision, inputs })
+  return setRevision(reply, revision).send({ cluster, endpoint, revision, inputs })
 }

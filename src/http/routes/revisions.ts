@@ -1,18 +1,18 @@
 // The log of changes: who changed what, when and why, and whether the log is whole.
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { CHANGE_PAGES, CHANGES_IN_LIST, MAX_IMPACT_DETAILS, REVISION_PAGES } from '../../api/limits.ts'
+import { NDJSON } from '../../api/media-types.ts'
 import { type Detail, invalid, notFound, type Problem, type Result, succeed } from '../../base/problem.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
 import { searchableTypes } from '../../domain/types/system-types.ts'
 import { spansOf } from '../../engine/audit.ts'
 import type { HistoryQuery, RecordedRevision } from '../../engine/past.ts'
-import { inspectFor } from '../load/admission.ts'
-import { NDJSON } from '../openapi/openapi-revisions.ts'
-import { CHANGES_IN_LIST, presentRevision } from '../request/present-revision.ts'
+import { inspectFor } from '../load/callers.ts'
+import { presentRevision } from '../request/present-revision.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import { parseTimeAt, parseWhole, type RawQuery } from '../request/query.ts'
-import { MAX_IMPACT_LIMIT } from '../request/write.ts'
+import { parseRevision, parseTimeAt, parseWhole, type RawQuery } from '../request/query.ts'
 import type { Service } from '../service.ts'
-import { parseRevision } from './batch.ts'
 
 const PAGING = ['limit', 'before']
 const FILTERS = ['actor', 'type', 'id', 'cluster', 'since', 'until', 'q']
@@ -20,9 +20,6 @@ const LIST = { config: { access: 'read', parameters: [...PAGING, ...FILTERS] } }
 const HISTORY = { config: { access: 'read', parameters: PAGING } } as const
 const ONE = { config: { access: 'read', parameters: ['limit', 'offset', 'impact_limit'] } } as const
 const READ = { config: { access: 'read' } } as const
-const DEFAULT_REVISIONS = 50
-const MAX_REVISIONS = 1000
-const MAX_CHANGES = 1000
 
 interface Search {
   readonly query: Omit<HistoryQuery, 'changeLimit'>
@@ -113,9 +110,10 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
     async (request, reply) => {
       const details: Detail[] = []
       const { limit, offset, impact_limit } = request.query
-      const changeLimit = parseWhole(limit, 'limit', MAX_CHANGES, details) ?? MAX_CHANGES
+      const changeLimit = parseWhole(limit, 'limit', CHANGE_PAGES.max, details) ?? CHANGE_PAGES.limit
       const changeOffset = parseWhole(offset, 'offset', Number.MAX_SAFE_INTEGER, details) ?? 0
-      const impactLimit = parseWhole(impact_limit, 'impact_limit', MAX_IMPACT_LIMIT, details) ?? IMPACT_LIMIT
+      const impactLimit =
+        parseWhole(impact_limit, 'impact_limit', MAX_IMPACT_DETAILS, details) ?? IMPACT_LIMIT
       if (details.length > 0) return sendProblem(reply, invalid(details).problem)
       const revision = parseRevision(request.params.revision)
       if (!revision.ok) return sendProblem(reply, revision.problem)
@@ -151,7 +149,7 @@ export function revisionRoutes(app: FastifyInstance, service: Service): void {
 }
 
 function parsePaging({ limit, before }: RawQuery, details: Detail[]): Pick<HistoryQuery, 'limit' | 'before'> {
-  const parsedLimit = parseWhole(limit, 'limit', MAX_REVISIONS, details) ?? DEFAULT_REVISIONS
+  const parsedLimit = parseWhole(limit, 'limit', REVISION_PAGES.max, details) ?? REVISION_PAGES.limit
   const parsedBefore = parseWhole(before, 'before', Number.MAX_SAFE_INTEGER, details)
   return { limit: parsedLimit, ...(parsedBefore !== undefined && { before: parsedBefore }) }
 }

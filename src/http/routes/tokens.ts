@@ -1,5 +1,7 @@
 // Named tokens: created, listed, rotated, revoked. Their secrets are answered once and never again.
+
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { JSON_TYPE } from '../../api/media-types.ts'
 import { NEW_TOKEN_SCHEMA, ROTATION_SCHEMA } from '../../api/token-schema.ts'
 import { isObject, type Json } from '../../base/json.ts'
 import { type Detail, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
@@ -17,12 +19,13 @@ import {
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { findToken, newSecret, newToken } from '../../engine/token-secret.ts'
 import { buildChecker } from '../../registry/validator.ts'
-import type { Identity } from '../auth/auth.ts'
-import { accepts, JSON_TYPE, refuseBody } from '../request/body.ts'
+import { identityOf } from '../auth/identity.ts'
+import { accepts, refuseBody } from '../request/body.ts'
 import { parsePage, sendPageHeaders } from '../request/list-query.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseTimeAt, type RawQuery } from '../request/query.ts'
-import { answerWrite, etagOf } from '../request/write.ts'
+import { answerWrite } from '../request/run-write.ts'
+import { etagOf } from '../request/write-answer.ts'
 import type { Service } from '../service.ts'
 
 interface ById {
@@ -95,7 +98,7 @@ export function tokenRoutes(app: FastifyInstance, service: Service): void {
   app.post<{ Body: Json }>('/tokens', CREATE, (request, reply) => {
     const parsed = parseNewToken(request.body)
     if (!parsed.ok) return sendProblem(reply, parsed.problem)
-    const createdBy = request.identity?.name ?? 'unknown'
+    const { name: createdBy } = identityOf(request)
     const { token, secret } = newToken({ ...parsed.value, createdBy }, now())
     const command = { op: 'create_token', token, path: '' } as const
     return answerWrite({ service, request, reply }, command, ({ after }) => ({
@@ -154,7 +157,7 @@ function headersOf(view: View, id: string): Record<string, string> {
 /** Who the service takes its caller for. */
 export function whoamiRoute(app: FastifyInstance): void {
   app.get('/whoami', { config: { access: 'known' } }, (request, reply) => {
-    const { name, via, grant, expiresAt } = request.identity as Identity
+    const { name, via, grant, expiresAt } = identityOf(request)
     const { role, cluster, selector, types } = grant
     return reply.send({ name, via, role, cluster, selector, types, expires_at: expiresAt })
   })

@@ -2,10 +2,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Detail, fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
 import { may, type Permission } from '../../domain/access/permissions.ts'
-import type { Identity } from '../auth/auth.ts'
-import { atEnd, callerOf, refuseShare } from '../load/admission.ts'
+import { type Identity, identityOf } from '../auth/identity.ts'
+import { atEnd, callerOf, refuseShare } from '../load/callers.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseWhole, type RawQuery } from '../request/query.ts'
+import { setRevision } from '../request/revision-header.ts'
 import type { Service } from '../service.ts'
 import { type Check, openWatchers } from '../watch/watchers.ts'
 
@@ -59,7 +60,7 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
 
   function checkOf(request: FastifyRequest, needed: Permission): Check {
     const mayRead = (identified: Result<Identity>): boolean => stillMay(identified, needed)
-    const { via, expiresAt = '' } = request.identity as Identity
+    const { via, expiresAt = '' } = identityOf(request)
     const thorough = (): boolean | Promise<boolean> => {
       try {
         const identified = auth.identify(request.raw)
@@ -99,7 +100,7 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
     // The id alone is no event, but known to whoever comes back before there was one.
     const after = found.value ?? revision
     reply.raw.write(`retry: ${retry}\nid: ${after}\n: revision ${revision}\n\n`)
-    const isBell = !may((request.identity as Identity).grant, 'read')
+    const isBell = !may(identityOf(request).grant, 'read')
     const sender = { caller, isUrgent: false, signal: request.left }
     watchers.add(reply.raw, after, checkOf(request, isBell ? 'watch' : 'read'), { isBell, sender })
     return reply
@@ -124,7 +125,7 @@ function parseStart({ headers, query }: FastifyRequest): Result<Start | undefine
 }
 
 function writeHead({ raw }: FastifyRequest, reply: FastifyReply, revision: number): void {
-  reply.headers(STREAM).header('X-Revision', revision)
+  setRevision(reply.headers(STREAM), revision)
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) reply.raw.setHeader(name, value)
   }

@@ -1,11 +1,13 @@
 // Everybody who follows the log as it grows: a revision is read once for all of them, and nobody waits for anybody.
+
 import type { ServerResponse } from 'node:http'
 import { setImmediate as breathe, setTimeout as sleep } from 'node:timers/promises'
+import { CHANGES_IN_LIST } from '../../api/limits.ts'
 import { fail, type Result, succeed } from '../../base/problem.ts'
 import type { RecordedRevision } from '../../engine/past.ts'
 import type { Sender } from '../../engine/write-queue.ts'
-import { inLane } from '../load/admission.ts'
-import { CHANGES_IN_LIST, presentRevision } from '../request/present-revision.ts'
+import { inLane } from '../load/callers.ts'
+import { presentRevision } from '../request/present-revision.ts'
 import type { Service } from '../service.ts'
 
 interface Watchers {
