@@ -7,7 +7,7 @@ import { type Decision, decide } from '../domain/commands/decide.ts'
 import { Comparison } from '../domain/delivery/compare-served.ts'
 import { IMPACT_LIMIT, type Impact, impactOf } from '../domain/delivery/impact.ts'
 import { type Applied, State } from '../domain/documents/state.ts'
-import type { Change, PolledView, Slot, View } from '../domain/documents/view.ts'
+import type { Change, NewVersion, PolledView, View } from '../domain/documents/view.ts'
 import { findRemovals } from '../domain/guards/brake.ts'
 import { checkScope } from '../domain/guards/check-scope.ts'
 import { refuseMethods } from '../domain/guards/refuse-methods.ts'
@@ -648,7 +648,7 @@ async function loadState(store: Store, types: Types): Promise<Loaded> {
   return { state, head }
 }
 
-function toStored({ json, deleted }: Slot) {
+function toStored({ json, deleted }: NewVersion) {
   return { json, deleted }
 }
 

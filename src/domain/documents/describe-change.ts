@@ -22,7 +22,7 @@ export interface DescribedChange {
   readonly after: Document | null
 }
 
-/** A tombstone is nothing to a reader, except when it is what a purge forgot. */
+/** Readers see no tombstones, except as what a purge removed. */
 export function describeChange(change: BeforeAndAfter, clusterType: string): DescribedChange {
   const { type, id } = change
   const op = operationOf(change, clusterType)
