@@ -1,6 +1,7 @@
 // What can be asked for. A write is a list of commands; `decide` turns it into changes.
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
 import type { Token } from '../access/token.ts'
+import type { DocumentVersion } from '../documents/view.ts'
 import type { Document } from '../types/resource-type.ts'
 
 /** The state a caller expects the document to be in: If-Match and If-None-Match of HTTP. */
@@ -115,15 +116,12 @@ export function onCluster(command: ClusterCommand, cluster: string): OfCluster |
   }
 }
 
-/** A document as it stood at some time: live, a tombstone, or not there at all. */
-export type Standing = { readonly document: Document; readonly deleted: boolean } | undefined
-
 /** Makes a document what it was once. */
 export interface Reset extends Base {
   readonly op: 'reset'
   readonly type: string
   readonly id: string
-  readonly to: Standing
+  readonly to: DocumentVersion | undefined
 }
 /** Takes back what a revision made of a document, and nothing that others have made of it since. */
 export interface Undo extends Base {
@@ -131,8 +129,8 @@ export interface Undo extends Base {
   readonly type: string
   readonly id: string
   readonly revision: number
-  readonly before: Standing
-  readonly after: Standing
+  readonly before: DocumentVersion | undefined
+  readonly after: DocumentVersion | undefined
 }
 
 /** Takes back what one revision did, and nothing that was done since. */

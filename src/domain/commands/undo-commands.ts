@@ -6,21 +6,21 @@ import { type Detail, fail, type Result, succeed } from '../../base/problem.ts'
 import type { Draft } from '../documents/draft.ts'
 import { checkProtection } from '../documents/find-document.ts'
 import { parseDocument } from '../documents/parse-document.ts'
-import type { Entry, View } from '../documents/view.ts'
+import type { DocumentVersion, Entry, View } from '../documents/view.ts'
 import type { Document, ResourceType, Types } from '../types/resource-type.ts'
-import type { Outcome, Reset, Standing, Undo } from './command.ts'
+import type { Outcome, Reset, Undo } from './command.ts'
 import { type UndoConflict, undo } from './undo.ts'
 
 export function reset(types: Types, draft: Draft, type: ResourceType, command: Reset): Result<Outcome> {
-  return putStanding(types, draft, type, command, command.to)
+  return putVersion(types, draft, type, command, command.to)
 }
 
 export function undoChange(types: Types, draft: Draft, type: ResourceType, command: Undo): Result<Outcome> {
   const { id, before, after } = command
-  const current = standingOf(draft, type.name, id)
+  const current = versionOf(draft, type.name, id)
   if (!before || !after || !current || before.deleted || after.deleted || current.deleted) {
     if (isSame(current, before)) return succeed({ type: type.name, id, created: false })
-    if (isSame(current, after)) return putStanding(types, draft, type, command, before)
+    if (isSame(current, after)) return putVersion(types, draft, type, command, before)
     return conflict(type, command, existenceConflicts(after, current))
   }
   const conflicts: UndoConflict[] = []
@@ -28,11 +28,11 @@ export function undoChange(types: Types, draft: Draft, type: ResourceType, comma
   if (conflicts.length > 0) return conflict(type, command, conflicts)
   const isCluster = type === types.cluster.type
   const tidied = isCluster ? withoutEmptied(types, [before, current], document as Document) : document
-  return putStanding(types, draft, type, command, { document: tidied as Document, deleted: false })
+  return putVersion(types, draft, type, command, { document: tidied as Document, deleted: false })
 }
 
 /** A component whose last value goes has no entry any more, unless it had an empty one before. */
-function withoutEmptied(types: Types, others: readonly NonNullable<Standing>[], undone: Document): Document {
+function withoutEmptied(types: Types, others: readonly DocumentVersion[], undone: Document): Document {
   const field = types.cluster.patches
   const isEmpty = (values: Json | undefined): boolean => isObject(values) && Object.keys(values).length === 0
   const wasEmpty = (id: string): boolean =>
@@ -43,17 +43,20 @@ function withoutEmptied(types: Types, others: readonly NonNullable<Standing>[], 
   return kept.length === Object.keys(is).length ? undone : { ...undone, [field]: Object.fromEntries(kept) }
 }
 
-function standingOf(view: View, type: string, id: string): Entry | undefined {
+function versionOf(view: View, type: string, id: string): Entry | undefined {
   return view.get(type, id) ?? view.tombstone(type, id)
 }
 
-function isSame(a: Standing, b: Standing): boolean {
+function isSame(a: DocumentVersion | undefined, b: DocumentVersion | undefined): boolean {
   if (!a || !b) return a === b
   return a.deleted === b.deleted && equalJson(a.document, b.document)
 }
 
 /** The whole document stands or falls: it was created, deleted or restored. */
-function existenceConflicts(left: Standing, current: Standing): UndoConflict[] {
+function existenceConflicts(
+  left: DocumentVersion | undefined,
+  current: DocumentVersion | undefined,
+): UndoConflict[] {
   if (!left || !current || left.deleted !== current.deleted) {
     return [{ path: '', left: left?.document, current: current?.deleted ? undefined : current?.document }]
   }
@@ -77,12 +80,12 @@ function conflict(type: ResourceType, command: Undo, conflicts: readonly UndoCon
   return fail({ code: 'conflict', message, details })
 }
 
-function putStanding(
+function putVersion(
   types: Types,
   draft: Draft,
   type: ResourceType,
   command: Reset | Undo,
-  to: Standing,
+  to: DocumentVersion | undefined,
 ): Result<Outcome> {
   const { id } = command
   const live = draft.get(type.name, id)

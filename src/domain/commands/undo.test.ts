@@ -6,8 +6,8 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import type { Problem } from '../../base/problem.ts'
 import { finish } from '../../base/steps.ts'
 import { State } from '../documents/state.ts'
-import type { View } from '../documents/view.ts'
-import type { Command, Standing, Undo } from './command.ts'
+import type { DocumentVersion, View } from '../documents/view.ts'
+import type { Command, Undo } from './command.ts'
 import { decide } from './decide.ts'
 import { type UndoConflict, undo } from './undo.ts'
 
@@ -372,9 +372,9 @@ function rename(cluster_name: string): Command {
 }
 
 /** A state after these commands, each a revision of its own, and how the cluster stood after each. */
-function history(...commands: Command[]): { state: State; stood: Standing[] } {
+function history(...commands: Command[]): { state: State; stood: (DocumentVersion | undefined)[] } {
   const state = new State(types)
-  const stood: Standing[] = [undefined]
+  const stood: (DocumentVersion | undefined)[] = [undefined]
   for (const command of commands) {
     const decided = finish(decide(types, state, [command]))
     assert.ok(decided.ok, JSON.stringify(decided))
@@ -389,7 +389,7 @@ function history(...commands: Command[]): { state: State; stood: Standing[] } {
   return { state, stood }
 }
 
-function standing(view: View): Standing {
+function standing(view: View): DocumentVersion | undefined {
   const entry = view.get('clusters', 'one') ?? view.tombstone('clusters', 'one')
   return entry && { document: entry.document, deleted: entry.deleted }
 }

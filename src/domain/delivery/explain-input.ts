@@ -17,7 +17,7 @@ import { holderOf } from './resolve-field.ts'
 
 type FieldSource = 'catalog' | 'override' | 'patch' | 'cluster' | 'default'
 
-/** What a field names to wait for, and the cluster does not get: it would be waited for in vain. */
+/** A dependency that a field names and the cluster does not get: it would be waited for in vain. */
 export const LEFT_OUT = ['not_assigned', 'switched_off', 'delivered_otherwise'] as const
 interface LeftOut {
   readonly id: string

@@ -215,7 +215,7 @@ export function resolveInput(
   return input
 }
 
-/** What every input says of its cluster. */
+/** The identity of its cluster that every input carries. */
 function identityOf(cluster: ClusterType, document: Document): JsonObject {
   return Object.fromEntries(cluster.input.map(([name, property]) => [name, document[property] ?? '']))
 }

@@ -23,7 +23,7 @@ export interface DescribedChange {
   readonly after: JsonObject | null
 }
 
-/** A tombstone is nothing to a reader, except when it is what a purge forgot. */
+/** Readers see no tombstones, except as what a purge removed. */
 export function describeChange(types: Types, change: BeforeAndAfter): DescribedChange {
   const { type, id } = change
   const op = operationOf(change, types.cluster.type.name)

@@ -3,17 +3,17 @@ import { getOrSet } from '../../base/get-or-set.ts'
 import { equalJson } from '../../base/json.ts'
 import type { ClusterType, Document } from '../types/resource-type.ts'
 import { Overlay } from './overlay.ts'
-import type { Change, Entry, Slot, View } from './view.ts'
+import type { Change, Entry, NewVersion, View } from './view.ts'
 
-/** A document that commands have laid hands on. */
+/** A document that commands have written, whether it differs now or not. */
 export interface Touched {
   readonly type: string
   readonly id: string
   readonly before: Entry | undefined
-  after: Slot | undefined
+  after: NewVersion | undefined
   /** Whether `after` differs from `before`. */
   changed: boolean
-  /** In the order they came. */
+  /** In the order of the commands. */
   readonly origins: Origin[]
 }
 
@@ -25,7 +25,7 @@ export interface Origin {
   readonly at?: string
 }
 
-/** Where a place in the document stands in what was sent, as near as it can be told: the last that was about it. */
+/** Returns where a place in the document stands in what was sent: in the last payload that was about it. */
 export function pointerTo(origins: readonly Origin[], place: string): string {
   const isAbout = ({ at }: Origin): boolean =>
     at !== undefined && (place === at || place.startsWith(`${at}/`))
@@ -37,7 +37,7 @@ export function pointerTo(origins: readonly Origin[], place: string): string {
 const MAX_PUTS = { least: 200_000, perCluster: 4 }
 const MAX_GROWTH = { least: 64 * 1024 * 1024, perCluster: 1024 }
 
-/** Its revision is the one that it would be committed as. */
+/** Has the revision that it would be committed as. */
 export class Draft extends Overlay {
   readonly #before: View
   readonly #limits: { readonly puts: number; readonly growth: number }
@@ -55,22 +55,23 @@ export class Draft extends Overlay {
     }
   }
 
-  /** Lays a document over the base. */
+  /** Lays a document over the base. An equal one is no change, whatever the order of its fields. */
   put(type: string, document: Document, origin: Origin, deleted = false): void {
     this.#set(type, document.id, { document, deleted, json: JSON.stringify(document) }, origin, differs)
   }
 
-  /** The same, down to the order of fields. */
+  /** Lays a document over the base so that its JSON is the same to the byte: the order of fields counts. */
   putExactly(type: string, document: Document, origin: Origin, deleted: boolean): void {
-    const slot = { document, deleted, json: JSON.stringify(document) }
-    this.#set(type, document.id, slot, origin, (before) => differs(before, slot) || !isWritten(before, slot))
+    const after = { document, deleted, json: JSON.stringify(document) }
+    const isChange = (before: Entry | undefined) => differs(before, after) || !hasSameJson(before, after)
+    this.#set(type, document.id, after, origin, isChange)
   }
 
   remove(type: string, id: string, origin: Origin): void {
     this.#set(type, id, undefined, origin, differs)
   }
 
-  /** Why one write may not do more than has been done so far, if it may not. */
+  /** Why one write may do no more than this; undefined where it may. */
   get excess(): string | undefined {
     const { puts, growth } = this.#limits
     if (this.#puts > puts)
@@ -80,12 +81,12 @@ export class Draft extends Overlay {
     return undefined
   }
 
-  /** Everything laid over the base so far, whether it differs or not. */
+  /** Returns every document laid over the base so far, whether it differs or not. */
   touched(): readonly Readonly<Touched>[] {
     return [...this.#touched.values()].flatMap((byId) => [...byId.values()])
   }
 
-  /** What really differs from the base. */
+  /** Returns what really differs from the base. */
   changes(): Change[] {
     return this.touched().filter(({ changed }) => changed)
   }
@@ -93,9 +94,9 @@ export class Draft extends Overlay {
   #set(
     type: string,
     id: string,
-    after: Slot | undefined,
+    after: NewVersion | undefined,
     origin: Origin,
-    isChange: (before: Entry | undefined, after: Slot | undefined) => boolean,
+    isChange: (before: Entry | undefined, after: NewVersion | undefined) => boolean,
   ): void {
     const byId = getOrSet(this.#touched, type, () => new Map<string, Touched>())
     const known = byId.get(id)
@@ -113,16 +114,16 @@ export class Draft extends Overlay {
     this.lay(type, id, changed ? after && this.#entry(id, after) : before)
   }
 
-  #entry(id: string, { document, deleted, json }: Slot): Entry {
+  #entry(id: string, { document, deleted, json }: NewVersion): Entry {
     return { id, document, revision: this.revision, deleted, size: json.length }
   }
 }
 
-function isWritten(before: Entry | undefined, { json }: Slot): boolean {
+function hasSameJson(before: Entry | undefined, { json }: NewVersion): boolean {
   return before !== undefined && JSON.stringify(before.document) === json
 }
 
-function differs(before: Entry | undefined, after: Slot | undefined): boolean {
+function differs(before: Entry | undefined, after: NewVersion | undefined): boolean {
   if (!before || !after) return Boolean(before) !== Boolean(after)
   return before.deleted !== after.deleted || !equalJson(before.document, after.document)
 }

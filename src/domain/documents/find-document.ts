@@ -18,7 +18,7 @@ export function findLive(
   return met.ok ? succeed(entry) : met
 }
 
-/** Of an id that nothing has: those that are near. */
+/** Returns a message about an unknown id, with similar ids that exist. */
 export function unknownDocument(
   view: View,
   type: Pick<ResourceType, 'name' | 'singular'>,
@@ -31,7 +31,7 @@ function* idsOf(view: View, type: string): Generator<string> {
   for (const { id } of view.all(type)) yield id
 }
 
-/** Of what a cluster does not have: whether there is such a thing at all. */
+/** Returns the problem of a document that is not assigned to a cluster, or does not exist at all. */
 export function notAssigned(
   view: View,
   type: Pick<ResourceType, 'name' | 'singular'>,

@@ -5,7 +5,7 @@ import type { Listing } from './collection.ts'
 import { Overlay } from './overlay.ts'
 import type { Entry, View } from './view.ts'
 
-/** Costs as much as has changed since. `release` it when done, or every later change is kept for it. */
+/** Costs memory for every document that changes later, until it is released. */
 export class FrozenView extends Overlay {
   readonly release: () => void
   readonly #cluster: ClusterType
@@ -23,12 +23,12 @@ export class FrozenView extends Overlay {
     this.release = () => release(this)
   }
 
-  /** Called before a document changes, with what it is until then. */
+  /** Called before a document changes, with the entry that it had. */
   keep(type: string, id: string, entry: Entry | undefined): void {
     if (!this.has(type, id)) this.lay(type, id, entry)
   }
 
-  /** Called when the state holds something else altogether: what it held goes on beneath. */
+  /** Called when the state is replaced as a whole: the view then reads a copy of what it was. */
   moveOnto(state: View): void {
     this.base = state
   }
@@ -40,7 +40,7 @@ export class FrozenView extends Overlay {
     }
   }
 
-  /** Looks at all ids: which of them are tombstones in the state may change while they are read. */
+  /** Goes through all ids: which of them are tombstones in the state may change meanwhile. */
   override *tombstones(type: string): Generator<Entry> {
     for (const id of this.#listings.get(type)?.ids ?? []) {
       const entry = this.tombstone(type, id)

@@ -18,7 +18,7 @@ export class Overlay implements View {
     this.revision = revision
   }
 
-  /** Puts an entry, or nothing at all, in the place of what the base has. */
+  /** Puts an entry in the place of what the base has; undefined hides that. */
   lay(type: string, id: string, entry: Entry | undefined): void {
     getOrSet(this.#laid, type, () => new Map()).set(id, entry)
     if (!entry || type !== this.#cluster.type.name) return
@@ -29,7 +29,7 @@ export class Overlay implements View {
     return this.#laid.get(type)?.has(id) ?? false
   }
 
-  /** The ids of what is laid over the base. */
+  /** Returns what is laid over the base, by id. */
   laid(type: string): ReadonlyMap<string, unknown> {
     return this.#laid.get(type) ?? NOTHING
   }
@@ -89,12 +89,12 @@ export class Overlay implements View {
     return base && !this.has(type, base.id) ? base : undefined
   }
 
-  /** Those of the base, too. */
+  /** Returns those of the base: tombstones that are laid over it are not among them. */
   tombstonesWithDns(dns: string): readonly Entry[] {
     return this.base.tombstonesWithDns(dns)
   }
 
-  /** Those of the base: what is laid over it is checked on its own. */
+  /** The bounds of the base: what is laid over it is checked on its own. */
   get ceilings() {
     return this.base.ceilings
   }

@@ -3,22 +3,20 @@
 import { getOrSet } from '../../base/get-or-set.ts'
 import { finish, type Steps } from '../../base/steps.ts'
 import { TOKENS } from '../access/token.ts'
-import type { Document, Types } from '../types/resource-type.ts'
+import type { Types } from '../types/resource-type.ts'
 import { ClusterCeilings } from './cluster-ceilings.ts'
 import { Collection, type Place } from './collection.ts'
 import { FrozenView } from './frozen-view.ts'
 import { internalise } from './internalise.ts'
 import { SharedReferences } from './shared-references.ts'
 import { StateIndexes } from './state-indexes.ts'
-import type { Entry, PolledView } from './view.ts'
+import type { DocumentVersion, Entry, PolledView } from './view.ts'
 
 /** The end of a change, all that the state needs of it. */
 export interface Applied {
   readonly type: string
   readonly id: string
-  readonly after:
-    | { readonly document: Document; readonly deleted: boolean; readonly size: number }
-    | undefined
+  readonly after: (DocumentVersion & Pick<Entry, 'size'>) | undefined
 }
 
 /** A change that is ready to be published. */

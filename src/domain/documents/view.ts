@@ -1,24 +1,26 @@
 // What rules and renderings read: one consistent set of documents, wherever it comes from.
 import type { Document } from '../types/resource-type.ts'
 
-/** A document as it stands in a view. Entries are immutable: a change makes a new one. */
-export interface Entry {
-  readonly id: string
+/** A document at a version: live, or the tombstone that deleting it left. */
+export interface DocumentVersion {
   readonly document: Document
-  /** The revision that made it so; its ETag. */
-  readonly revision: number
   /** A deleted cluster stays as a tombstone, so that its polls can be answered with no inputs. */
   readonly deleted: boolean
+}
+
+/** A version as it stands in a view. Entries are immutable: a change makes a new one. */
+export interface Entry extends DocumentVersion {
+  readonly id: string
+  /** The revision that made this version; its ETag. */
+  readonly revision: number
   /** Length of its JSON, for a quick upper bound of answer sizes. */
   readonly size: number
   /** A cache of render-inputs, and of nobody else: what polls repeat of this entry. It goes with the entry. */
   rendered?: object
 }
 
-/** What a change leaves behind. */
-export interface Slot {
-  readonly document: Document
-  readonly deleted: boolean
+/** What a change makes of a document. */
+export interface NewVersion extends DocumentVersion {
   /** The document as JSON, made once for the store. */
   readonly json: string
 }
@@ -27,43 +29,43 @@ export interface Change {
   readonly type: string
   readonly id: string
   readonly before: Entry | undefined
-  readonly after: Slot | undefined
+  readonly after: NewVersion | undefined
 }
 
 export interface View {
   /** The last revision that this view includes. */
   readonly revision: number
-  /** A live document. */
+  /** Returns a live document. */
   get(type: string, id: string): Entry | undefined
-  /** What deleting left of a document. */
+  /** Returns the tombstone of a deleted document. */
   tombstone(type: string, id: string): Entry | undefined
-  /** What deleting left of all documents of a type, in any order; costs no more than there are. */
+  /** Returns all tombstones of a type, in any order; costs no more than there are. */
   tombstones(type: string): Iterable<Entry>
-  /** All live documents, ordered by id. */
+  /** Returns all live documents of a type, ordered by id. */
   all(type: string): Iterable<Entry>
-  /** How many documents are live. */
+  /** Returns how many documents of a type are live. */
   count(type: string): number
-  /** The live cluster, other than `except`, that has this DNS name. */
+  /** Returns the live cluster, other than `except`, that has this DNS name. */
   dnsHolder(dns: string, except?: string): Entry | undefined
-  /** Deleted clusters that had this DNS name. */
+  /** Returns the deleted clusters that had this DNS name. */
   tombstonesWithDns(dns: string): readonly Entry[]
-  /** What no cluster passes. */
+  /** Bounds that no cluster exceeds. */
   readonly ceilings: Ceilings
 }
 
 /** A view that can be polled. */
 export interface PolledView extends View {
-  /** The live cluster of that DNS name, or else a tombstone that had it. */
+  /** Returns the live cluster of a DNS name, or else a tombstone that had it. */
   clusterByDns(dns: string): Entry | undefined
-  /** The token that has, or had, a secret with this digest. */
+  /** Returns the token that has, or had, a secret with this digest. */
   tokenByHash(hash: string): Entry | undefined
 }
 
-/** Upper bounds over all clusters, cheap to keep and good enough to rule most things out. */
+/** Upper bounds over all clusters: cheap to keep, and good enough to rule most things out. */
 export interface Ceilings {
   /** Length of a cluster's JSON. */
   readonly size: number
-  /** Characters of what an input says of its cluster. */
+  /** Characters of the identity that every input carries. */
   readonly identity: number
   /** References of one cluster, by type. */
   readonly references: ReadonlyMap<string, number>

@@ -8,13 +8,13 @@ import type { Problem } from '../../base/problem.ts'
 import { finish } from '../../base/steps.ts'
 import { type Grant, ROLES } from '../access/grant.ts'
 import { parseSelector } from '../access/selector.ts'
-import type { Command, Standing } from '../commands/command.ts'
+import type { Command } from '../commands/command.ts'
 import { type Decision, decide } from '../commands/decide.ts'
 import { Comparison } from '../delivery/compare-served.ts'
 import { renderInputs } from '../delivery/render-inputs.ts'
 import { servedTo } from '../delivery/served-view.ts'
 import { State } from '../documents/state.ts'
-import type { Entry, View } from '../documents/view.ts'
+import type { DocumentVersion, Entry, View } from '../documents/view.ts'
 import { type Document, dnsOf } from '../types/resource-type.ts'
 import { checkScope } from './check-scope.ts'
 
@@ -41,7 +41,12 @@ function remove(type: string, id: string, how: { cascade?: boolean; purge?: bool
 }
 
 /** What a step of the past changed. */
-type Step = readonly { type: string; id: string; before: Standing; after: Standing }[]
+type Step = readonly {
+  type: string
+  id: string
+  before: DocumentVersion | undefined
+  after: DocumentVersion | undefined
+}[]
 
 interface Fleet {
   readonly state: State

@@ -1,20 +1,25 @@
 // Whose types a change is of: what an input is made of is of its own type, and all else of a cluster is the cluster's.
 import { equalJson, type Json, type JsonObject } from '../../base/json.ts'
-import type { Change, Entry } from '../documents/view.ts'
+import type { DocumentVersion } from '../documents/view.ts'
 import type { Types } from './resource-type.ts'
 
-type Standing = Pick<Entry, 'document' | 'deleted'> | undefined
+interface VersionChange {
+  readonly type: string
+  readonly before: DocumentVersion | undefined
+  readonly after: DocumentVersion | undefined
+}
 
 export function typesTouched(
   { cluster, delivered, patchable }: Types,
-  { type, before, after }: Pick<Change, 'type'> & { readonly before: Standing; readonly after: Standing },
+  { type, before, after }: VersionChange,
 ): string[] {
   if (type !== cluster.type.name) return [type]
   const owners = new Map(delivered.map(({ name, delivery }) => [delivery.assignedBy, name]))
   if (patchable) owners.set(cluster.patches, patchable.name)
   // A cluster that comes or goes does so with all that it is assigned.
   const stays = before !== undefined && after !== undefined && before.deleted === after.deleted
-  const contentOf = (slot: Standing): JsonObject => (slot && (stays || !slot.deleted) ? slot.document : {})
+  const contentOf = (version: DocumentVersion | undefined): JsonObject =>
+    version && (stays || !version.deleted) ? version.document : {}
   const [was, is] = [contentOf(before), contentOf(after)]
   const touched = Object.keys({ ...was, ...is }).filter((field) => !isSame(was[field], is[field]))
   return [...new Set([...(stays ? [] : [type]), ...touched.map((field) => owners.get(field) ?? type)])]
