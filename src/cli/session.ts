@@ -3,7 +3,7 @@
 import type { Settings } from './config/settings.ts'
 import { type Format, type Printable, render } from './output/print.ts'
 import { painter, plain, type Terminal } from './output/terminal.ts'
-import type { Api } from './server/api-client.ts'
+import type { Api } from './server/api.ts'
 import type { Noun } from './server/nouns.ts'
 
 export interface Session {

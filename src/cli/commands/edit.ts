@@ -5,16 +5,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { equalJson, isObject, type JsonObject } from '../../base/json.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { parseText } from '../input/read-files.ts'
+import { addWriteFlags, checkWriteFlags, type WriteFlags } from '../input/write-flags.ts'
 import { toYaml } from '../output/print.ts'
 import { isInteractive } from '../output/terminal.ts'
-import { printWritten } from '../output/written.ts'
-import { Refusal } from '../server/api-client.ts'
+import { printDocumentWrite } from '../output/write-report.ts'
 import type { Noun } from '../server/nouns.ts'
 import { getDocument, pathOf } from '../server/read-documents.ts'
-import { addWriteFlags, checkFlags, type Sent, sendChange, type WriteFlags } from '../server/send-change.ts'
+import { Refusal } from '../server/refusal.ts'
+import { type Sent, sendChange } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
 
 export function defineEdit(command: Command, { run }: Tools, noun: Noun): void {
@@ -28,7 +29,7 @@ export function defineEdit(command: Command, { run }: Tools, noun: Noun): void {
 }
 
 async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags): Promise<void> {
-  checkFlags(flags)
+  checkWriteFlags(flags)
   const { body: original, headers } = await getDocument(session, noun, id)
   const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-edit-'))
   const file = join(folder, `${id.replaceAll(/[^\w.-]/g, '_')}.yaml`)
@@ -54,7 +55,7 @@ async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags)
       }
       const outcome = document ? await trySaving(() => save(document)) : [problem ?? '']
       if (!Array.isArray(outcome)) {
-        await printWritten(session, outcome as Sent, { noun, id, done: 'edited' })
+        await printDocumentWrite(session, outcome as Sent, { noun, id, done: 'edited' })
         break
       }
       problems = outcome

@@ -1,8 +1,8 @@
-// `login` and `logout`: a token for a context, typed, piped or from an OIDC issuer, and none any more.
+// `login`: keeps a token for a context, typed, piped or from an OIDC issuer.
 import type { Command } from 'commander'
 import { isObject, type JsonObject } from '../../base/json.ts'
-import { describeGrant, type Grant } from '../../domain/access/grant.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { describeGrant } from '../../domain/access/grant.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import {
   type Context,
   type ContextFile,
@@ -11,26 +11,23 @@ import {
   loadContexts,
   unknownContext,
   updateContexts,
+  withoutTokens,
 } from '../config/contexts.ts'
 import { type GlobalFlags, parseTimeout, parseToken, parseUrl, type Settings } from '../config/settings.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { askHidden } from '../input/ask.ts'
 import { readStdin } from '../input/read-files.ts'
-import { fromNow } from '../output/moments.ts'
+import { warnOfPlainHttp } from '../output/plain-http.ts'
 import { parseFormat, render } from '../output/print.ts'
+import { fromNow } from '../output/relative-time.ts'
 import { type Env, painter, plain, type Terminal } from '../output/terminal.ts'
-import { type Api, openApi, Refusal } from '../server/api-client.ts'
+import type { Api } from '../server/api.ts'
+import { openApi } from '../server/api-client.ts'
+import type { CallerIdentity } from '../server/caller-identity.ts'
 import { type Client, loginByDevice, type Prompt } from '../server/device-login.ts'
-import { warnOfPlainHttp } from '../server/plain-http.ts'
+import { Refusal } from '../server/refusal.ts'
 
-/** As the service takes somebody. */
-export interface Identity extends Grant {
-  readonly name: string
-  readonly via: string
-  readonly expires_at?: string
-}
-
-export function defineLogin(command: Command, { program, surroundings }: Tools): void {
+export function defineLogin(command: Command, { program, context: { terminal, version } }: Tools): void {
   command
     .option('--with-token', 'read a token from stdin, or type it, instead of logging in at the issuer')
     .addHelpText(
@@ -46,30 +43,7 @@ Examples:
   ${PROGRAM} logout`,
     )
     .action(async ({ withToken = false }: { withToken?: boolean }) => {
-      const { terminal, version } = surroundings
       await login(terminal, version, program.opts<GlobalFlags>(), withToken)
-    })
-}
-
-export function defineLogout(command: Command, { program, surroundings }: Tools): void {
-  command
-    .addHelpText(
-      'after',
-      `\nThe context keeps its URL. A token is good for others until it is revoked: ${PROGRAM} token revoke NAME\n\nExamples:\n  ${PROGRAM} logout\n  ${PROGRAM} logout --context prod`,
-    )
-    .action(async () => {
-      const { env, stderr } = surroundings.terminal
-      const { context, apiUrl, quiet } = program.opts<GlobalFlags>()
-      if (apiUrl !== undefined) throw usage('logout is from a context: give --context NAME')
-      const file = loadContexts(env)
-      const name = context ?? file.current_context
-      if (name === undefined) throw usage('there is no context in use: give --context NAME')
-      if (!hasContext(file, name)) throw unknownContext(file, name)
-      await updateContexts(env, ({ contexts, ...rest }) => ({
-        ...rest,
-        contexts: { ...contexts, [name]: withoutTokens(contexts[name] as Context) },
-      }))
-      if (!quiet) stderr.write(`context "${name}" holds no tokens any more\n`)
     })
 }
 
@@ -203,7 +177,7 @@ function show(terminal: Terminal, { url, completeUrl, code, seconds }: Prompt): 
 }
 
 /** Asked before anything is kept: a token that is not taken is of no use. */
-async function whoami(api: Api): Promise<Identity> {
+async function whoami(api: Api): Promise<CallerIdentity> {
   try {
     return (await api.get('/whoami')).body
   } catch (error) {
@@ -213,17 +187,13 @@ async function whoami(api: Api): Promise<Identity> {
   }
 }
 
-function withoutTokens({ api_url, allow_http, ask }: Context): Context {
-  return { api_url, ...(allow_http && { allow_http }), ...(ask && { ask }) }
-}
-
 /** One token for everything, where it may write; a login is for everything anyway. */
-function held(gained: string | IssuerLogin, { role }: Identity): Omit<Context, 'api_url'> {
+function held(gained: string | IssuerLogin, { role }: CallerIdentity): Omit<Context, 'api_url'> {
   if (typeof gained !== 'string') return { login: gained }
   return { api_token: gained, ...((role === 'editor' || role === 'admin') && { write_token: gained }) }
 }
 
-function describeIdentity(identity: Identity): string {
+function describeIdentity(identity: CallerIdentity): string {
   const { expires_at } = identity
   return `${describeGrant(identity)}${expires_at ? `, expires ${fromNow(expires_at, new Date())}` : ''}`
 }

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { isObject } from '../../base/json.ts'
 import { type Failure, usage } from '../failure.ts'
 import type { Env } from '../output/terminal.ts'
+import { writeOwnFile } from '../output/write-files.ts'
 import { withLock } from './file-lock.ts'
-import { replaceFile } from './replace-file.ts'
 
 /** What somebody who logged in at an OIDC issuer has from there, and what it takes to renew it. */
 export interface IssuerLogin {
@@ -114,6 +114,11 @@ export function hasContext({ contexts }: ContextFile, name: string | undefined):
   return name !== undefined && Object.hasOwn(contexts, name)
 }
 
+/** The context of a server that nobody is logged in to. */
+export function withoutTokens({ api_url, allow_http, ask }: Context): Context {
+  return { api_url, ...(allow_http && { allow_http }), ...(ask && { ask }) }
+}
+
 export function unknownContext({ contexts }: ContextFile, name: string): Failure {
   return usage(`there is no context "${name}": known are ${Object.keys(contexts).join(', ') || 'none yet'}`)
 }
@@ -128,7 +133,7 @@ export async function updateContexts(
   await withLock(path, async () => {
     const file = loadContexts(env)
     const changed = await change(file)
-    if (changed !== file) replaceFile(path, `${JSON.stringify(changed, null, 2)}\n`)
+    if (changed !== file) await writeOwnFile(path, `${JSON.stringify(changed, null, 2)}\n`)
   })
 }
 

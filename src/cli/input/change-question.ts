@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { Impact } from '../../domain/delivery/impact.ts'
 import type { DescribedChange } from '../../domain/documents/describe-change.ts'
-import { PROGRAM } from '../command-tree.ts'
+import { PROGRAM } from '../cli-command.ts'
 import type { Preview } from '../output/change-report.ts'
 import { count, firstOf } from '../output/count.ts'
 import { withCounts } from '../output/impact-report.ts'

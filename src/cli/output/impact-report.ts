@@ -1,9 +1,10 @@
 // What a change means for clusters, in lines for people.
 import type { Impact } from '../../domain/delivery/impact.ts'
 import type { InputImpact } from '../../domain/delivery/impact-counts.ts'
+import type { Session } from '../session.ts'
 import { count, firstOf } from './count.ts'
 import { describeField, type ReportLook } from './field-report.ts'
-import { plain } from './terminal.ts'
+import { painter, plain } from './terminal.ts'
 
 /** Of different changes, so many are shown, and so many names with each. */
 export const SHOWN = 20
@@ -34,14 +35,20 @@ export function describeImpact(look: ReportLook, impact: Impact): string {
       ]),
     ]
   })
-  const told = new Set(shown.flat().map(({ cluster }) => cluster)).size
-  const more = clusters - told
+  const named = new Set(shown.flat().map(({ cluster }) => cluster)).size
+  const more = clusters - named
   const all = [
     paint('bold', receivers(impact)),
     ...lines,
     ...(more > 0 ? [`  … and ${count(more, 'more cluster')}`] : []),
   ]
   return all.map((line) => `${line}\n`).join('')
+}
+
+/** Tells on stderr what a refused write would have meant for clusters. */
+export function noteImpact({ terminal, note }: Pick<Session, 'terminal' | 'note'>, impact: Impact): void {
+  const look = { paint: painter(terminal, terminal.stderr), width: undefined }
+  note(describeImpact(look, impact).trimEnd())
 }
 
 /** A service of an earlier version counts less: what it takes from some clusters it may take from all. */

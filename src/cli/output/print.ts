@@ -44,6 +44,11 @@ export async function parseFormat(text: string | undefined): Promise<Format> {
   throw usage(`--output must be one of ${FORMATS.join(', ')}, not "${text}"`)
 }
 
+/** Throws for -o name, where a result has no names. */
+export function refuseNameOutput({ format }: { readonly format: Format }): void {
+  if (format.kind === 'name') throw usage('there are no names to print here: use another --output')
+}
+
 function lookOf(terminal: Terminal, options: { wide: boolean; headers: boolean }): Look {
   const { stdout } = terminal
   const width = stdout.isTTY && !options.wide ? stdout.columns || 80 : undefined

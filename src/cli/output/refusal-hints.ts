@@ -1,6 +1,6 @@
 // What to try after a refusal, by its code.
+import { PROGRAM } from '../cli-command.ts'
 
-const PROGRAM = 'flux-resourceset-cli'
 const WHOAMI = `${PROGRAM} token whoami`
 
 const HINTS: Record<string, string> = {

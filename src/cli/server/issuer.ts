@@ -2,10 +2,11 @@
 
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { isSecure } from '../../base/urls.ts'
+import { PROGRAM } from '../cli-command.ts'
 import type { IssuerLogin } from '../config/contexts.ts'
 import { EXIT, Failure } from '../failure.ts'
 import type { Env } from '../output/terminal.ts'
-import { describeAnswer, explain, openSender, type Raw } from './send-request.ts'
+import { describeResponse, explain, openSender, type Raw } from './send-request.ts'
 
 export interface How {
   readonly env: Env
@@ -74,7 +75,7 @@ async function send(url: URL, method: string, form: string | undefined, how: How
   const payload = form === undefined ? undefined : Buffer.from(form)
   const headers = {
     accept: 'application/json',
-    'user-agent': `flux-resourceset-cli/${how.version}`,
+    'user-agent': `${PROGRAM}/${how.version}`,
     ...(payload && {
       'content-type': 'application/x-www-form-urlencoded',
       'content-length': payload.length,
@@ -100,7 +101,7 @@ function parse({ text }: Raw): JsonObject | undefined {
 
 /** What came may hold what was sent, so none of it is shown. */
 function strange(url: URL, raw: Raw): Failure {
-  const message = `what answers at ${url.origin}${url.pathname} is no issuer that works: ${describeAnswer(raw)}`
+  const message = `what answers at ${url.origin}${url.pathname} is no issuer that works: ${describeResponse(raw)}`
   return new Failure(EXIT.unreachable, message)
 }
 

@@ -84,8 +84,14 @@ export function namesOf({ name, noun, singular }: Noun): string[] {
   return [...new Set([noun, singular.replaceAll(' ', '-'), name, name.replaceAll('_', '-')])]
 }
 
-/** What a document is called: `namespaces/team-a`. */
-export function nameOf({ type, id }: { readonly type: string; readonly id: string }): string {
+/** Which document something is about. */
+export interface DocumentName {
+  readonly type: string
+  readonly id: string
+}
+
+/** The name of a document: `namespaces/team-a`. */
+export function nameOf({ type, id }: DocumentName): string {
   return `${type}/${id}`
 }
 

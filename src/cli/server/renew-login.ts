@@ -1,5 +1,5 @@
 // The login of a context: its token is renewed before it expires, by one process for all.
-import { PROGRAM } from '../command-tree.ts'
+import { PROGRAM } from '../cli-command.ts'
 import { type IssuerLogin, updateContexts } from '../config/contexts.ts'
 import type { Settings } from '../config/settings.ts'
 import { EXIT, Failure } from '../failure.ts'

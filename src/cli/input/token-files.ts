@@ -1,8 +1,9 @@
 // Tokens that stand in files or come by stdin: on the command line they would show in lists of processes.
+
+import { type GlobalFlags, parseToken } from '../config/settings.ts'
 import { usage } from '../failure.ts'
-import { readStdin, readText, STDIN } from '../input/read-files.ts'
 import type { Terminal } from '../output/terminal.ts'
-import { type GlobalFlags, parseToken } from './settings.ts'
+import { readStdin, readText, STDIN } from './read-files.ts'
 
 /** In the place of the flags of the same names. */
 export interface GivenTokens {

@@ -1,6 +1,6 @@
 // A word before a token is sent where others can read it.
 import { isSecure } from '../../base/urls.ts'
-import { painter, type Terminal } from '../output/terminal.ts'
+import { painter, type Terminal } from './terminal.ts'
 
 const warned = new WeakSet<Terminal>()
 
