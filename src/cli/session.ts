@@ -14,11 +14,11 @@ export interface Session {
   readonly format: Format
   readonly quiet: boolean
   readonly version: string
-  /** The result, on stdout. */
+  /** Prints the result on stdout. */
   print(result: Printable): Promise<void>
-  /** For people, on stderr, unless they want it quiet. */
+  /** Prints a note for people on stderr, unless --quiet is given. */
   note(text: string): void
-  /** What a script should not overlook either. */
+  /** Prints a warning on stderr, also with --quiet. */
   warn(text: string): void
 }
 

@@ -9,7 +9,7 @@ import { type Noun, namesOf } from '../server/nouns.ts'
 import { TOKEN_ROUTES } from '../server/read-documents.ts'
 import { tokenRenewal } from '../server/token-renewal.ts'
 
-/** Prints what could come next, one on each line, with a tab before what it means. */
+/** Prints candidates, one on each line, with a tab and a description. */
 export function defineComplete(command: Command, tools: Tools): void {
   command
     .argument('[words...]', 'the words so far, the one to complete last')
@@ -45,7 +45,7 @@ interface Place {
   readonly command: Command
   /** Arguments given so far. */
   readonly given: readonly string[]
-  /** The flag that waits for its value. */
+  /** The flag that lacks its value. */
   readonly pending: Option | undefined
 }
 
@@ -123,7 +123,7 @@ async function argumentsOf(tools: Tools, command: Command, given: readonly strin
 }
 
 const MOST_IDS = 1000
-/** A completion that makes people wait is worse than none. */
+/** Completion is interactive: nobody waits longer for it. */
 const TIMEOUT_MS = 2000
 
 /** The ids of a list, or the names of tokens, which only those may see who may change them. */

@@ -46,9 +46,9 @@ async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags)
   try {
     for (;;) {
       const saved = openEditor(session, file, comment(noun, id, problems), text)
-      const isLeft = saved.trim() === '' || (problems.length > 0 && saved === text)
+      const isCancelled = saved.trim() === '' || (problems.length > 0 && saved === text)
       text = saved
-      const { document, problem } = isLeft ? { document: original } : await parse(text)
+      const { document, problem } = isCancelled ? { document: original } : await parse(text)
       if (document && equalJson(document, original)) {
         session.note('Edit cancelled, nothing was changed.')
         break
@@ -59,7 +59,7 @@ async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags)
         break
       }
       problems = outcome
-      // Without anybody to correct it, a mistake is the end.
+      // Without a terminal nobody can correct the document.
       if (!isInteractive(session.terminal)) {
         throw new Failure(EXIT.refused, problems[0] ?? '', { details: problems.slice(1) })
       }
@@ -72,7 +72,7 @@ async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags)
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** What was sent, or what the service finds wrong with it. */
+/** Returns what was sent, or the problems of the document. */
 async function trySaving(save: () => Promise<Sent>): Promise<Sent | readonly string[]> {
   try {
     return await save()
@@ -104,11 +104,11 @@ async function parse(text: string): Promise<{ document?: JsonObject; problem?: s
   }
 }
 
-/** What is in the file after the editor has been closed. */
+/** Opens the editor on a text; returns what it saved. */
 function openEditor({ terminal }: Session, file: string, head: string, text: string): string {
   writeFileSync(file, `${head}${text}`, { mode: 0o600 })
   const editor = terminal.env.VISUAL || terminal.env.EDITOR || 'vi'
-  // As git does: the setting may hold arguments.
+  // A shell runs the editor, as with git: the variable may hold arguments.
   const { status, error } = spawnSync('sh', ['-c', `${editor} "$1"`, editor, file], { stdio: 'inherit' })
   if (error || status !== 0)
     throw usage(`the editor "${editor}" failed: nothing was changed. Set EDITOR to one that works`)

@@ -86,7 +86,7 @@ function roleOption(about: string): Option {
   return new Option('--role <role>', about).choices([...ROLES])
 }
 
-/** A secret that is not printed is lost. */
+/** Throws for -o name: a secret that is not printed is lost. */
 function refuseNames({ format }: Session): void {
   if (format.kind === 'name') throw usage('the secret would be lost: use another --output')
 }

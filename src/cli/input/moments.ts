@@ -11,7 +11,7 @@ export function parseRevision(text: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
 
-/** The revision that a command cannot do without. */
+/** Parses a required revision. */
 export function needRevision(text: string): number {
   const revision = parseRevision(text)
   if (revision === undefined) throw usage(`a revision is a whole number, not "${text}"`)
