@@ -28,7 +28,7 @@ const ARROWS: Record<string, readonly string[]> = {
   http: ['base', 'runtime', 'domain', 'api', 'registry', 'bootstrap', 'engine'],
   config: ['base'],
   admin: ['base', 'runtime', 'domain', 'config', 'registry', 'bootstrap', 'store', 'transfer', 'engine'],
-  cli: ['base', 'domain', 'api', 'registry'],
+  cli: ['base', 'runtime', 'domain', 'api', 'registry'],
   'cli.ts': ['cli'],
   'main.ts': ['base', 'config', 'serve.ts', 'admin', 'registry', 'bootstrap', 'store/store.ts'],
   'serve.ts': [
@@ -107,6 +107,24 @@ test('only the process reads the configuration, and nobody starts the process', 
   assert.deepEqual(users('config/config.ts').sort(), ['admin/store-commands.ts', 'main.ts', 'serve.ts'])
   assert.deepEqual(users('main.ts'), [])
   assert.deepEqual(users('serve.ts'), ['main.ts'])
+})
+
+test('CLI commands are imported by the command table only', () => {
+  const commands = sources.filter((file) => file.startsWith('cli/commands/'))
+  assert.ok(commands.length > 0)
+  const wrong = sources
+    .filter((file) => file !== 'cli/command-table.ts')
+    .flatMap((file) =>
+      ownImportsOf(file)
+        .filter((target) => commands.includes(target))
+        .map((target) => `${file} imports ${target}`),
+    )
+  assert.deepEqual(wrong, [])
+  const listed = ownImportsOf('cli/command-table.ts')
+  assert.deepEqual(
+    commands.filter((file) => !listed.includes(file)),
+    [],
+  )
 })
 
 test('the environment is read by the process alone', () => {

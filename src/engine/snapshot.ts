@@ -1,12 +1,13 @@
 // What a process saved of its state, to start from while the store is away.
-import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, rename, rm, utimes } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { type FileHandle, mkdir, open, readdir, rm, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { isObject } from '../base/json.ts'
 import { State } from '../domain/documents/state.ts'
 import type { Document, Types } from '../domain/types/resource-type.ts'
+import { replaceFile } from '../runtime/replace-file.ts'
 import { TimeSlice } from '../runtime/time-slice.ts'
 import { type Head, StoreError } from '../store/store.ts'
 
@@ -51,22 +52,10 @@ export function openSnapshots(folder: string, now: () => Date = () => new Date()
     const pieces = piecesOf(saved)
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await removeLeftovers(folder)
-    // Of a name of its own: another process by mistake in the same folder cannot get half of it in place.
-    const temporary = join(folder, `${FILE}.${randomUUID()}.tmp`)
-    try {
-      await using file = await open(temporary, 'wx', 0o600)
-      await file.chmod(0o600)
+    await replaceFile(path, async (file) => {
       await pipeline(pieces, createGzip({ level: 1 }), (compressed) => file.writeFile(compressed))
       await file.utimes(time, time)
-      await file.sync()
-      await rename(temporary, path)
-    } catch (error) {
-      // What cannot be removed now is removed by the next write.
-      await rm(temporary, { force: true }).catch(() => {})
-      throw error
-    }
-    await using made = await open(folder, 'r')
-    await made.sync()
+    })
   }
 
   return {

@@ -2,7 +2,7 @@
 import { closeSync, existsSync, openSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject } from '../base/json.ts'
-import { putInPlace } from '../runtime/replace-whole.ts'
+import { moveIntoPlace } from '../runtime/replace-file.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite.ts'
 import { type Store, StoreError } from '../store/store.ts'
 import type { ReplicationStatus } from './replication-status.ts'
@@ -175,7 +175,7 @@ export function startMirror({ url, token, selector, path, onProblem, onBack }: M
       throw new StoreError(`${draft}-wal: could not be brought into the file beside it`)
     removeLogs(draft)
     removeLogs(path)
-    putInPlace(draft, path)
+    await moveIntoPlace(draft, path)
     use(openSqliteStore({ path, write: true }))
   }
 

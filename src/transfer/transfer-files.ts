@@ -1,12 +1,12 @@
 // Files that a log travels in: written whole or not at all, and read twice without a change in between.
-import { createHash, randomUUID } from 'node:crypto'
-import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { UsageProblem } from '../base/usage-problem.ts'
-import { putInPlace } from '../runtime/replace-whole.ts'
+import { replaceFile } from '../runtime/replace-file.ts'
 import { StoreError } from '../store/store.ts'
 import { FORMAT, linesOf, StreamError } from './transfer-lines.ts'
 
@@ -23,20 +23,13 @@ export async function writeLines(
 ): Promise<number> {
   if (path === STDOUT) return writeOut(lines, stdout)
   checkTarget(path)
-  // In containers most processes have the same id, and one that was killed has left its file.
-  const temporary = `${path}.${randomUUID()}.partial`
-  const file = await explained(path, 'written', () => open(temporary, 'wx', 0o600))
-  try {
-    const size = await send(path, lines, path.endsWith('.gz'), (chunk) => file.appendFile(chunk))
-    await explained(path, 'written', async () => {
-      await file.sync()
-      putInPlace(temporary, path)
-    })
-    return size
-  } finally {
-    await file.close()
-    rmSync(temporary, { force: true })
-  }
+  let size = 0
+  await explained(path, 'written', () =>
+    replaceFile(path, async (file) => {
+      size = await send(path, lines, path.endsWith('.gz'), (chunk) => file.appendFile(chunk))
+    }),
+  )
+  return size
 }
 
 async function writeOut(lines: AsyncIterable<string>, stdout: Writable): Promise<number> {

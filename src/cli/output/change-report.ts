@@ -38,7 +38,7 @@ export function describeChanges(
   changes: readonly DescribedChange[],
   total = changes.length,
 ): string {
-  // Many clusters are changed in the same way: that is told once. What is cut may be the same where the whole is not.
+  // Documents with the same change are one group; compared in full, since values that are cut may look the same.
   const groups = Map.groupBy(changes, (change) =>
     [change.op, change.type, ...fieldLines({ ...look, width: undefined }, change)].join('\n'),
   )
@@ -55,11 +55,11 @@ export function describeChanges(
   return all.map((line) => `${line}\n`).join('')
 }
 
-/** What differs; of something new, what it says. */
+/** Lines for the fields that differ; of a new document, for its fields. */
 function fieldLines(look: ReportLook, { op, before, after }: DescribedChange): string[] {
   if (op === 'create') {
-    const said = Object.entries(after ?? {}).filter(([name, value]) => name !== 'id' && !isEmpty(value))
-    return said.map(
+    const fields = Object.entries(after ?? {}).filter(([name, value]) => name !== 'id' && !isEmpty(value))
+    return fields.map(
       ([name, value]) => `    ${look.paint('green', plain(`${pointer('', name)}: ${single(look, value)}`))}`,
     )
   }

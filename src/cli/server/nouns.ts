@@ -7,7 +7,7 @@ import type { WriteMethod } from '../../domain/types/resource-type.ts'
 
 export type { Noun }
 
-/** Whether a value has what every command relies on. */
+/** Whether a value has the members that every command relies on. */
 export function isNoun(value: unknown): value is Noun {
   if (!isObject(value)) return false
   const { name, singular, noun, description, schema, filters, references } = value
@@ -20,7 +20,7 @@ export function isNoun(value: unknown): value is Noun {
   )
 }
 
-/** The nouns of a server's description of itself, with whole schemas; undefined when it has none. */
+/** The nouns of an OpenAPI document, with schemas resolved; undefined when it has none. */
 export function readNouns(openapi: unknown): readonly Noun[] | undefined {
   const document = openapi as {
     'x-flux-types'?: readonly Noun[]
@@ -42,7 +42,7 @@ export function readNouns(openapi: unknown): readonly Noun[] | undefined {
       ...(items && { items: resolve(items) }),
     }
   }
-  // What tools keep for themselves comes last.
+  // Types of bookkeeping come last.
   const ordered = document['x-flux-types'].toSorted((a, b) => Number(a.bookkeeping) - Number(b.bookkeeping))
   const nouns = ordered.map((noun: Noun) => ({
     ...noun,
@@ -52,23 +52,29 @@ export function readNouns(openapi: unknown): readonly Noun[] | undefined {
   return nouns.every(isNoun) && nouns.some(({ cluster }) => cluster) ? nouns : undefined
 }
 
-/** Every name that a noun is understood by, the proper one first. */
+/** Every name that a noun has on the command line, the proper one first. */
 export function namesOf({ name, noun, singular }: Noun): string[] {
   return [...new Set([noun, singular.replaceAll(' ', '-'), name, name.replaceAll('_', '-')])]
 }
 
-/** What a document is called: `namespaces/team-a`. */
-export function nameOf({ type, id }: { readonly type: string; readonly id: string }): string {
+/** Which document something is about. */
+export interface DocumentName {
+  readonly type: string
+  readonly id: string
+}
+
+/** The name of a document: `namespaces/team-a`. */
+export function nameOf({ type, id }: DocumentName): string {
   return `${type}/${id}`
 }
 
-/** The ids of what a cluster is given of a type. */
+/** The ids of a type that are assigned to a cluster. */
 export function assignedIds({ delivery }: Noun, cluster: JsonObject): string[] {
   const references = (cluster[delivery?.assigned_by ?? ''] ?? []) as readonly { readonly id: string }[]
   return references.map(({ id }) => id)
 }
 
-/** Whether its routes have a method. */
+/** Whether the routes of a noun have a method. */
 export function takes({ methods }: Noun, method: WriteMethod): boolean {
   return methods?.includes(method) ?? true
 }
@@ -77,12 +83,12 @@ export function describeMethods({ name, methods = [] }: Noun): string {
   return `the server takes only ${methods.join(', ')} of ${name}`
 }
 
-/** In a sentence, with its article. */
+/** The noun in a sentence, with its article. */
 export function aNoun({ singular }: Noun): string {
   return withArticle(singular)
 }
 
-/** The name of a type that may be given as it is called on the command line. */
+/** The name of a type in routes, from any of its names; a name that is not known is returned as it is. */
 export function typeNamed(nouns: readonly Noun[], text: string): string {
   return nouns.find((noun) => namesOf(noun).includes(text))?.name ?? text
 }

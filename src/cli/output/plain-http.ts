@@ -1,10 +1,10 @@
-// A word before a token is sent where others can read it.
+// The warning before a token is sent in plain http.
 import { isSecure } from '../../base/urls.ts'
-import { painter, type Terminal } from '../output/terminal.ts'
+import { painter, type Terminal } from './terminal.ts'
 
 const warned = new WeakSet<Terminal>()
 
-/** Warns of a URL that is plain http to another machine, once, unless somebody said that they know. */
+/** Warns once of a URL that is plain http to another machine, unless the context or the environment allows it. */
 export function warnOfPlainHttp(terminal: Terminal, url: URL, isAllowed = false): void {
   const { env, stderr } = terminal
   if (isSecure(url) || isAllowed || env.FLUX_API_ALLOW_HTTP === 'true' || warned.has(terminal)) return

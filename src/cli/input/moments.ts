@@ -1,17 +1,24 @@
-// Moments on the command line: revisions, times, how long ago and how long still.
+// Moments on the command line: revisions, times, and durations before or after now.
 import { parseTime } from '../../base/time.ts'
 import { usage } from '../failure.ts'
 
 const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** Beyond it, times are written with more digits. */
+/** RFC 3339 has four digits for the year. */
 const YEAR_10000 = Date.UTC(10_000, 0)
 
 export function parseRevision(text: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
 
-/** `2h` is two hours ago, a date its first moment in UTC. */
+/** Parses a required revision. */
+export function needRevision(text: string): number {
+  const revision = parseRevision(text)
+  if (revision === undefined) throw usage(`a revision is a whole number, not "${text}"`)
+  return revision
+}
+
+/** Parses a moment of the past: `2h` is two hours ago, a date its first moment in UTC. */
 export function parseMoment(text: string, flag: string, now: Date): string {
   const time = shifted(text, now, -1) ?? parseDay(text)
   if (time === undefined) {
@@ -21,7 +28,7 @@ export function parseMoment(text: string, flag: string, now: Date): string {
   return time
 }
 
-/** `90d` is in ninety days, a date its first moment in UTC. */
+/** Parses a moment to come: `90d` is in ninety days, a date its first moment in UTC. */
 export function parseExpiry(text: string, flag: string, now: Date): string {
   const time = shifted(text, now, 1) ?? parseDay(text)
   if (time === undefined)
@@ -39,23 +46,7 @@ function parseDay(text: string): string | undefined {
   return parseTime(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text)
 }
 
-/** `3m ago`, `in 90d`. */
-export function fromNow(time: string, now: Date): string {
-  const ms = Date.parse(time) - now.getTime()
-  const long = howLong(Math.abs(ms))
-  return ms > 0 ? `in ${long}` : `${long} ago`
-}
-
-function howLong(ms: number): string {
-  const seconds = Math.round(ms / 1000)
-  const minutes = Math.round(seconds / 60)
-  const hours = Math.round(minutes / 60)
-  if (seconds < 60) return `${seconds}s`
-  if (minutes < 60) return `${minutes}m`
-  return hours < 48 ? `${hours}h` : `${Math.round(hours / 24)}d`
-}
-
-/** A revision or a moment, as the API takes it. */
+/** Parses --at: a revision or a moment, as the API takes it. */
 export function parseAt(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   return parseRevision(text) === undefined ? parseMoment(text, '--at', new Date()) : text

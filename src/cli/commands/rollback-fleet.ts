@@ -1,34 +1,15 @@
-// The way back: `revert` and `rollback`.
+// `rollback`: makes the fleet, or a part of it, what it was.
 import type { Command } from 'commander'
 import type { JsonObject } from '../../base/json.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
-import { usage } from '../failure.ts'
-import { collectIds } from '../input/field-flags.ts'
-import { parseMoment, parseRevision } from '../output/moments.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
+import { parseMoment, parseRevision } from '../input/moments.ts'
+import { collectIds } from '../input/option-parsers.ts'
+import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
+import { printFleetWrite } from '../output/write-report.ts'
 import { typeNamed } from '../server/nouns.ts'
-import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../server/send-change.ts'
+import { sendChange } from '../server/send-change.ts'
 
-export function defineRevert(command: Command, { run }: Tools): void {
-  command.argument('<revision>', 'its number, as log shows it')
-  addWriteFlags(command)
-    .addHelpText(
-      'after',
-      `\nWhat others did since stays. If they changed the same fields, it is a conflict and nothing is done.\n\nExamples:\n  ${PROGRAM} revert 12 --dry-run\n  ${PROGRAM} revert 12 -m 'broke the demo'`,
-    )
-    .action(
-      run(async (session, text: string, flags: WriteFlags) => {
-        const revision = parseRevision(text)
-        if (revision === undefined) throw usage(`a revision is a whole number, not "${text}"`)
-        const sent = await sendChange(session, flags, {
-          method: 'POST',
-          path: `/revisions/${revision}/revert`,
-        })
-        await printFleetWrite(session, sent, `revert revision ${revision}`)
-      }),
-    )
-}
-
-interface RollbackFlags extends WriteFlags {
+interface Flags extends WriteFlags {
   readonly to: string
   readonly selector?: string
   readonly type?: readonly string[]
@@ -47,7 +28,7 @@ export function defineRollback(command: Command, { run }: Tools): void {
       `\nExamples:\n  ${PROGRAM} rollback --to 12 --dry-run\n  ${PROGRAM} rollback --to 2h --selector environment=dev\n  ${PROGRAM} rollback --to 12 --type platform_components --id grafana`,
     )
     .action(
-      run(async (session, { to, selector, type, id, ...flags }: RollbackFlags) => {
+      run(async (session, { to, selector, type, id, ...flags }: Flags) => {
         const revision = parseRevision(to)
         const moment: JsonObject =
           revision === undefined

@@ -1,10 +1,11 @@
-// Tokens that stand in files or come by stdin: on the command line they would show in lists of processes.
-import { usage } from '../failure.ts'
-import { readStdin, readText, STDIN } from '../input/read-files.ts'
-import type { Terminal } from '../output/terminal.ts'
-import { type GlobalFlags, parseToken } from './settings.ts'
+// Tokens from files or stdin: on the command line they would show in lists of processes.
 
-/** In the place of the flags of the same names. */
+import { type GlobalFlags, parseToken } from '../config/settings.ts'
+import { usage } from '../failure.ts'
+import type { Terminal } from '../output/terminal.ts'
+import { readStdin, readText, STDIN } from './read-files.ts'
+
+/** Tokens from files, which replace the flags of the same names. */
 export interface GivenTokens {
   readonly apiToken?: string
   readonly writeToken?: string
@@ -30,7 +31,7 @@ export async function readTokenFiles(terminal: Terminal, flags: GlobalFlags): Pr
   return tokens
 }
 
-/** A line of stdin for every token that is to come from there. */
+/** Reads a line of stdin for each source that is stdin. */
 export async function linesFor(
   terminal: Terminal,
   sources: readonly (string | undefined)[],
