@@ -329,7 +329,7 @@ test('what was decided while another write was taken in is decided again', async
     if (++loads > 1) return { ok: true, value: [namespace('mine')] }
     done(await other.write([namespace('theirs')], author))
     await engine.catchUp()
-    return { ok: false, problem: { code: 'conflict', message: 'half of each' } }
+    return { ok: false, problem: { code: 'conflict', reason: 'revision_mismatch', message: 'half of each' } }
   }
   assert.equal(done(await engine.write({ operation: 'test', load }, author)).revision, 2)
   assert.equal(loads, 2)

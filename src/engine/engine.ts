@@ -294,7 +294,11 @@ export async function startEngine({
       if (done) return done
       contestedUntil = performance.now() + CONTESTED_MS
     }
-    return fail({ code: 'unavailable', message: 'other writers were faster every time: try again' })
+    return fail({
+      code: 'unavailable',
+      reason: 'lost_races',
+      message: 'other writers were faster every time: try again',
+    })
   }
 
   /** Nothing when the state has moved on meanwhile. */
@@ -310,7 +314,11 @@ export async function startEngine({
     if (repeated) return repeated
     const base = state.revision
     if (onlyAt !== undefined && base !== onlyAt) {
-      return fail({ code: 'conflict', message: `the store is at revision ${base}, not ${onlyAt}` })
+      return fail({
+        code: 'conflict',
+        reason: 'revision_mismatch',
+        message: `the store is at revision ${base}, not ${onlyAt}`,
+      })
     }
     const decided = await decideOn(work, author, options, state, turn.signal)
     // What was decided while another process's commit was taken in may be half of each.
@@ -390,6 +398,7 @@ export async function startEngine({
     }
     return fail({
       code: 'destructive_change',
+      reason: 'brake',
       message: `this removes a lot: ${removals.join('; ')}. If that is meant, confirm it: confirm=removals`,
       impact: await inTurns(impactOf(comparison, impactLimit), signal),
     })
@@ -442,7 +451,7 @@ export async function startEngine({
     const [result, prepared, value] = await all
     if (!result.ok) {
       const message = `the lease "${lease?.name}" has been taken by another process: this one has to stop`
-      return result.isFenced ? fail({ code: 'conflict', message }) : undefined
+      return result.isFenced ? fail({ code: 'conflict', reason: 'lease_lost', message }) : undefined
     }
     storeRevision = Math.max(storeRevision, base + 1)
     if (state.revision === base)
@@ -458,6 +467,7 @@ export async function startEngine({
     if (known.fingerprint !== fingerprint) {
       return fail({
         code: 'idempotency_mismatch',
+        reason: 'idempotency_mismatch',
         message: 'this Idempotency-Key was used for another request: take a new key for every write',
       })
     }
@@ -479,7 +489,11 @@ export async function startEngine({
   }
 
   function unavailable({ message }: StoreError) {
-    return fail({ code: 'unavailable', message: `the store cannot be used now: ${message}` })
+    return fail({
+      code: 'unavailable',
+      reason: 'store_unavailable',
+      message: `the store cannot be used now: ${message}`,
+    })
   }
 
   /** Looks once more, unless a look is under way. */
@@ -573,12 +587,19 @@ export async function startEngine({
     uses,
     catchUp: look,
     write(work, author, options = {}) {
-      if (stopped) return Promise.resolve(fail({ code: 'unavailable', message: 'the service is stopping' }))
+      if (stopped)
+        return Promise.resolve(
+          fail({ code: 'unavailable', reason: 'draining', message: 'the service is stopping' }),
+        )
       if (options.dryRun) return guarded('read', () => preview(work, author, options))
       const isUrgent = options.grant === undefined || options.grant.role === 'admin'
       if (writes.size >= (isUrgent ? 2 : 1) * MAX_WAITING)
         return Promise.resolve(
-          fail({ code: 'unavailable', message: 'too many writes are waiting: try again' }),
+          fail({
+            code: 'unavailable',
+            reason: 'too_many_writes',
+            message: 'too many writes are waiting: try again',
+          }),
         )
       const sender = { caller: options.caller ?? author.actor, isUrgent, signal: options.signal }
       // Asked again when its turn comes: the store may be known to be away by then.

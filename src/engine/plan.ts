@@ -37,6 +37,7 @@ export function refusePlan(changes: readonly Change[]): Result<never> {
   const now = changes.length === 0 ? ': it would change nothing now' : ''
   return fail({
     code: 'plan_changed',
+    reason: 'plan_changed',
     message: `this write does not do what the plan says${now}. Documents have changed since it was made, or the request is another one: preview it again`,
     details: changes.slice(0, MAX_TOLD).map(describe),
   })

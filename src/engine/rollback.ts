@@ -51,7 +51,7 @@ export function revert({ past }: Engine, revision: number): Work {
 /** A secret that was taken out of use stays out of use. */
 function neverReturns(revision: number): Result<never> {
   const message = `revision ${revision} changed a token, and tokens do not come back: revoke it, or create another one`
-  return fail({ code: 'conflict', message })
+  return fail({ code: 'conflict', reason: 'token_not_restorable', message })
 }
 
 /** They went with a cluster, which comes back without them. */
@@ -116,7 +116,7 @@ export function rollback({ past }: Engine, types: Types, request: Rollback): Wor
     }
     const [misspelt] = yield* warnOfUnknownKeys(types.cluster, view, selector)
     const hint = misspelt ?? 'correct it, or set allow_empty to true'
-    return invalid([{ path: '/selector', message: `matches no cluster: ${hint}` }])
+    return invalid([{ path: '/selector', message: `matches no cluster: ${hint}` }], 'no_match')
   }
 
   function* notice(view: View): Steps<string[]> {

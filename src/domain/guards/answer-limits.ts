@@ -30,9 +30,10 @@ export function* checkLimits(types: Types, before: View, draft: Draft): Steps<Re
       const cluster = name === clusters ? draft.get(clusters, id) : undefined
       const problem = cluster && limitProblem(types, draft, type, cluster, largest)
       if (problem)
-        return invalid([
-          { path: pointerTo(origins, pointer('', type.delivery.assignedBy)), message: problem },
-        ])
+        return invalid(
+          [{ path: pointerTo(origins, pointer('', type.delivery.assignedBy)), message: problem }],
+          'answer_too_large',
+        )
     }
     const changed = changedDefinitions(before, touched, type)
     const { size, identity, references } = before.ceilings
@@ -41,7 +42,8 @@ export function* checkLimits(types: Types, before: View, draft: Draft): Steps<Re
       yield
       const cause = changed.find(({ id }) => findReference(cluster.document, type.delivery, id))
       const problem = cause && limitProblem(types, draft, type, cluster, largest)
-      if (problem) return invalid([{ path: pointerTo(cause.origins, ''), message: problem }])
+      if (problem)
+        return invalid([{ path: pointerTo(cause.origins, ''), message: problem }], 'answer_too_large')
     }
   }
   return succeed(undefined)

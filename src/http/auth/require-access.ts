@@ -41,12 +41,15 @@ export function requireAccess(auth: Auth) {
 }
 
 function lacking({ role }: Grant, needed: Role): Problem {
-  return { code: 'forbidden', message: `this needs the role ${needed}, and yours is ${role}` }
+  const message = `this needs the role ${needed}, and yours is ${role}`
+  // Everybody has at least the lowest role.
+  const reason = needed === 'cluster' ? 'no_role' : (`needs_${needed}` as const)
+  return { code: 'forbidden', reason, message }
 }
 
 export function onlyPreviews(grant: Grant): Problem {
-  const { code, message } = lacking(grant, 'editor')
-  return { code, message: `${message}: you may preview it with dry_run=true` }
+  const problem = lacking(grant, 'editor')
+  return { ...problem, message: `${problem.message}: you may preview it with dry_run=true` }
 }
 
 /** A write of the whole fleet says so in its body, which is not read yet. */

@@ -1,6 +1,6 @@
 // What clusters ask for, every few minutes, for ever: answered from memory, straight on node:http.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { fail, invalid, notFound, type Problem, type Result, succeed } from '../../base/problem.ts'
+import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { POLL_BASE } from '../../base/urls.ts'
 import { type Grant, reaches } from '../../domain/access/grant.ts'
@@ -116,6 +116,7 @@ async function answerFor(
   if (!reaches(grant, 'poller'))
     return fail({
       code: 'forbidden',
+      reason: 'needs_poller',
       message: 'this token polls for one cluster: the list of all needs the role poller',
     })
   const left = new AbortController()
@@ -132,6 +133,7 @@ function copiesSome({ role, selector }: Grant): boolean {
 function pollsForNone({ selector }: Grant) {
   return fail({
     code: 'forbidden',
+    reason: 'copies_only',
     message: `this token copies the clusters (${selector}), and polls for none`,
   })
 }
@@ -203,8 +205,13 @@ function answerPoll(
   // Flux keeps what it has on a 404; an empty list would make it delete everything.
   const cluster = engine.state.clusterByDns(dns)
   if (grant.role === 'cluster' && !isOwn(service, grant, dns, cluster))
-    return fail({ code: 'forbidden', message: pollsForOther(service, grant, dns) })
-  if (!cluster) return notFound('cluster with the DNS name', dns)
+    return fail({ code: 'forbidden', reason: 'other_cluster', message: pollsForOther(service, grant, dns) })
+  if (!cluster)
+    return fail({
+      code: 'not_found',
+      reason: 'unknown_cluster',
+      message: `no cluster with the DNS name "${dns}"`,
+    })
   return succeed(renderInputs(engine.state, types, type.value, cluster))
 }
 
