@@ -149,6 +149,7 @@ test('an editor of dev and qa changes a cluster of theirs, under their name, and
     const refused = await ask('PATCH', '/clusters/prod-a', { node_count: 3 })
     assert.deepEqual(refused.body, {
       error: 'forbidden',
+      reason: 'out_of_scope',
       message: 'this touches 1 cluster outside your scope (environment in (dev,qa)): prod-a',
       details: [{ path: '/clusters/prod-a', message: 'is outside your scope' }],
     })
@@ -557,6 +558,7 @@ test('what is of another type is told, document by document', async (t) => {
     const edit = await ask('PATCH', '/platform_components/core', { oci_tag: 'v2' })
     assert.deepEqual(edit.body, {
       error: 'forbidden',
+      reason: 'out_of_scope',
       message: 'this goes beyond your scope, the types namespaces, applied_sets',
       details: [{ path: '/platform_components/core', message: 'is of the type platform_components' }],
     })
@@ -656,7 +658,7 @@ test('what one may not do is refused before its plan and its removals are looked
     ])
     assert.deepEqual(listed, [
       ['scope', 'out_of_scope', undefined],
-      ['brake', 'removals', 'confirm'],
+      ['brake', 'brake', 'confirm'],
     ])
     assert.deepEqual(requires[0].details, [{ path: '/clusters/prod-b', message: 'is outside your scope' }])
     assert.ok(warnings.some((text: string) => text.startsWith('you may not do this: ')))

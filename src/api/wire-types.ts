@@ -1,5 +1,5 @@
 // What the API answers, as TypeScript sees it: the service makes these, and its clients read them.
-import type { Detail, ProblemCode } from '../base/problem.ts'
+import type { Detail, ProblemCode, Reason } from '../base/problem.ts'
 import type { Grant } from '../domain/access/grant.ts'
 import type { PublicToken } from '../domain/access/token.ts'
 import type { ExplainedInput } from '../domain/delivery/explain-input.ts'
@@ -10,6 +10,8 @@ import type { Objection } from '../domain/guards/guard.ts'
 /** Of a request that was refused. */
 export interface ErrorBody {
   readonly error: ProblemCode
+  /** Which of the refusals with this code it is, where that is known. */
+  readonly reason?: Reason
   readonly message: string
   readonly details?: readonly Detail[]
   /** Of a `destructive_change`. */
@@ -34,7 +36,7 @@ export interface Preview {
 /** What one guard objects to, and what lifts it, if anything does. */
 export interface Requirement {
   readonly kind: Objection['kind']
-  readonly reason: string
+  readonly reason?: Reason
   readonly message: string
   readonly details?: readonly Detail[]
   readonly lifted_by?: 'confirm'

@@ -1,6 +1,6 @@
 // Decide, then commit, then publish: the only way anything changes, and the state that everything is read from.
 import { type BrakePercents, DEFAULT_BRAKE } from '../base/brake-percents.ts'
-import { fail, type Result } from '../base/problem.ts'
+import { fail, type ReasonOf, type Result } from '../base/problem.ts'
 import { may } from '../domain/access/permissions.ts'
 import type { WriteCommand } from '../domain/commands/command.ts'
 import type { State } from '../domain/documents/state.ts'
@@ -113,11 +113,11 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     options: WriteOptions = {},
   ): Promise<Result<Written>> {
     const request = { commands, author, options }
-    if (stopped) return refused('the service is stopping')
+    if (stopped) return refused('draining', 'the service is stopping')
     if (options.dryRun) return guarded('read', () => writer.preview(request))
     const isUrgent = options.grant === undefined || may(options.grant, 'priority')
     if (queue.size >= (isUrgent ? 2 : 1) * MAX_WAITING)
-      return refused('too many writes are waiting: try again')
+      return refused('too_many_writes', 'too many writes are waiting: try again')
     const sender = { caller: options.caller ?? author.actor, isUrgent, signal: options.signal }
     // Checked again when its turn comes: the store may be known to be unavailable by then.
     const run = (turn: Turn): Promise<Result<Written>> => guarded('commit', () => writer.write(request, turn))
@@ -174,9 +174,13 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
 }
 
 function unavailable({ message }: StoreError): Result<never> {
-  return fail({ code: 'unavailable', message: `the store cannot be used now: ${message}` })
+  return fail({
+    code: 'unavailable',
+    reason: 'store_unavailable',
+    message: `the store cannot be used now: ${message}`,
+  })
 }
 
-function refused(message: string): Promise<Result<never>> {
-  return Promise.resolve(fail({ code: 'unavailable', message }))
+function refused(reason: ReasonOf<'unavailable'>, message: string): Promise<Result<never>> {
+  return Promise.resolve(fail({ code: 'unavailable', reason, message }))
 }

@@ -86,7 +86,11 @@ async function expandRevert(
 }
 
 function refuse(irreversible: Irreversible, revision: number): Result<never> {
-  return fail({ code: 'conflict', message: irreversible.refusal(revision) })
+  return fail({
+    code: 'conflict',
+    reason: 'token_not_restorable',
+    message: irreversible.refusal(revision),
+  })
 }
 
 function standing(json: string | null, deleted: boolean) {
@@ -158,5 +162,5 @@ function* checkChoice(
   }
   const [misspelt] = yield* warnOfUnknownKeys(types.cluster, view, selector)
   const hint = misspelt ?? 'correct it, or set allow_empty to true'
-  return invalid([{ path: '/selector', message: `matches no cluster: ${hint}` }])
+  return invalid([{ path: '/selector', message: `matches no cluster: ${hint}` }], 'no_match')
 }

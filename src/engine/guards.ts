@@ -7,7 +7,6 @@ import {
   type Guard,
   METHODS_GUARD,
   type Objection,
-  objection,
   SCOPE_GUARD,
 } from '../domain/guards/guard.ts'
 import { runTimeSliced } from '../runtime/run-time-sliced.ts'
@@ -17,7 +16,7 @@ const PLAN_GUARD: Guard = {
   stopsPreview: true,
   *check({ plan, comparison, changes }) {
     if (plan === undefined || (yield* planOf(comparison.types, changes)) === plan) return []
-    return [objection('plan', 'plan_changed', planChanged(changes))]
+    return [{ kind: 'plan', problem: planChanged(changes) }]
   },
 }
 
@@ -56,13 +55,10 @@ export async function refusalOf(
   impactLimit: number,
   signal: AbortSignal | undefined,
 ): Promise<Problem> {
-  const { kind, code, message, details } = first
-  if (kind !== 'brake') return { code, message, ...(details && { details }) }
+  const { kind, problem } = first
+  if (kind !== 'brake') return problem
   const impact: Impact = await runTimeSliced(impactOf(comparison, impactLimit), signal)
-  const removals = [message, ...others.map((other) => other.message)].join('; ')
-  return {
-    code,
-    message: `this has to be confirmed: ${removals}. If that is meant, send it again with ?confirm=removals`,
-    impact,
-  }
+  const removals = [first, ...others].map((each) => each.problem.message).join('; ')
+  const message = `this has to be confirmed: ${removals}. If that is meant, send it again with ?confirm=removals`
+  return { ...problem, message, impact }
 }

@@ -66,12 +66,13 @@ export function openPast(
     const pruned = (what: string) =>
       fail({
         code: 'gone',
+        reason: 'history_pruned',
         message: `${name} is ${what}, and history is kept from revision ${anchor?.revision} (${anchor?.time}) on`,
       })
     if ('revision' in at) {
       if (at.revision > state.revision) {
         const message = `is revision ${at.revision}, which is still to come: the newest is ${state.revision}`
-        return invalid([{ path: name, message }])
+        return invalid([{ path: name, message }], 'revision_in_future')
       }
       return anchor && at.revision < anchor.revision
         ? pruned(`revision ${at.revision}`)

@@ -31,6 +31,7 @@ export function planChanged(changes: readonly Change[]): Problem {
   const now = changes.length === 0 ? ': it would change nothing now' : ''
   return {
     code: 'plan_changed',
+    reason: 'plan_changed',
     message: `this write does not do what the plan says${now}. Documents have changed since it was made, or the request is another one: preview it again`,
     details: changes.slice(0, MAX_TOLD).map(describe),
   }

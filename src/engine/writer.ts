@@ -126,7 +126,11 @@ export class Writer {
       if (!isRaced(attempt)) return attempt
       this.#contestedUntil = performance.now() + CONTESTED_MS
     }
-    return fail({ code: 'unavailable', message: 'other writers were faster every time: try again' })
+    return fail({
+      code: 'unavailable',
+      reason: 'lost_races',
+      message: 'other writers were faster every time: try again',
+    })
   }
 
   /** What a write would do to the fleet as it stands now, whatever is written meanwhile. */
@@ -155,7 +159,8 @@ export class Writer {
     const { state } = follower
     const base = state.revision
     if (onlyAt !== undefined && base !== onlyAt) {
-      return fail({ code: 'conflict', message: `the store is at revision ${base}, not ${onlyAt}` })
+      const message = `the store is at revision ${base}, not ${onlyAt}`
+      return fail({ code: 'conflict', reason: 'revision_mismatch', message })
     }
     const decided = await this.#decide(request, state, turn.signal)
     // Read skew: what was decided while a commit of another process was taken in may be half of each.
@@ -222,6 +227,7 @@ export class Writer {
     if (known.fingerprint !== fingerprint) {
       return fail({
         code: 'idempotency_mismatch',
+        reason: 'idempotency_mismatch',
         message: 'this Idempotency-Key was used for another request: take a new key for every write',
       })
     }
@@ -283,7 +289,7 @@ export class Writer {
     const [result, prepared, value] = await all
     if (!result.ok) {
       const message = `the lease "${lease?.name}" has been taken by another process: this one has to stop`
-      return result.isFenced ? fail({ code: 'conflict', message }) : RACED
+      return result.isFenced ? fail({ code: 'conflict', reason: 'lease_lost', message }) : RACED
     }
     follower.publishCommit(base, result.hash, prepared)
     return succeed(value)

@@ -76,7 +76,8 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     const message = readOnly
       ? 'this instance is read-only: write to one in crud mode'
       : `${request.method} is not possible here, only ${allow}`
-    sendProblem(reply.header('Allow', allow), { code: 'method_not_allowed', message })
+    const reason = readOnly ? 'read_only' : 'unknown_method'
+    sendProblem(reply.header('Allow', allow), { code: 'method_not_allowed', reason, message })
   })
   app.addHook('onSend', (request, reply, payload, done) => {
     if (engine.draining && request.raw.httpVersionMajor < 2) reply.header('Connection', 'close')
@@ -166,11 +167,11 @@ const PROBES = ['/health', '/ready', '/metrics']
 function refuseUnloaded({ engine }: Service, response: ServerResponse): void {
   const message = `there is nothing to serve yet: ${engine.status.problem ?? 'the state is being loaded'}`
   response.setHeader(REVISION_HEADER, '0')
-  writeProblem(response, { code: 'unavailable', message })
+  writeProblem(response, { code: 'unavailable', reason: 'not_loaded', message })
 }
 
 function noRoute({ method, url }: FastifyRequest): Problem {
-  return { code: 'not_found', message: `no route ${method} ${url.split('?')[0]}` }
+  return { code: 'not_found', reason: 'no_route', message: `no route ${method} ${url.split('?')[0]}` }
 }
 
 function createInstance(

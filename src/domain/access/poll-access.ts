@@ -8,7 +8,7 @@ import { leastRoleWith, may } from './permissions.ts'
 /** Why a caller may poll for no cluster at all; undefined where it may. */
 export function refusePolls(grant: Grant): Problem | undefined {
   if (may(grant, 'poll')) return undefined
-  return forbidden(`this token copies the clusters (${grant.selector}), and polls for none`)
+  return forbidden('copies_only', `this token copies the clusters (${grant.selector}), and polls for none`)
 }
 
 /** Why a caller may not poll the list of all clusters; undefined where it may. */
@@ -16,6 +16,7 @@ export function refuseClusterList(grant: Grant): Problem | undefined {
   const refused = refusePolls(grant)
   if (refused || may(grant, 'list_clusters')) return refused
   return forbidden(
+    'needs_poller',
     `this token polls for one cluster: the list of all needs the role ${leastRoleWith('list_clusters')}`,
   )
 }
@@ -35,7 +36,7 @@ export function refusePollFor(
   const why = own
     ? `whose DNS name is "${own.document[types.cluster.dns]}", not "${dns}"`
     : 'which is no more'
-  return forbidden(`this token polls for cluster "${cluster}" alone, ${why}`)
+  return forbidden('other_cluster', `this token polls for cluster "${cluster}" alone, ${why}`)
 }
 
 /** Of several deleted clusters that had one name, each may learn that it is gone. */

@@ -78,12 +78,14 @@ export function* decide(types: Types, view: View, commands: readonly Command[]):
 
 /** The first problem, with the places of all others of its kind; those of another kind may only follow from it. */
 function joined([first, ...others]: readonly Problem[]): Problem {
-  const { code, details } = first as Problem
-  const more = others.filter((other) => other.code === code).flatMap((other) => other.details ?? [])
-  if (!details || more.length === 0) return first as Problem
-  const all = [...details, ...more]
-  if (code === 'validation_error') return invalid(all).problem
-  return { ...(first as Problem), details: all.slice(0, MAX_DETAILS) }
+  const problem = first as Problem
+  const alike = others.filter((other) => other.code === problem.code)
+  const more = alike.flatMap((other) => other.details ?? [])
+  if (!problem.details || more.length === 0) return problem
+  const all = [...problem.details, ...more]
+  if (problem.code !== 'validation_error') return { ...problem, details: all.slice(0, MAX_DETAILS) }
+  const isOne = alike.every(({ reason }) => reason === problem.reason)
+  return invalid(all, isOne ? problem.reason : undefined).problem
 }
 
 /** What brings back something earlier holds nothing that its sender could correct: the fleet has moved on. */
@@ -92,7 +94,10 @@ function asConflict(
   refused: { readonly ok: false; readonly problem: Problem },
 ): Result<never> {
   const returns = commands.every(({ op }) => op === 'undo' || op === 'reset' || op === 'restore')
-  return returns ? fail({ ...refused.problem, code: 'conflict' }) : refused
+  const { problem } = refused
+  if (!returns || problem.code === 'conflict') return refused
+  const { message, details = [] } = problem
+  return fail({ code: 'conflict', reason: 'no_longer_valid', message, details })
 }
 
 /** A problem that names no place is the command's as a whole. */
@@ -214,7 +219,7 @@ function* findTargets(
         : `matches no cluster`
     const [misspelt] = keys.warnings()
     const hint = (without > 0 && unknown) || misspelt || 'correct it, or set allow_empty to true'
-    return invalid([{ path, message: `${message}: ${hint}` }])
+    return invalid([{ path, message: `${message}: ${hint}` }], 'no_match')
   }
   const warning =
     without > 0 &&

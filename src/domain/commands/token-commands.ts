@@ -28,7 +28,7 @@ export function* createToken(
   if (!met.ok) return met
   if (current) {
     const message = `there is a token "${token.name}" already: choose another name, or rotate or revoke that one`
-    return fail({ code: 'conflict', message, details: [{ path: '/name', message }] })
+    return fail({ code: 'conflict', reason: 'token_exists', message, details: [{ path: '/name', message }] })
   }
   put(draft, token)
   const parsed = token.selector === undefined ? undefined : parseSelector(types, token.selector)
@@ -45,6 +45,7 @@ export function rotateToken(draft: Draft, command: RotateToken): Result<Outcome>
   if (token.expires_at !== undefined && token.expires_at <= now) {
     return fail({
       code: 'conflict',
+      reason: 'token_expired',
       message: `token "${token.name}" has expired: revoke it and create another one`,
     })
   }
@@ -57,7 +58,7 @@ export function rotateToken(draft: Draft, command: RotateToken): Result<Outcome>
     .filter(({ expires_at }) => expires_at > now)
   if (old.length >= MAX_SECRETS) {
     const message = `${old.length} earlier secrets of token "${token.name}" are still valid: rotate with a shorter grace, such as 0s`
-    return fail({ code: 'conflict', message })
+    return fail({ code: 'conflict', reason: 'too_many_secrets', message })
   }
   put(draft, { ...token, secrets: [secret, ...old] })
   return succeed({ type: TOKENS, id, created: false })

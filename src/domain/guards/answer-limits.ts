@@ -37,9 +37,10 @@ export function* checkLimits(types: Types, draft: Draft, before: View): Steps<Re
       yield
       const problem = name === clusters && limitProblem(types, servedTo(draft, id), type, id, largestIn)
       if (problem)
-        return invalid([
-          { path: pointerTo(origins, pointer('', type.delivery.assignedBy)), message: problem },
-        ])
+        return invalid(
+          [{ path: pointerTo(origins, pointer('', type.delivery.assignedBy)), message: problem }],
+          'answer_too_large',
+        )
     }
     const changed = changedDefinitions(before, touched, type)
     const { size, identity, references } = before.ceilings
@@ -50,7 +51,8 @@ export function* checkLimits(types: Types, draft: Draft, before: View): Steps<Re
       yield
       const cause = changed.find((definition) => findReference(document, type.delivery, definition.id))
       const problem = cause && limitProblem(types, servedTo(draft, id), type, id, largestIn)
-      if (problem) return invalid([{ path: pointerTo(cause.origins, ''), message: problem }])
+      if (problem)
+        return invalid([{ path: pointerTo(cause.origins, ''), message: problem }], 'answer_too_large')
     }
   }
   return succeed([])

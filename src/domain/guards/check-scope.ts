@@ -17,13 +17,16 @@ export function* checkScope(
   comparison: Comparison,
   changes: readonly Change[],
 ): Steps<Problem | undefined> {
-  if (!may(grant, 'write')) return forbidden(`the role ${grant.role} may not write`)
+  if (!may(grant, 'write')) return forbidden('needs_editor', `the role ${grant.role} may not write`)
   const purged = may(grant, 'purge') ? undefined : refusePurge(comparison.types, changes)
   if (may(grant, 'write_any')) return purged
   const { selector: text, types: allowed } = grant
   const parsed = text === undefined ? undefined : parseSelector(comparison.types, text)
   if (parsed && !parsed.ok)
-    return forbidden(`your scope, the clusters (${text}), cannot be read any more: it ${parsed.message}`)
+    return forbidden(
+      'invalid_scope',
+      `your scope, the clusters (${text}), cannot be read any more: it ${parsed.message}`,
+    )
   const scope = { selector: parsed?.selector, types: allowed }
   return (
     purged ??
@@ -38,6 +41,7 @@ function refusePurge({ cluster }: Types, changes: readonly Change[]): Problem | 
   const purged = changes.filter(({ type, before, after }) => type === name && before && !after)
   if (purged.length === 0) return undefined
   return forbidden(
+    'purge_needs_admin',
     `this leaves no trace of ${singular} ${named(purged.map(({ id }) => id))}, which only the role ${leastRoleWith('purge')} may: delete without purge`,
     purged.map(({ id }) => ({ path: `/${name}/${id}`, message: 'would be purged' })),
   )
@@ -59,7 +63,7 @@ function refuseTypes(
     }))
   })
   if (details.length === 0) return undefined
-  return forbidden(`this goes beyond your scope, the types ${allowed.join(', ')}`, details)
+  return forbidden('out_of_scope', `this goes beyond your scope, the types ${allowed.join(', ')}`, details)
 }
 
 /** Clusters as they are and as they would be must match: nobody moves one in or out of their scope. */
@@ -83,6 +87,7 @@ function* refuseClusters(
   ]
   const { name } = comparison.types.cluster.type
   return forbidden(
+    'out_of_scope',
     `this ${reasons.join('; it ')}`,
     [...live, ...deleted].sort().map((id) => ({
       path: `/${name}/${id}`,

@@ -1,6 +1,6 @@
 // Guards stand between a decision and its commit. Each returns its objections, all in one form.
 import type { BrakePercents } from '../../base/brake-percents.ts'
-import type { Detail, Problem } from '../../base/problem.ts'
+import type { Problem } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Grant } from '../access/grant.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
@@ -13,12 +13,8 @@ export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'brake'] as const
 
 export interface Objection {
   readonly kind: (typeof OBJECTION_KINDS)[number]
-  /** The problem of a write that it stops. */
-  readonly code: Problem['code']
-  /** Which objection of its kind; stays the same whatever the words. */
-  readonly reason: string
-  readonly message: string
-  readonly details?: readonly Detail[]
+  /** What a write that it stops is refused with. */
+  readonly problem: Problem
   /** What lets the write pass all the same; nothing does where this is undefined. */
   readonly liftedBy?: 'confirm'
 }
@@ -46,7 +42,7 @@ export const METHODS_GUARD: Guard = {
   // biome-ignore lint/correctness/useYield: it looks at each change once.
   *check({ comparison, changes, grant }) {
     const problem = grant && refuseMethods(comparison.types, changes)
-    return problem ? [objection('methods', 'method_not_allowed', problem)] : []
+    return problem ? [{ kind: 'methods', problem }] : []
   },
 }
 
@@ -54,7 +50,7 @@ export const SCOPE_GUARD: Guard = {
   stopsPreview: false,
   *check({ comparison, changes, grant }) {
     const problem = grant && (yield* checkScope(grant, comparison, changes))
-    return problem ? [objection('scope', 'out_of_scope', problem)] : []
+    return problem ? [{ kind: 'scope', problem }] : []
   },
 }
 
@@ -64,15 +60,8 @@ export const BRAKE_GUARD: Guard = {
     const removals = yield* findRemovals(comparison, changes, brake)
     return removals.map((message) => ({
       kind: 'brake',
-      code: 'destructive_change',
-      reason: 'removals',
-      message,
+      problem: { code: 'destructive_change', reason: 'brake', message },
       liftedBy: 'confirm',
     }))
   },
-}
-
-export function objection(kind: Objection['kind'], reason: string, problem: Problem): Objection {
-  const { code, message, details } = problem
-  return { kind, code, reason, message, ...(details && { details }) }
 }

@@ -46,6 +46,7 @@ export function* refuseHeld(
   const sets = [...new Set([...reasons.keys()].map(({ set }) => nameOf(set)))]
   const documents = named([...reasons.keys()].map(nameOf))
   return forbidden(
+    'held',
     `this changes ${named(sets)}, which holds what is outside your scope: ${documents}. A set may be changed by those who may delete all that it holds`,
     [...reasons].map(([entry, reason]) => ({
       path: `/${nameOf(entry.set)}`,

@@ -151,6 +151,7 @@ class Identifier implements Auth {
     this.#parts.log.info({ user: username, claims: values }, 'no rule of ACCESS_FILE gives this user a role')
     return fail({
       code: 'forbidden',
+      reason: 'no_role',
       message: 'you are known, but nothing gives you a role here: ask an administrator',
     })
   }
@@ -190,7 +191,11 @@ class Identifier implements Auth {
     metrics.countAuthFailure(kind)
     if (kind === 'unavailable') {
       log.error({ reason }, 'OIDC tokens cannot be checked')
-      return fail({ code: 'unavailable', message: 'who you are cannot be checked now: try again' })
+      return fail({
+        code: 'unavailable',
+        reason: 'issuer_unavailable',
+        message: 'who you are cannot be checked now: try again',
+      })
     }
     // Saying nothing is no attempt.
     if (kind === 'missing') return fail(UNAUTHORIZED)
@@ -201,6 +206,7 @@ class Identifier implements Auth {
     if (!over) return fail(UNAUTHORIZED)
     return fail({
       code: 'rate_limited',
+      reason: 'failed_authentication',
       message: 'too many requests with credentials that are not valid: wait, and correct them',
       retryAfter: over.wait,
     })

@@ -33,15 +33,15 @@ export function requireAccess(auth: Auth) {
 }
 
 function lacking({ role }: Grant, needed: Permission): Problem {
-  return {
-    code: 'forbidden',
-    message: `this needs the role ${leastRoleWith(needed)}, and yours is ${role}`,
-  }
+  const least = leastRoleWith(needed)
+  // Everybody has at least the lowest role.
+  const reason = least === 'cluster' ? 'no_role' : (`needs_${least}` as const)
+  return { code: 'forbidden', reason, message: `this needs the role ${least}, and yours is ${role}` }
 }
 
 export function onlyPreviews(grant: Grant): Problem {
-  const { code, message } = lacking(grant, 'write')
-  return { code, message: `${message}: you may preview it with dry_run=true` }
+  const problem = lacking(grant, 'write')
+  return { ...problem, message: `${problem.message}: you may preview it with dry_run=true` }
 }
 
 /** A write of the whole fleet says so in its body, which is not read yet. */

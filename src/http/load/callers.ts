@@ -33,7 +33,11 @@ export function hasPriority({ identity }: FastifyRequest): boolean {
 }
 
 /** The reason why work for somebody who is gone ends. */
-export const LEFT = new Interrupted({ code: 'unavailable', message: 'the caller has left' })
+export const LEFT = new Interrupted({
+  code: 'unavailable',
+  reason: 'caller_left',
+  message: 'the caller has left',
+})
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -68,7 +72,7 @@ export function senderOf(
   const ms = kind === 'write' ? WRITE_MS : PREVIEW_MS
   const timer = setTimeout(() => {
     const message = `this ${kind} took longer than ${ms / 1000} seconds${ADVICE[kind]}`
-    late.abort(new Interrupted({ code: 'unavailable', message }))
+    late.abort(new Interrupted({ code: 'unavailable', reason: 'timed_out', message }))
   }, ms).unref()
   atEnd(request, () => clearTimeout(timer))
   const signal = AbortSignal.any([request.left, late.signal])
@@ -109,6 +113,16 @@ export async function inLane<T>(
 /** The caller's own doing is 429, what all do together 503. */
 export function refuseShare(refused: 'caller' | 'all', what: string): Problem {
   if (refused === 'all')
-    return { code: 'unavailable', message: `${what} of all callers: try again`, retryAfter: 1 }
-  return { code: 'rate_limited', message: `${what} of yours: wait for some of them to end`, retryAfter: 1 }
+    return {
+      code: 'unavailable',
+      reason: 'too_many_requests',
+      message: `${what} of all callers: try again`,
+      retryAfter: 1,
+    }
+  return {
+    code: 'rate_limited',
+    reason: 'caller_share',
+    message: `${what} of yours: wait for some of them to end`,
+    retryAfter: 1,
+  }
 }

@@ -18,6 +18,12 @@ declare module 'fastify' {
   }
 }
 
+export const DRAINING: Problem = {
+  code: 'unavailable',
+  reason: 'draining',
+  message: 'the service is stopping',
+}
+
 /** Pages, and what they are made of, cost memory and files until they are read. */
 export function limitPages(scope: FastifyInstance, { addressOf, admission: { pages } }: Service): void {
   scope.addHook('onRequest', (request, reply, done) => {
@@ -37,7 +43,7 @@ export function refuseLateWrites(scope: FastifyInstance, { engine }: Service): v
     done()
   })
   scope.addHook('preValidation', (request, reply, done) => {
-    if (request.isLate) sendProblem(reply, { code: 'unavailable', message: 'the service is stopping' })
+    if (request.isLate) sendProblem(reply, DRAINING)
     else done()
   })
 }
@@ -63,6 +69,7 @@ export function shedLoad(scope: FastifyInstance, service: Service): void {
     if (isFull)
       return {
         code: 'unavailable',
+        reason: 'too_many_requests',
         message: `too many requests are under way: try this ${kind} again`,
         retryAfter: 1,
       }

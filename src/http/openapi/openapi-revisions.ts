@@ -374,7 +374,7 @@ const PREVIEW_SCHEMA = {
       description: 'What stands in the way of the write, with what lifts it, if anything does.',
       items: {
         type: 'object',
-        required: ['kind', 'reason', 'message'],
+        required: ['kind', 'message'],
         properties: {
           kind: { type: 'string', enum: OBJECTION_KINDS, description: 'Which guard objects.' },
           reason: { type: 'string', description: 'Stays the same, whatever the message says.' },

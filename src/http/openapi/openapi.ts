@@ -1,7 +1,7 @@
 // The API described in OpenAPI 3.1, made from the types: what a type gains, its description gains.
 
 import type { SchemaObject } from '../../base/json-schema.ts'
-import { PROBLEM_CODES } from '../../base/problem.ts'
+import { PROBLEM_CODES, REASONS } from '../../base/problem.ts'
 import type { RegisteredDelivery, RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'
 import { describeTypes } from '../../registry/describe-types.ts'
 import { batchSchemas } from './openapi-batch.ts'
@@ -197,6 +197,12 @@ const ERROR_SCHEMA = {
       enum: PROBLEM_CODES,
       description: 'A code that stays the same.',
       example: 'validation_error',
+    },
+    reason: {
+      type: 'string',
+      enum: [...new Set(Object.values(REASONS).flat())],
+      description: 'Which of the refusals with this code it is, where that is known. Every conflict has one.',
+      example: 'unknown_reference',
     },
     message: { type: 'string', description: 'What is wrong and what would be right, for people.' },
     details: {

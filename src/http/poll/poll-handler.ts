@@ -1,6 +1,6 @@
 // What clusters ask for, every few minutes, for ever: answered from memory, straight on node:http.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { fail, invalid, notFound, type Problem, type Result, succeed } from '../../base/problem.ts'
+import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { POLL_BASE } from '../../base/urls.ts'
 import { may } from '../../domain/access/permissions.ts'
@@ -186,7 +186,10 @@ function answerPoll(
   const foreign = refusePollFor(types, state, grant, dns, found)
   if (foreign) return fail(foreign)
   // Flux keeps what it has on a 404; an empty list would make it delete everything.
-  if (!found) return notFound('cluster with the DNS name', dns)
+  if (!found) {
+    const message = `no cluster with the DNS name "${dns}"`
+    return fail({ code: 'not_found', reason: 'unknown_cluster', message })
+  }
   const { id, deleted } = found
   const view = servedTo(state, id)
   const cluster = deleted ? found : (view.get(types.cluster.type.name, id) ?? found)

@@ -37,5 +37,5 @@ export async function reachRevision(
   const isReached = await engine.reach(wanted, MAX_WAIT_MS).finally(() => admission.waits.give(caller))
   if (isReached) return succeed(undefined)
   const message = `this process is at revision ${engine.state.revision}, and not at ${wanted} yet: try again`
-  return fail({ code: 'unavailable', message, retryAfter: 1 })
+  return fail({ code: 'unavailable', reason: 'behind_revision', message, retryAfter: 1 })
 }

@@ -101,7 +101,11 @@ function leaveRest({ raw }: FastifyRequest, rest: number): void {
   setTimeout(() => !raw.complete && socket.destroy(), LINGER_MS).unref()
 }
 
-const CUT_OFF: Problem = { code: 'validation_error', message: 'the body ended before it was whole' }
+const CUT_OFF: Problem = {
+  code: 'validation_error',
+  reason: 'incomplete_body',
+  message: 'the body ended before it was whole',
+}
 
 function mayWrite({ identity }: FastifyRequest): boolean {
   return identity !== undefined && may(identity.grant, 'write')

@@ -6,5 +6,9 @@ export function findEndpoint(types: Types, endpoint: string): Result<DeliveredTy
   const type = types.byEndpoint(endpoint)
   if (type) return succeed(type)
   const known = types.delivered.map(({ delivery }) => delivery.endpoint).join(', ')
-  return fail({ code: 'not_found', message: `no endpoint "${endpoint}": known are ${known}` })
+  return fail({
+    code: 'not_found',
+    reason: 'unknown_endpoint',
+    message: `no endpoint "${endpoint}": known are ${known}`,
+  })
 }

@@ -48,7 +48,10 @@ export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: (
   // Nothing here is called so, and no database can be asked for it.
   else if (request.url.split('?')[1]?.includes('%00'))
     details.push({ path: '?', message: 'holds a NUL character (%00): remove it' })
-  if (details.length > 0) sendProblem(reply, invalid(details).problem)
+  const names = Object.keys(request.query as RawQuery)
+  const isUnknown = names.filter((name) => !known.includes(name)).length === details.length
+  if (details.length > 0)
+    sendProblem(reply, invalid(details, isUnknown ? 'unknown_parameter' : undefined).problem)
   else done()
 }
 

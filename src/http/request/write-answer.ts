@@ -1,10 +1,11 @@
 // From the result of a write to its answer: the document or what was done, or a preview.
 import type { FastifyReply } from 'fastify'
 import { CHANGES_IN_PREVIEW } from '../../api/limits.ts'
-import type { FleetWritten, Preview } from '../../api/wire-types.ts'
+import type { FleetWritten, Preview, Requirement } from '../../api/wire-types.ts'
 import type { Impact } from '../../domain/delivery/impact.ts'
 import { beforeAndAfter, describeChange } from '../../domain/documents/describe-change.ts'
 import type { Entry } from '../../domain/documents/view.ts'
+import type { Objection } from '../../domain/guards/guard.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import type { Written } from '../../engine/writer.ts'
 import { REVISION_HEADER } from './revision-header.ts'
@@ -53,21 +54,26 @@ export function previewAnswer(types: Types, written: Written): WriteAnswer {
     changes: described,
     impact: impact as Impact,
     warnings: [
-      ...removals.map(({ message }) => `needs confirm=removals: ${message}`),
-      ...others.map(({ message }) => `you may not do this: ${message}`),
+      ...removals.map(({ problem }) => `needs confirm=removals: ${problem.message}`),
+      ...others.map(({ problem }) => `you may not do this: ${problem.message}`),
       ...warnings,
     ],
-    requires: objections.map(({ kind, reason, message, details, liftedBy }) => ({
-      kind,
-      reason,
-      message,
-      ...(details?.length && { details }),
-      ...(liftedBy && { lifted_by: liftedBy }),
-    })),
+    requires: objections.map(requirementOf),
     requires_confirmation: removals.length > 0 ? ['removals'] : [],
     plan: plan as string,
   }
   return { body }
+}
+
+function requirementOf({ kind, problem, liftedBy }: Objection): Requirement {
+  const { reason, message, details } = problem
+  return {
+    kind,
+    ...(reason && { reason }),
+    message,
+    ...(details?.length && { details }),
+    ...(liftedBy && { lifted_by: liftedBy }),
+  }
 }
 
 /** Of a write of many documents; its impact is always computed. */

@@ -30,6 +30,7 @@ export function parseExpectation({ headers }: FastifyRequest): Result<Expectatio
   if (tags.every((tag) => tag !== undefined)) return succeed({ revisions: tags.map(Number) })
   return fail({
     code: 'precondition_failed',
+    reason: 'malformed_etag',
     message: `If-Match holds ${match}, which is not an ETag of this service`,
   })
 }

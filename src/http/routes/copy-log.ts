@@ -39,13 +39,17 @@ export function copyLogRoute(app: FastifyInstance, service: Service): void {
     const selection = parseSelection(request.query.selector, identityOf(request).grant)
     if (!selection.ok) return sendProblem(reply, selection.problem)
     if (open.size >= MAX_COPIES)
-      return sendProblem(reply, { code: 'unavailable', message: 'too many copies are being made: try again' })
+      return sendProblem(reply, {
+        code: 'unavailable',
+        reason: 'too_many_requests',
+        message: 'too many copies are being made: try again',
+      })
     open.add(reply.raw)
     reply.raw.once('close', () => open.delete(reply.raw))
     const begun = await engine.inspect(async (past): Promise<Result<AsyncGenerator<string>>> => {
       if (since > engine.state.revision) {
         const message = `this is at revision ${engine.state.revision}, before revision ${since}: it is behind, or was set back`
-        return fail({ code: 'conflict', message })
+        return fail({ code: 'conflict', reason: 'behind_caller', message })
       }
       const lines = past.export({ since, selection: selection.value, now: now() })
       // What is wrong with the beginning can still be told.

@@ -3,6 +3,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { stringify } from 'yaml'
+import type { ReasonOf } from '../../base/problem.ts'
 import { THEME } from '../openapi/docs-page.ts'
 import { buildOpenapi } from '../openapi/openapi.ts'
 import { sendProblem } from '../request/problem-response.ts'
@@ -19,16 +20,17 @@ export function probeRoutes(app: FastifyInstance, { engine, mode, maxStalenessMs
   app.get('/health', OPEN, (_request, reply) => reply.send({ status: 'ok' }))
 
   app.get('/ready', OPEN, async (_request, reply) => {
-    const unready = (message: string) => sendProblem(reply, { code: 'unavailable', message })
-    if (engine.draining) return unready('the service is stopping')
+    const unready = (reason: ReasonOf<'unavailable'>, message: string) =>
+      sendProblem(reply, { code: 'unavailable', reason, message })
+    if (engine.draining) return unready('draining', 'the service is stopping')
     const { problem, stalenessMs } = await engine.check()
-    if (!engine.isLoaded) return unready(`there is nothing to serve yet: ${problem}`)
+    if (!engine.isLoaded) return unready('not_loaded', `there is nothing to serve yet: ${problem}`)
     const { revision } = engine.state
     if (problem === undefined) return reply.send({ status: 'ready', mode, revision })
     const age = Math.round(stalenessMs / 1000)
     // Polls need no store; a process that is there for writes is of no use without one.
-    if (mode === 'crud') return unready(`the store cannot be used now: ${problem}`)
-    if (stalenessMs > maxStalenessMs) return unready(`what is served is ${age} s old: ${problem}`)
+    if (mode === 'crud') return unready('store_unavailable', `the store cannot be used now: ${problem}`)
+    if (stalenessMs > maxStalenessMs) return unready('stale', `what is served is ${age} s old: ${problem}`)
     return reply.send({ status: 'degraded', mode, revision, age_seconds: age, reason: problem })
   })
 }

@@ -4,6 +4,7 @@ import { type Detail, fail, invalid, type Problem, type Result, succeed } from '
 import { may, type Permission } from '../../domain/access/permissions.ts'
 import { type Identity, identityOf } from '../auth/identity.ts'
 import { atEnd, callerOf, refuseShare } from '../load/callers.ts'
+import { DRAINING } from '../load/shed-load.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { parseWhole, type RawQuery } from '../request/query.ts'
 import { setRevision } from '../request/revision-header.ts'
@@ -23,8 +24,6 @@ const STREAM = {
   'X-Accel-Buffering': 'no',
 }
 
-const STOPPING: Problem = { code: 'unavailable', message: 'the service is stopping' }
-
 /** The number of the last revision that the caller has, and what it is called. */
 interface Start {
   readonly revision: number
@@ -38,7 +37,8 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
 
   /** The revision to begin after, when there is one; a problem when it cannot be. */
   async function findStart(start: Start | undefined): Promise<Result<number | undefined>> {
-    if (!engine.isLoaded) return fail({ code: 'unavailable', message: 'there is nothing to serve yet' })
+    if (!engine.isLoaded)
+      return fail({ code: 'unavailable', reason: 'not_loaded', message: 'there is nothing to serve yet' })
     if (!start) return succeed(undefined)
     const { revision, name } = start
     if (!(await engine.reach(revision, REACH_MS))) return fail(await tooFar(start))
@@ -52,10 +52,11 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
     if (problem !== undefined || storeRevision >= revision)
       return {
         code: 'unavailable',
+        reason: 'behind_revision',
         message: `this replica is at revision ${current}, not at ${revision} yet`,
       }
     const message = `is revision ${revision}, which is still to come: the newest is ${current}`
-    return invalid([{ path: name, message }]).problem
+    return invalid([{ path: name, message }], 'revision_in_future').problem
   }
 
   function checkOf(request: FastifyRequest, needed: Permission): Check {
@@ -87,7 +88,7 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
     if (!start.ok) return sendProblem(reply, start.problem)
     const found = await findStart(start.value)
     if (!found.ok) return sendProblem(reply, found.problem)
-    if (isClosing) return sendProblem(reply, STOPPING)
+    if (isClosing) return sendProblem(reply, DRAINING)
     reply.hijack()
     if (request.left.aborted) return reply
     const { revision } = engine.state

@@ -80,7 +80,13 @@ export function openWatchers(service: Service): Watchers {
       const found = await past.history(query)
       if (found.at(-1)?.revision === after + 1) return succeed(found.reverse().map(present))
       const known = await past.resolve({ revision: after }, 'the revision')
-      return known.ok ? fail({ code: 'unavailable', message: `no revision ${after + 1} in the log` }) : known
+      return known.ok
+        ? fail({
+            code: 'unavailable',
+            reason: 'log_incomplete',
+            message: `no revision ${after + 1} in the log`,
+          })
+        : known
     })
   }
 
