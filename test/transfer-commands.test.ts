@@ -120,7 +120,7 @@ async function filledFile(t: TestContext, name = 'fleet.db') {
   await using(path, async (store) => {
     await store.commit(0, revision(1, 'a', 'b', 'c'))
     for (let base = 1; base < 5; base++) await store.commit(base, revision(base + 1, 'a'))
-    await store.remember({ key: 'k', fingerprint: 'f', time: new Date().toISOString(), answer: '{}' })
+    await store.idempotency.save({ key: 'k', fingerprint: 'f', time: new Date().toISOString(), answer: '{}' })
   })
   return { folder, path, env: at(path), file: (other: string) => join(folder, other) }
 }

@@ -13,11 +13,10 @@ import { refuseMethods } from '../domain/guards/refuse-methods.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import { Interrupted, runTimeSliced } from '../runtime/run-time-sliced.ts'
 import { NO_HASH } from '../store/hash-chain.ts'
+import type { IdempotencyRecord } from '../store/idempotency.ts'
 import {
   type Head,
   importInProgressError,
-  type Lease,
-  type Remembered,
   type RevisionMeta,
   type Store,
   StoreError,
@@ -59,8 +58,6 @@ export interface WriteOptions {
   readonly impactLimit?: number
   /** Does it once for this key, and answers the same ever after. */
   readonly once?: Once
-  /** Only while nobody else has taken the lease. */
-  readonly lease?: Lease
   /** Who sends it, for whose turn it is; the author where nobody says. */
   readonly caller?: string
   /** Ends it before anything is committed; its reason is an `Interrupted`. */
@@ -322,7 +319,7 @@ export async function startEngine({
     if (!once && revision > base) {
       turn.hold()
       // What it means for clusters is worked out while the store is writing.
-      const done = await commit(base, work, author, decision, options, undefined, () =>
+      const done = await commit(base, work, author, decision, undefined, () =>
         assess(decision, comparison, options),
       )
       return done?.ok ? succeed({ ...written, ...done.value }) : done
@@ -333,13 +330,13 @@ export async function startEngine({
     const record = once && recordOf(once, assessed)
     if (revision === base) {
       if (!once || !record) return succeed(assessed)
-      await store.remember(record)
+      await store.idempotency.save(record)
       // Another process may have been asked the same, and been faster: there is one answer.
       const kept = await recall(once)
       const isOurs = !kept || (kept.ok && kept.value.replayed === record.answer)
       return isOurs ? succeed({ ...assessed, answer: record.answer }) : kept
     }
-    return commit(base, work, author, decision, options, record, async () => assessed)
+    return commit(base, work, author, decision, record, async () => assessed)
   }
 
   /** What a write would do to the fleet as it stands now, whatever is written meanwhile. */
@@ -409,7 +406,7 @@ export async function startEngine({
     }
   }
 
-  function recordOf(once: Once, written: Written): Remembered {
+  function recordOf(once: Once, written: Written): IdempotencyRecord {
     const { key, fingerprint } = once
     return { key, fingerprint, time: now().toISOString(), answer: once.answer(written) }
   }
@@ -420,17 +417,15 @@ export async function startEngine({
     work: Work,
     author: Author,
     { changes }: Decision,
-    { lease }: WriteOptions,
-    remember: Remembered | undefined,
+    idempotency: IdempotencyRecord | undefined,
     meanwhile: () => Promise<T>,
   ): Promise<Result<T> | undefined> {
     const committed = store.commit(base, {
-      time: remember?.time ?? now().toISOString(),
+      time: idempotency?.time ?? now().toISOString(),
       ...author,
       operation: 'load' in work ? work.operation : summarise(work),
       changes: changes.map(({ type, id, after }) => ({ type, id, after: after && toStored(after) })),
-      ...(remember && { remember }),
-      ...(lease && { lease }),
+      ...(idempotency && { idempotency }),
     })
     const preparing = runTimeSliced(state.prepare(base + 1, toApplied(changes)))
     const all = Promise.all([committed, preparing, meanwhile()])
@@ -440,10 +435,7 @@ export async function startEngine({
         committing = undefined
       })
     const [result, prepared, value] = await all
-    if (!result.ok) {
-      const message = `the lease "${lease?.name}" has been taken by another process: this one has to stop`
-      return result.isFenced ? fail({ code: 'conflict', message }) : undefined
-    }
+    if (!result.ok) return undefined
     storeRevision = Math.max(storeRevision, base + 1)
     if (state.revision === base)
       publish({ revision: base + 1, hash: result.hash }, () => state.publish(base + 1, prepared))
@@ -451,7 +443,7 @@ export async function startEngine({
   }
 
   async function recall({ key, fingerprint }: Once): Promise<Result<Written> | undefined> {
-    const known = await store.recall(key, now().toISOString())
+    const known = await store.idempotency.find(key, now().toISOString())
     if (!known) return undefined
     // Whoever is told of a revision finds it here afterwards.
     await look()

@@ -18,7 +18,7 @@ import type {
   RecordedRevision,
   Store,
 } from '../store/store.ts'
-import { type ExportOptions, exportLog } from '../transfer/transfer.ts'
+import { type ExportOptions, exportLog } from '../transfer/export-log.ts'
 import { type Verification, verifyLog } from '../transfer/verify-log.ts'
 
 /** A moment, by the revision that was the newest then. */

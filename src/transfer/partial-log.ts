@@ -3,7 +3,7 @@ import { getOrSet } from '../base/get-or-set.ts'
 import type { Selector } from '../domain/access/selector.ts'
 import { asToken, TOKENS } from '../domain/access/token.ts'
 import { type ClusterType, type Document, dnsOf, type Types } from '../domain/types/resource-type.ts'
-import type { LoggedChange, Store, StoredDocument } from '../store/store.ts'
+import type { DocumentVersion, LoggedChange, Store } from '../store/store.ts'
 import type { SentChange } from './transfer-lines.ts'
 import { documentsAt } from './verify-log.ts'
 
@@ -36,7 +36,7 @@ export class PartialLog {
   }
 
   /** Whether the part held a document at a revision that the log begins with. */
-  async heldAt(revision: number): Promise<(document: StoredDocument) => boolean> {
+  async heldAt(revision: number): Promise<(document: DocumentVersion) => boolean> {
     const membership = await this.#loaded(revision)
     return ({ type, id, json }) => {
       if (this.#isLeftOut(type)) return false

@@ -1,14 +1,10 @@
 // The lines that a log travels in: what each may hold, in which order they come, and that none is missing.
 import { createHash } from 'node:crypto'
 import { isObject } from '../base/json.ts'
-import {
-  type Anchor,
-  type Remembered,
-  type RevisionMeta,
-  type StoredDocument,
-  StoreError,
-  type TokenUse,
-} from '../store/store.ts'
+import { type LineProblem, readLines } from '../runtime/read-lines.ts'
+import type { IdempotencyRecord } from '../store/idempotency.ts'
+import { MAX_NOTE_LENGTH, type TokenUse } from '../store/notes.ts'
+import { type Anchor, type DocumentVersion, type RevisionMeta, StoreError } from '../store/store.ts'
 
 export const FORMAT = 'flux-resourceset-log'
 export const VERSION = 1
@@ -60,10 +56,10 @@ export interface Signature {
 
 export type Item =
   | { readonly header: Header }
-  | { readonly document: StoredDocument }
+  | { readonly document: DocumentVersion }
   | { readonly revision: SentRevision }
   | { readonly changes: readonly SentChange[]; readonly last: boolean }
-  | { readonly answer: Remembered }
+  | { readonly answer: IdempotencyRecord }
   | { readonly use: TokenUse }
   | { readonly end: End; readonly line: string }
   | { readonly signature: Signature }
@@ -84,32 +80,18 @@ function damaged(message: string): StreamError {
 
 /** Far above what one document can come to. */
 export const MAX_LINE = 64 * 1024 * 1024
-const LINE_BREAK = 10
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The lines of a file or of an answer; the last one ends like all others, or was cut off. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  let begun: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of chunks) {
-    let start = 0
-    for (let end = chunk.indexOf(LINE_BREAK); end >= 0; end = chunk.indexOf(LINE_BREAK, start)) {
-      yield decode([...begun, chunk.subarray(start, end)])
-      begun = []
-      size = 0
-      start = end + 1
-    }
-    size += chunk.length - start
-    if (size > MAX_LINE) throw damaged(`a line is longer than ${MAX_LINE} bytes`)
-    if (start < chunk.length) begun.push(chunk.subarray(start))
-  }
-  if (begun.length > 0) throw damaged('the last line is cut off')
+  const toError = (problem: LineProblem): StreamError =>
+    damaged(problem === 'too_long' ? `a line is longer than ${MAX_LINE} bytes` : 'the last line is cut off')
+  for await (const line of readLines(chunks, { maxBytes: MAX_LINE, toError })) yield decode(line)
 }
 
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-function decode(parts: readonly Uint8Array[]): string {
+function decode(line: Uint8Array): string {
   try {
-    return UTF8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts))
+    return UTF8.decode(line)
   } catch {
     throw damaged('a line is not UTF-8')
   }
@@ -198,7 +180,7 @@ class Order {
       : undefined
   }
 
-  #document({ anchor }: Header, { revision }: StoredDocument): string | undefined {
+  #document({ anchor }: Header, { revision }: DocumentVersion): string | undefined {
     if (!anchor || this.#stage !== 'documents') return 'a document is out of its place'
     return revision > anchor.revision ? `a document is newer than revision ${anchor.revision}` : undefined
   }
@@ -317,6 +299,10 @@ function isTextOrNull(value: unknown): boolean {
   return value === null || isText(value)
 }
 
+function isNoteOrNull(value: unknown): boolean {
+  return value === null || (isText(value) && value.length <= MAX_NOTE_LENGTH)
+}
+
 function isFlag(value: unknown): value is boolean {
   return typeof value === 'boolean'
 }
@@ -359,7 +345,7 @@ const HEADER: Shape<Header> = {
   anchor: orAbsent((value) => pick(value, ANCHOR) !== undefined),
 }
 
-const DOCUMENT: Shape<StoredDocument> = {
+const DOCUMENT: Shape<DocumentVersion> = {
   type: isName,
   id: isName,
   revision: isCount,
@@ -386,9 +372,9 @@ const CHANGE: Shape<SentChange> = {
   after_deleted: isFlag,
 }
 
-const ANSWER: Shape<Remembered> = { key: isText, fingerprint: isText, time: isTime, answer: isText }
+const ANSWER: Shape<IdempotencyRecord> = { key: isText, fingerprint: isText, time: isTime, answer: isText }
 
-const USE: Shape<TokenUse> = { id: isText, time: isTime, address: isTextOrNull }
+const USE: Shape<TokenUse> = { id: isText, time: isTime, address: isNoteOrNull }
 
 const END: Shape<End> = {
   revision: isCount,

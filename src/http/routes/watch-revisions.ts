@@ -99,9 +99,9 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
     // The id alone is no event, but known to whoever comes back before there was one.
     const after = found.value ?? revision
     reply.raw.write(`retry: ${retry}\nid: ${after}\n: revision ${revision}\n\n`)
-    const isBell = !reaches((request.identity as Identity).grant, 'viewer')
+    const idsOnly = !reaches((request.identity as Identity).grant, 'viewer')
     const sender = { caller, isUrgent: false, signal: request.left }
-    watchers.add(reply.raw, after, checkOf(request, isBell ? 'mirror' : 'viewer'), { isBell, sender })
+    watchers.add(reply.raw, after, checkOf(request, idsOnly ? 'mirror' : 'viewer'), { idsOnly, sender })
     return reply
   })
 
