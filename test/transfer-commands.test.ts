@@ -22,7 +22,7 @@ import { openPostgresStore } from '../src/store/postgres/postgres.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import type { NewRevision, Store } from '../src/store/store.ts'
 import { openLines } from '../src/transfer/transfer-files.ts'
-import { StreamError } from '../src/transfer/transfer-lines.ts'
+import { StreamError } from '../src/transfer/transfer-items.ts'
 import { pruneLog, verifyLog } from '../src/transfer/verify-log.ts'
 import { temporaryPostgres } from './postgres-server.ts'
 import {

@@ -16,7 +16,8 @@ import {
 } from '../store/store.ts'
 import { PartialLog, type Selection, sent } from './partial-log.ts'
 import type { Progress } from './replication-status.ts'
-import { FORMAT, type Header, MAX_LINE, type SentChange, VERSION } from './transfer-lines.ts'
+import { FORMAT, type Header, type SentChange, VERSION } from './transfer-items.ts'
+import { MAX_LINE } from './transfer-lines.ts'
 import { documentsAt, StateSeal } from './verify-log.ts'
 
 export interface ExportOptions {

@@ -12,7 +12,8 @@ import {
 } from '../store/store.ts'
 import { checkFit, checkSame, upstreamChange, upstreamOf } from './log-fit.ts'
 import type { Progress } from './replication-status.ts'
-import { type Header, readItems, type SentChange, type SentRevision, StreamError } from './transfer-lines.ts'
+import { type Header, type SentChange, type SentRevision, StreamError } from './transfer-items.ts'
+import { readItems } from './transfer-lines.ts'
 import { StateSeal } from './verify-log.ts'
 
 export interface ImportOptions {

@@ -1,7 +1,7 @@
 // Whether a log that comes in lines goes on from what a store holds.
 import type { Head, Store } from '../store/store.ts'
 import { SOURCES } from './partial-log.ts'
-import { type Header, type SentChange, StreamError } from './transfer-lines.ts'
+import { type Header, type SentChange, StreamError } from './transfer-items.ts'
 
 const UPSTREAM = 'upstream'
 

@@ -7,7 +7,7 @@ import { importLog } from './import-log.ts'
 import { MirrorFiles } from './mirror-files.ts'
 import { MirrorStore } from './mirror-store.ts'
 import type { ReplicationStatus } from './replication-status.ts'
-import { StreamError } from './transfer-lines.ts'
+import { StreamError } from './transfer-items.ts'
 import { Upstream } from './upstream.ts'
 
 export interface MirrorOptions {

@@ -15,7 +15,7 @@ import type { DocumentVersion, Store } from '../store/store.ts'
 import { type ExportOptions, exportLog } from './export-log.ts'
 import { type Imported, importLog } from './import-log.ts'
 import { type Selection, SOURCES } from './partial-log.ts'
-import { StreamError } from './transfer-lines.ts'
+import { StreamError } from './transfer-items.ts'
 import { documentsAt, StateSeal, verifyLog } from './verify-log.ts'
 
 const NOW = new Date(0)

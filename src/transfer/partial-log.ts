@@ -4,7 +4,7 @@ import type { Selector } from '../domain/access/selector.ts'
 import { asToken, TOKENS } from '../domain/access/token.ts'
 import { type ClusterType, type Document, dnsOf, type Types } from '../domain/types/resource-type.ts'
 import type { DocumentVersion, LoggedChange, Store } from '../store/store.ts'
-import type { SentChange } from './transfer-lines.ts'
+import type { SentChange } from './transfer-items.ts'
 import { documentsAt } from './verify-log.ts'
 
 /** Where a part says what it is a part of: beside the documents, and of no type that a request could name. */

@@ -19,7 +19,8 @@ import { openMemoryStore } from '../store/memory.ts'
 import { type NewRevision, type Store, StoreError } from '../store/store.ts'
 import { type ExportOptions, exportLog } from './export-log.ts'
 import { importLog } from './import-log.ts'
-import { checkLines, linesOf, StreamError } from './transfer-lines.ts'
+import { StreamError } from './transfer-items.ts'
+import { checkLines, linesOf } from './transfer-lines.ts'
 import { pruneLog, verifyLog } from './verify-log.ts'
 
 const ALL = { limit: 1000, changeLimit: 1000 }

@@ -2,7 +2,8 @@
 import { isObject } from '../base/json.ts'
 import { readLines } from '../runtime/read-lines.ts'
 import { StoreError } from '../store/store.ts'
-import { linesOf, StreamError } from './transfer-lines.ts'
+import { StreamError } from './transfer-items.ts'
+import { linesOf } from './transfer-lines.ts'
 
 interface UpstreamOptions {
   readonly url: string

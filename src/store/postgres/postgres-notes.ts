@@ -13,9 +13,10 @@ interface NoteTable {
   /** Takes notes as JSON. */
   readonly record: string
   readonly byKeys: string
-  /** Takes the last key of the page before, null for the first. */
-  readonly page: string
-  /** Of all three: what it takes first, and where needed the kind. */
+  /** Take the first key, and the last key of the page before. */
+  readonly firstPage: string
+  readonly nextPage: string
+  /** Of all of them: what they take, and the kind where needed. */
   readonly values: (given: unknown, kind: string) => unknown[]
 }
 
@@ -31,9 +32,13 @@ const NOTES: NoteTable = {
     ON CONFLICT (kind, key) DO UPDATE SET time = excluded.time, value = excluded.value
     WHERE (excluded.time, excluded.value IS NOT NULL, excluded.value) > (known.time, known.value IS NOT NULL, known.value)`,
   byKeys: `SELECT key, time, value FROM ${S}.notes WHERE kind = $2 AND key = ANY($1)`,
-  page: `
+  // Not by equality of kinds: without statistics the planner would sort all notes of a kind for every page.
+  firstPage: `
     SELECT key, time, value FROM ${S}.notes
-    WHERE kind = $2 AND key >= coalesce($1, '') AND key IS DISTINCT FROM $1 ORDER BY key LIMIT ${PAGE}`,
+    WHERE (kind, key) >= ($2, $1) AND kind <= $2 ORDER BY kind, key LIMIT ${PAGE}`,
+  nextPage: `
+    SELECT key, time, value FROM ${S}.notes
+    WHERE (kind, key) > ($2, $1) AND kind <= $2 ORDER BY kind, key LIMIT ${PAGE}`,
   values: (given, kind) => [given, kind],
 }
 
@@ -45,9 +50,10 @@ const USES: NoteTable = {
     WHERE (excluded.time, excluded.address IS NOT NULL, excluded.address COLLATE "C")
       > (known.time, known.address IS NOT NULL, known.address COLLATE "C")`,
   byKeys: `SELECT id AS key, time, address AS value FROM ${S}.token_uses WHERE id = ANY($1)`,
-  page: `
-    SELECT id AS key, time, address AS value FROM ${S}.token_uses
-    WHERE id >= coalesce($1, '') AND id IS DISTINCT FROM $1 ORDER BY id LIMIT ${PAGE}`,
+  firstPage: `
+    SELECT id AS key, time, address AS value FROM ${S}.token_uses WHERE id >= $1 ORDER BY id LIMIT ${PAGE}`,
+  nextPage: `
+    SELECT id AS key, time, address AS value FROM ${S}.token_uses WHERE id > $1 ORDER BY id LIMIT ${PAGE}`,
   values: (given) => [given],
 }
 
@@ -80,17 +86,15 @@ export async function* readNotes(
   kind: string,
   keys: readonly string[] | undefined,
 ): AsyncGenerator<Note> {
-  const { byKeys, page, values } = tableOf(kind)
+  const { byKeys, firstPage, nextPage, values } = tableOf(kind)
+  const read = (sql: string, given: unknown): Promise<Note[]> => db.query<Note>(sql, values(given, kind))
   if (keys) {
     const asked = [...new Set(keys)]
-    for (let at = 0; at < asked.length; at += PAGE)
-      yield* await db.query<Note>(byKeys, values(asked.slice(at, at + PAGE), kind))
+    for (let at = 0; at < asked.length; at += PAGE) yield* await read(byKeys, asked.slice(at, at + PAGE))
     return
   }
-  for (let last: string | null = null; ; ) {
-    const rows: Note[] = await db.query<Note>(page, values(last, kind))
-    yield* rows
-    if (rows.length < PAGE) return
-    last = rows.at(-1)?.key as string
+  for (let page = await read(firstPage, ''); ; page = await read(nextPage, page.at(-1)?.key)) {
+    yield* page
+    if (page.length < PAGE) return
   }
 }

@@ -593,6 +593,43 @@ describe('while another process moves the head', () => {
   })
 })
 
+describe('a program of an earlier version on the same database', () => {
+  const importing =
+    "select 1 from flux_resourceset.leases where name = 'filling' and expires > clock_timestamp()"
+
+  test('knows an import of this one, and this one an import of it', async (t) => {
+    const url = await temporaryPostgres(t)
+    const store = open(t, url)
+    await store.commit(0, revisionOf(put('a')))
+    await store.setImportInProgress(true)
+    assert.equal((await runSql(url, importing)).length, 1)
+    await store.setImportInProgress(false)
+    assert.equal((await runSql(url, importing)).length, 0)
+    await runSql(
+      url,
+      `insert into flux_resourceset.leases (name, holder, term, expires)
+      values ('filling', 'import', 3, clock_timestamp() + interval '100 years')`,
+    )
+    assert.equal((await store.head()).importInProgress, true)
+    await runSql(url, 'update flux_resourceset.leases set expires = clock_timestamp() where term = 3')
+    assert.equal((await store.head()).importInProgress, undefined, 'it leaves its row behind')
+    await store.setImportInProgress(true)
+    assert.equal((await store.head()).importInProgress, true)
+  })
+
+  test('shares the uses of tokens with it', async (t) => {
+    const url = await temporaryPostgres(t)
+    const store = open(t, url)
+    await store.head()
+    const time = '2026-01-31T12:00:00.000Z'
+    await runSql(url, `insert into flux_resourceset.token_uses values ('a', '${time}', null)`)
+    assert.deepEqual(await usesOf(store, 'a'), [{ id: 'a', time, address: null }])
+    const newer = { id: 'a', time: '2026-01-31T12:01:00.000Z', address: 'new' }
+    await recordUses(store, [newer])
+    assert.deepEqual(await runSql(url, 'select id, time, address from flux_resourceset.token_uses'), [newer])
+  })
+})
+
 describe('a commit that the network gets in the way of', () => {
   async function behindProxy(t: TestContext) {
     const url = await temporaryPostgres(t)

@@ -741,6 +741,60 @@ describe('uses of tokens in a SQLite file', () => {
   })
 })
 
+describe('a program of an earlier version that has the same SQLite file open', () => {
+  const importing = "SELECT 1 FROM leases WHERE name = 'filling' AND expires > ?"
+
+  test('knows an import of this one, and this one an import of it', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    const store = await committed(open(), revisionOf(put('a')))
+    const earlier = new DatabaseSync(path)
+    t.after(() => earlier.close())
+    await store.setImportInProgress(true)
+    assert.ok(earlier.prepare(importing).get(Date.now()))
+    await store.setImportInProgress(false)
+    assert.equal(earlier.prepare(importing).get(Date.now()), undefined)
+    earlier.exec(
+      `INSERT INTO leases (name, holder, term, expires) VALUES ('filling', 'import', 3, ${Date.now() + 1e12})`,
+    )
+    assert.equal((await store.head()).importInProgress, true)
+    earlier.exec("UPDATE leases SET expires = 0 WHERE name = 'filling' AND term = 3")
+    assert.equal((await store.head()).importInProgress, undefined, 'it leaves its row behind')
+    await store.setImportInProgress(true)
+    assert.equal((await store.head()).importInProgress, true)
+  })
+
+  test('shares the uses of tokens with it', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    const store = open()
+    const earlier = new DatabaseSync(path)
+    t.after(() => earlier.close())
+    earlier.prepare('INSERT INTO token_uses (id, time, address) VALUES (?, ?, ?)').run('a', minute(1), null)
+    assert.deepEqual(await usesOf(store, 'a'), [{ id: 'a', time: minute(1), address: null }])
+    await recordUses(store, [{ id: 'a', time: minute(2), address: 'new' }])
+    const rows = earlier.prepare('SELECT id, time, address FROM token_uses').all()
+    assert.deepEqual(
+      rows.map((row) => ({ ...row })),
+      [{ id: 'a', time: minute(2), address: 'new' }],
+    )
+  })
+})
+
+test('many notes let commits have their turn, and are all written', async (t) => {
+  const store = temporaryDatabase(t).open()
+  const notes = Array.from({ length: 30_000 }, (_, i) => ({ key: `k${i}`, time: minute(i), value: 'x' }))
+  let isDone = false
+  const recording = store.notes.record('sightings', notes).then(() => {
+    isDone = true
+  })
+  let commits = 0
+  for (; !isDone && commits < 1000; commits++) await committed(store, revisionOf(put(`c${commits}`)))
+  await recording
+  assert.ok(commits > 3, `${commits} commits`)
+  let count = 0
+  for await (const _note of store.notes.read('sightings')) count++
+  assert.equal(count, notes.length)
+})
+
 test('a walk along many small revisions lets others have their turn', async (t) => {
   const revisions = Array.from({ length: 1500 }, (_, i) => revisionOf(put(`thing-${i}`)))
   const store = await committed(temporaryDatabase(t).open(), ...revisions)
