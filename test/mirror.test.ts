@@ -7,7 +7,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
-import { importLog } from '../src/transfer/transfer.ts'
+import { importLog } from '../src/transfer/import-log.ts'
 import { verifyLog } from '../src/transfer/verify-log.ts'
 import { run, start } from './every-store.ts'
 import {

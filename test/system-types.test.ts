@@ -10,7 +10,7 @@ import { systemTypes } from '../src/domain/types/system-types.ts'
 import { planOf } from '../src/engine/plan.ts'
 import type { RegisteredTypes } from '../src/registry/build-types.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
-import { importLog } from '../src/transfer/transfer.ts'
+import { importLog } from '../src/transfer/import-log.ts'
 import { builtInTypes, startService, type TestService } from './service.ts'
 
 /** Of one cluster each, with a secret, and never taken back. */

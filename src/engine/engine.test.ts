@@ -11,7 +11,7 @@ import { Interrupted } from '../runtime/run-time-sliced.ts'
 import { openMemoryStore } from '../store/memory.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite.ts'
 import { type Store, StoreError } from '../store/store.ts'
-import { importLog } from '../transfer/transfer.ts'
+import { importLog } from '../transfer/import-log.ts'
 import { type Engine, type EngineParts, startEngine } from './engine.ts'
 import type { Written } from './writer.ts'
 
@@ -353,11 +353,11 @@ test('of two processes that find nothing to change under one key at once, both a
   const other = await start(t, memory)
   done(await other.write([cluster('one'), label('one', 'a', '1')], author))
   const again = [label('one', 'a', '1')]
-  const remember: Store['remember'] = async (answer) => {
+  const save: Store['idempotency']['save'] = async (record) => {
     done(await other.write(again, author, { idempotency: once('theirs') }))
-    await memory.remember(answer)
+    await memory.idempotency.save(record)
   }
-  const engine = await start(t, { ...memory, remember })
+  const engine = await start(t, { ...memory, idempotency: { ...memory.idempotency, save } })
   const { replayed, response } = done(await engine.write(again, author, { idempotency: once('ours') }))
   assert.deepEqual([replayed, response], ['theirs', undefined])
 })
@@ -365,11 +365,11 @@ test('of two processes that find nothing to change under one key at once, both a
 test('whoever is answered again what another process has just written finds it here', async (t) => {
   const memory = openMemoryStore()
   const other = await start(t, memory)
-  const recall: Store['recall'] = async (...asked) => {
+  const find: Store['idempotency']['find'] = async (...asked) => {
     done(await other.write([namespace('a')], author, { idempotency: once('made a') }))
-    return memory.recall(...asked)
+    return memory.idempotency.find(...asked)
   }
-  const engine = await start(t, { ...memory, recall })
+  const engine = await start(t, { ...memory, idempotency: { ...memory.idempotency, find } })
   const { replayed } = done(await engine.write([namespace('a')], author, { idempotency: once('made a') }))
   assert.equal(replayed, 'made a')
   assert.ok(engine.state.get('namespaces', 'a'))

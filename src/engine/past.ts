@@ -20,7 +20,7 @@ import type {
   RecordedRevision,
   Store,
 } from '../store/store.ts'
-import { type ExportOptions, exportLog } from '../transfer/transfer.ts'
+import { type ExportOptions, exportLog } from '../transfer/export-log.ts'
 import { type Verification, verifyLog } from '../transfer/verify-log.ts'
 
 export type { HistoryQuery, RecordedRevision } from '../store/store.ts'

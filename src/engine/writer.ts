@@ -11,7 +11,8 @@ import type { Change, View } from '../domain/documents/view.ts'
 import type { DecidedWrite, Objection } from '../domain/guards/guard.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import { runTimeSliced } from '../runtime/run-time-sliced.ts'
-import type { Lease, Remembered, RevisionMeta, Store } from '../store/store.ts'
+import type { IdempotencyRecord } from '../store/idempotency.ts'
+import type { RevisionMeta, Store } from '../store/store.ts'
 import { warnOfDefinitions } from './definition-warnings.ts'
 import { expandCommands, isHistoryCommand } from './expand-commands.ts'
 import type { Follower } from './follower.ts'
@@ -39,8 +40,6 @@ export interface WriteOptions {
   readonly impactLimit?: number
   /** Writes once for this key, and returns the same ever after. */
   readonly idempotency?: Idempotency
-  /** Only while nobody else has taken the lease. */
-  readonly lease?: Lease
   /** Who sends it, for whose turn it is; the author where nobody says. */
   readonly caller?: string
   /** Ends it before anything is committed; its reason is an `Interrupted`. */
@@ -209,9 +208,9 @@ export class Writer {
     turn.hold()
     const { key, fingerprint } = idempotency
     const time = now().toISOString()
-    const record: Remembered = { key, fingerprint, time, answer: idempotency.response(written) }
+    const record: IdempotencyRecord = { key, fingerprint, time, answer: idempotency.response(written) }
     if (revision > base) return this.#commit(request, base, decision, record, async () => written)
-    await store.remember(record)
+    await store.idempotency.save(record)
     // Another process may have had the same request, and been faster: there is one response.
     const kept = await this.#findRepeated(idempotency)
     const isOurs = !kept || (kept.ok && kept.value.replayed === record.answer)
@@ -220,7 +219,7 @@ export class Writer {
 
   async #findRepeated({ key, fingerprint }: Idempotency): Promise<Result<Written> | undefined> {
     const { store, now, follower } = this.#parts
-    const known = await store.recall(key, now().toISOString())
+    const known = await store.idempotency.find(key, now().toISOString())
     if (!known) return undefined
     // Whoever is given a revision finds it here afterwards.
     await follower.checkHead()
@@ -266,13 +265,13 @@ export class Writer {
     { commands, author, options }: WriteRequest,
     base: number,
     { changes }: Decision,
-    remember: Remembered | undefined,
+    record: IdempotencyRecord | undefined,
     meanwhile: () => Promise<T>,
   ): Promise<Attempt<T>> {
     const { store, now, follower } = this.#parts
-    const { lease, operation = summarise(commands) } = options
+    const { operation = summarise(commands) } = options
     const committed = store.commit(base, {
-      time: remember?.time ?? now().toISOString(),
+      time: record?.time ?? now().toISOString(),
       ...author,
       operation,
       changes: changes.map(({ type, id, after }) => ({
@@ -280,17 +279,13 @@ export class Writer {
         id,
         after: after && { json: after.json, deleted: after.deleted },
       })),
-      ...(remember && { remember }),
-      ...(lease && { lease }),
+      ...(record && { idempotency: record }),
     })
     const preparing = runTimeSliced(follower.state.prepare(base + 1, toApplied(changes)))
     const all = Promise.all([committed, preparing, meanwhile()])
     follower.holdWhile(all)
     const [result, prepared, value] = await all
-    if (!result.ok) {
-      const message = `the lease "${lease?.name}" has been taken by another process: this one has to stop`
-      return result.isFenced ? fail({ code: 'conflict', reason: 'lease_lost', message }) : RACED
-    }
+    if (!result.ok) return RACED
     follower.publishCommit(base, result.hash, prepared)
     return succeed(value)
   }

@@ -13,10 +13,11 @@ import { SOURCES } from '../domain/types/system-types.ts'
 import type { Engine } from '../engine/engine.ts'
 import { newSecret, newToken, tokenIdOf } from '../engine/token-secret.ts'
 import { openMemoryStore } from '../store/memory.ts'
-import type { Store, StoredDocument } from '../store/store.ts'
+import type { DocumentVersion, Store } from '../store/store.ts'
+import { type ExportOptions, exportLog } from './export-log.ts'
+import { type Imported, importLog } from './import-log.ts'
 import type { Selection } from './partial-log.ts'
-import { type ExportOptions, exportLog, type Imported, importLog } from './transfer.ts'
-import { StreamError } from './transfer-lines.ts'
+import { StreamError } from './transfer-items.ts'
 import { documentsAt, StateSeal, verifyLog } from './verify-log.ts'
 
 const NOW = new Date(0)
@@ -35,8 +36,8 @@ function follow(source: Store, target: Store, options: Partial<ExportOptions> = 
 }
 
 /** All that there is to know of a store's documents. */
-async function documentsOf(store: Store): Promise<Map<string, StoredDocument>> {
-  const found = new Map<string, StoredDocument>()
+async function documentsOf(store: Store): Promise<Map<string, DocumentVersion>> {
+  const found = new Map<string, DocumentVersion>()
   for await (const document of store.documents())
     found.set(`${document.type}/${document.id}`, { ...document })
   return found
@@ -54,7 +55,7 @@ async function pruneTo(store: Store, revision: number): Promise<void> {
 }
 
 /** What a part is to hold of a source, in the simplest words. */
-async function partOf(source: Store, { selector }: Selection): Promise<Map<string, StoredDocument>> {
+async function partOf(source: Store, { selector }: Selection): Promise<Map<string, DocumentVersion>> {
   const all = await documentsOf(source)
   const clusters = [...all.values()]
     .filter(({ type }) => type === CLUSTERS)
@@ -81,11 +82,11 @@ async function partOf(source: Store, { selector }: Selection): Promise<Map<strin
 /** A part holds what it is to hold, and knows what it is a part of. */
 async function assertPart(source: Store, target: Store, selection: Selection): Promise<void> {
   const held = await documentsOf(target)
-  const upstream = held.get(`${SOURCES}/upstream`) as StoredDocument
+  const upstream = held.get(`${SOURCES}/upstream`) as DocumentVersion
   held.delete(`${SOURCES}/upstream`)
   const wanted = await partOf(source, selection)
-  const isMade = ({ type, deleted }: StoredDocument): boolean => type !== TOKENS && !deleted
-  const view = (documents: Map<string, StoredDocument>): object =>
+  const isMade = ({ type, deleted }: DocumentVersion): boolean => type !== TOKENS && !deleted
+  const view = (documents: Map<string, DocumentVersion>): object =>
     Object.fromEntries(
       [...documents].sort().map(([key, document]) => {
         const { json, deleted, revision } = document

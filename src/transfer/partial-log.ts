@@ -8,8 +8,8 @@ import {
   dnsOf,
   type Types,
 } from '../domain/types/resource-type.ts'
-import type { LoggedChange, Store, StoredDocument } from '../store/store.ts'
-import type { SentChange } from './transfer-lines.ts'
+import type { DocumentVersion, LoggedChange, Store } from '../store/store.ts'
+import type { SentChange } from './transfer-items.ts'
 import { documentsAt } from './verify-log.ts'
 
 /** Only the clusters that match, with everything that is not a cluster's own and names none of the others. */
@@ -39,7 +39,7 @@ export class PartialLog {
   }
 
   /** Whether the part held a document at a revision that the log begins with. */
-  async heldAt(revision: number): Promise<(document: StoredDocument) => boolean> {
+  async heldAt(revision: number): Promise<(document: DocumentVersion) => boolean> {
     const membership = await this.#loaded(revision)
     return ({ type, id, json }) => {
       if (this.#isLeftOut(type)) return false

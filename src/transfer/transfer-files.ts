@@ -8,7 +8,8 @@ import { createGunzip, createGzip } from 'node:zlib'
 import { UsageProblem } from '../base/usage-problem.ts'
 import { replaceFile } from '../runtime/replace-file.ts'
 import { StoreError } from '../store/store.ts'
-import { FORMAT, linesOf, StreamError } from './transfer-lines.ts'
+import { FORMAT, StreamError } from './transfer-items.ts'
+import { linesOf } from './transfer-lines.ts'
 
 const STDOUT = '-'
 const BLOCK = 1024 * 1024

@@ -2,7 +2,7 @@
 import { createHash, hash } from 'node:crypto'
 import { TimeSlice } from '../runtime/time-slice.ts'
 import { NO_HASH, RevisionHash } from '../store/hash-chain.ts'
-import type { Anchor, LoggedChange, Store, StoredDocument } from '../store/store.ts'
+import type { Anchor, DocumentVersion, LoggedChange, Store } from '../store/store.ts'
 
 export interface Verification {
   readonly verified: boolean
@@ -166,7 +166,7 @@ function digestOf(json: LoggedChange['before'], deleted: boolean): string | unde
 }
 
 /** All documents as they stood at a revision, whatever is written meanwhile; those that changed since come last. */
-export async function* documentsAt(store: Store, at: number): AsyncGenerator<StoredDocument> {
+export async function* documentsAt(store: Store, at: number): AsyncGenerator<DocumentVersion> {
   const seen = new Set<string>()
   for await (const document of store.documents()) {
     if (document.revision > at) continue
@@ -185,7 +185,7 @@ export async function* documentsAt(store: Store, at: number): AsyncGenerator<Sto
 export class StateSeal {
   readonly #lines = new Map<string, string>()
 
-  add({ type, id, revision, deleted, json }: StoredDocument): void {
+  add({ type, id, revision, deleted, json }: DocumentVersion): void {
     this.#lines.set(`${type}/${id}`, `${revision} ${digestOf(json, deleted)}`)
   }
 

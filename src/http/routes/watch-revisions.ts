@@ -101,9 +101,9 @@ export function watchRoute(app: FastifyInstance, service: Service): void {
     // The id alone is no event, but known to whoever comes back before there was one.
     const after = found.value ?? revision
     reply.raw.write(`retry: ${retry}\nid: ${after}\n: revision ${revision}\n\n`)
-    const isBell = !may(identityOf(request).grant, 'read')
+    const idsOnly = !may(identityOf(request).grant, 'read')
     const sender = { caller, isUrgent: false, signal: request.left }
-    watchers.add(reply.raw, after, checkOf(request, isBell ? 'watch' : 'read'), { isBell, sender })
+    watchers.add(reply.raw, after, checkOf(request, idsOnly ? 'watch' : 'read'), { idsOnly, sender })
     return reply
   })
 

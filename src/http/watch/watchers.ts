@@ -18,7 +18,7 @@ interface Watchers {
 }
 
 interface How {
-  readonly isBell: boolean
+  readonly idsOnly: boolean
   /** Whose turn it is to read what came before. */
   readonly sender: Sender
 }
@@ -131,7 +131,7 @@ export function openWatchers(service: Service): Watchers {
     else if (watcher.response.writableLength > unsentBytes) drop(watcher)
     else {
       watcher.sent = revision
-      write(watcher, watcher.how.isBell ? Buffer.from(`id: ${revision}\n\n`) : text)
+      write(watcher, watcher.how.idsOnly ? Buffer.from(`id: ${revision}\n\n`) : text)
     }
   }
 

@@ -1,62 +1,40 @@
-// Moving what a store holds: its log as lines of JSON, and bringing such lines into another store.
+// A store's log as lines of JSON, for another store.
 import { createHash } from 'node:crypto'
 import { asToken, TOKENS, useKeyOf } from '../domain/access/token.ts'
 import { TimeSlice } from '../runtime/time-slice.ts'
 import { RevisionHash } from '../store/hash-chain.ts'
+import { TOKEN_USES, useOfNote } from '../store/notes.ts'
 import {
   type Anchor,
+  type DocumentVersion,
   type Head,
   importInProgressError,
-  type Lease,
   prunedError,
   prunedMeanwhileError,
   type Store,
-  type StoredDocument,
   StoreError,
 } from '../store/store.ts'
 import { PartialLog, type Selection, sent } from './partial-log.ts'
-import { type Replay, startReplay } from './replay-log.ts'
-import { FORMAT, type Header, MAX_LINE, readItems, type SentChange, VERSION } from './transfer-lines.ts'
+import type { Progress } from './replication-status.ts'
+import { FORMAT, type Header, type SentChange, VERSION } from './transfer-items.ts'
+import { MAX_LINE } from './transfer-lines.ts'
 import { documentsAt, StateSeal } from './verify-log.ts'
-
-/** Where a transfer has come to, of where it ends. */
-export type Progress = (revision: number, until: number) => void
 
 export interface ExportOptions {
   /** The revision that the target has already; 0 for an empty one. */
   readonly since: number
   /** The last one to go; the head of the store otherwise. */
   readonly until?: number | undefined
-  /** Only a part. */
+  /** Only the part of the log that it selects. */
   readonly selection?: Selection | undefined
-  /** Also what is kept beside the log: remembered answers and when tokens were used. */
+  /** Also what is kept beside the log: idempotency records, and when tokens were last used. */
   readonly includeAuxiliary?: boolean
   readonly now: Date
   readonly progress?: Progress | undefined
 }
 
-export interface ImportOptions {
-  /** Only while the lease has not been taken by another holder. */
-  readonly lease?: Pick<Lease, 'name' | 'term'> | undefined
-  readonly progress?: Progress | undefined
-}
-
-export interface Imported {
-  /** Where the store was, and where it is now. */
-  readonly from: Head
-  readonly head: Head
-  /** How many revisions were new, and how many were here already. */
-  readonly revisions: number
-  readonly known: number
-  /** Documents that the log begins with, where its older part was given up. */
-  readonly initialDocuments: number
-  readonly answers: number
-  readonly uses: number
-}
-
 /** What a line of changes comes to at most, but for a single change that is larger. */
 const LINE_SIZE = 1024 * 1024
-const USES_AT_ONCE = 500
 /** What was asked for may name clusters that are not in the part. */
 const OF_A_PART = 'copied in part'
 
@@ -71,7 +49,7 @@ export async function* exportLog(store: Store, options: ExportOptions): AsyncGen
     const line = JSON.stringify(
       'end' in item ? { end: { ...(item.end as object), sha256: digest.copy().digest('hex') } } : item,
     )
-    // The answer to a write on much of a fleet can be longer than any reader takes: what is left out is decided anew.
+    // The answer to a write on much of a fleet can be longer than any reader takes; a write whose record is left out is decided anew.
     if ('answer' in item && Buffer.byteLength(line) > MAX_LINE) continue
     digest.update(`${line}\n`)
     yield line
@@ -85,8 +63,8 @@ async function* exportItems(
   store: Store,
   { includeAuxiliary = false, selection, now, progress, ...range }: ExportOptions,
 ): AsyncGenerator<Line> {
-  // Looked for before the end is known: none may be of a write that comes after it.
-  const answers = includeAuxiliary ? await answerTimes(store, now.toISOString()) : new Map<string, string>()
+  // Listed before the end is known: none may be of a write that comes after it.
+  const records = includeAuxiliary ? await recordTimes(store, now.toISOString()) : new Map<string, string>()
   const begin = await store.anchor()
   const header = await headerOf(store, begin, range, now)
   const part = selection && new PartialLog(store, selection)
@@ -102,22 +80,35 @@ async function* exportItems(
     for await (const document of sealedDocuments(store, anchor)) if (isHeld(document)) yield { document }
   }
   yield* exportRevisions(store, begin, header, part, progress)
-  for await (const answer of includeAuxiliary ? store.answers(now.toISOString()) : [])
-    if (answers.get(answer.key) === answer.time) yield { answer }
-  let documents = 0
-  const tokens: string[] = []
-  for await (const { type, json } of includeAuxiliary ? documentsAt(store, until) : []) {
-    documents++
-    if (type === TOKENS) tokens.push(useKeyOf(asToken(JSON.parse(json))))
-  }
-  for (let at = 0; at < tokens.length; at += USES_AT_ONCE)
-    for (const use of await store.usesOf(tokens.slice(at, at + USES_AT_ONCE))) yield { use }
+  if (includeAuxiliary) yield* exportRecords(store, records, now)
+  const documents = includeAuxiliary ? yield* exportUses(store, until) : undefined
   yield { end: { revision: until, hash: until_hash, ...(includeAuxiliary && { documents }) } }
 }
 
-async function answerTimes(store: Store, now: string): Promise<Map<string, string>> {
+async function* exportRecords(
+  store: Store,
+  times: ReadonlyMap<string, string>,
+  now: Date,
+): AsyncGenerator<Line> {
+  for await (const answer of store.idempotency.list(now.toISOString()))
+    if (times.get(answer.key) === answer.time) yield { answer }
+}
+
+/** When the tokens of a revision were last used; returns how many documents there were. */
+async function* exportUses(store: Store, revision: number): AsyncGenerator<Line, number> {
+  let documents = 0
+  const tokens: string[] = []
+  for await (const { type, json } of documentsAt(store, revision)) {
+    documents++
+    if (type === TOKENS) tokens.push(useKeyOf(asToken(JSON.parse(json))))
+  }
+  for await (const note of store.notes.read(TOKEN_USES, tokens)) yield { use: useOfNote(note) }
+  return documents
+}
+
+async function recordTimes(store: Store, now: string): Promise<Map<string, string>> {
   const times = new Map<string, string>()
-  for await (const { key, time } of store.answers(now)) times.set(key, time)
+  for await (const { key, time } of store.idempotency.list(now)) times.set(key, time)
   return times
 }
 
@@ -144,7 +135,7 @@ async function headerOf(
 }
 
 /** The documents as they stood where the log begins, which must be what they were when it was cut there. */
-async function* sealedDocuments(store: Store, anchor: Anchor): AsyncGenerator<StoredDocument> {
+async function* sealedDocuments(store: Store, anchor: Anchor): AsyncGenerator<DocumentVersion> {
   const seal = new StateSeal()
   for await (const document of documentsAt(store, anchor.revision)) {
     seal.add(document)
@@ -211,30 +202,4 @@ async function notWhole(store: Store, begin: Anchor | undefined, problem: string
   const anchor = await store.anchor()
   if (anchor && anchor.revision !== begin?.revision) return prunedMeanwhileError(anchor.revision)
   return new StoreError(`${problem}: see what "verify" finds`)
-}
-
-/**
- * Brings lines into a store that is empty or holds what they go on from: what it has already is skipped, the rest is
- * replayed, many revisions at a time, each of them checked by its hash. Throws StreamError when the lines are damaged or
- * do not go on from what is here, and StoreError when somebody else writes meanwhile; whole revisions that were in order
- * stay, and the same lines can be given again.
- */
-export async function importLog(
-  store: Store,
-  lines: AsyncIterable<string>,
-  options: ImportOptions = {},
-): Promise<Imported> {
-  let replay: Replay | undefined
-  const timeSlice = new TimeSlice()
-  for await (const item of readItems(lines)) {
-    if ('header' in item) replay = await startReplay(store, item.header, options)
-    else if ('document' in item) replay?.document(item.document)
-    else if ('revision' in item) await replay?.revision(item.revision)
-    else if ('changes' in item) await replay?.changes(item.changes, item.last)
-    else if ('answer' in item) await replay?.answer(item.answer)
-    else if ('use' in item) await replay?.use(item.use)
-    else if ('end' in item) await replay?.end()
-    if (timeSlice.expired) await timeSlice.yield()
-  }
-  return (replay as Replay).imported
 }
