@@ -452,7 +452,7 @@ describe('a snapshot on the disk', () => {
     const program = `
       const { State } = await import(${JSON.stringify(join(import.meta.dirname, '../domain/documents/state.ts'))})
       const { openSnapshots } = await import(${JSON.stringify(join(import.meta.dirname, 'snapshot.ts'))})
-      const state = new State({ all: [], delivered: [], cluster: { type: { name: 'clusters' } }, system: { get() {} } })
+      const state = new State({ all: [], delivered: [], cluster: { type: { name: 'clusters' } }, system: { all: [], get() {} } })
       for (let i = 0; i < 20000; i++) {
         const document = { id: String(i), text: String(i).repeat(500) }
         state.put(1, { type: 'gadgets', id: document.id, after: { document, deleted: false, size: 1 } })
