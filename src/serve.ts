@@ -51,12 +51,63 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   const templates = readTemplates(config, types)
   for (const warning of warnOfUnread(types, templates)) log.warn(warning)
   const files = readFiles(config, types, log)
+  const { engine, mirror, metrics } = await startStores(config, types, version, log)
+  warnOfUnknownTypes(engine, types, log)
+  warnOfReserved(engine, types, log)
+  const service = buildService(config, files, { version, types, templates, engine, metrics, log })
+  const app = await buildApp(service, files.tls ? { tls: files.tls, http2: config.tls?.http2 ?? false } : {})
+  const admin = config.adminListen && (await buildAdminApp(service))
+  await listen(app, config.listen)
+  if (admin && config.adminListen) await listen(admin, config.adminListen)
+  if (config.tls) reloadTls(config.tls, app.server as unknown as TlsServer, log)
+  log.info(
+    {
+      version,
+      mode: config.mode,
+      store: config.store.backend,
+      address: app.server.address(),
+      ...(admin && { admin_address: admin.server.address() }),
+      revision: engine.state.revision,
+    },
+    engine.isLoaded ? 'ready' : 'listening',
+  )
+  let stopping = false
+  stop = async (signal: string): Promise<void> => {
+    if (stopping) return
+    stopping = true
+    log.info({ signal }, 'stopping')
+    setTimeout(() => process.exit(1), config.shutdownDelayMs + STOP_TIMEOUT_MS).unref()
+    engine.drain()
+    await sleep(config.shutdownDelayMs)
+    await app.close()
+    await admin?.close()
+    await engine.stop()
+    await mirror?.stop()
+    log.info('stopped')
+    // All is done; a connection that its other end does not let go of is no reason to stay.
+    process.exit()
+  }
+}
+
+interface Stores {
+  readonly engine: Engine
+  readonly mirror: Mirror | undefined
+  readonly metrics: Metrics
+}
+
+/** Opens the store, or the mirror's copy, starts the engine on it, and seeds an empty one. */
+async function startStores(
+  config: Config,
+  types: RegisteredTypes,
+  version: string,
+  log: Logger,
+): Promise<Stores> {
   let metrics: Metrics | undefined
-  const now = (): Date => new Date()
-  const start = (store: Store, mirror?: Mirror): Promise<Engine> =>
+  const mirror = config.mirror && openMirror(config, types, log)
+  const start = (store: Store, upstream?: Mirror): Promise<Engine> =>
     startEngine({
       store,
-      ...(mirror && { upstream: mirror.status }),
+      ...(upstream && { upstream: upstream.status }),
       types,
       now,
       brake: config.brake,
@@ -64,10 +115,9 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
         metrics?.countStoreError(doing)
         log.error({ err: error, doing }, 'the store failed')
       },
-      onStoreBack: () => log.info('the store can be followed again'),
+      onStoreBack: () => log.info('store connection restored'),
       ...(config.snapshotFolder !== undefined && { snapshots: openSnapshots(config.snapshotFolder) }),
     })
-  const mirror = config.mirror && openMirror(config, types, log)
   const engine = await start(
     mirror?.store ??
       openStore(config.store, { write: config.mode === 'crud', warn: (message) => log.warn(message) }),
@@ -76,22 +126,31 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   if (engine.isLoaded) await fillEmptyStore(config, types, engine, start)
   else fillLater(config, types, engine, log)
   metrics = createMetrics(types, version, engine)
-  warnOfUnknownTypes(engine, types, log)
-  warnOfReserved(engine, types, log)
-  const addressOf = createAddressOf(config.trustedProxies)
-  const { oidc, adminListen } = config
+  return { engine, mirror, metrics }
+}
+
+function now(): Date {
+  return new Date()
+}
+
+/** What every request can use. */
+function buildService(
+  config: Config,
+  files: Files,
+  parts: Pick<Service, 'version' | 'types' | 'templates' | 'engine' | 'metrics' | 'log'>,
+): Service {
+  const { types, engine, metrics, log } = parts
+  const { oidc, trustedProxies } = config
+  const addressOf = createAddressOf(trustedProxies)
   const limits = {
     requests: config.maxRequests,
     connections: config.maxConnections,
     connectionsPerAddress: config.maxConnectionsPerAddress,
-    trusts: createTrust(config.trustedProxies),
+    trusts: createTrust(trustedProxies),
   }
-  const service: Service = {
+  return {
+    ...parts,
     mode: config.mode,
-    version,
-    engine,
-    types,
-    templates,
     externalUrl: config.externalUrl,
     auth: createAuth({
       types,
@@ -108,51 +167,15 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
       now,
     }),
     addressOf,
-    isProxied: createIsProxied(config.trustedProxies),
+    isProxied: createIsProxied(trustedProxies),
     limits,
     admission: createAdmission(limits),
     maxStalenessMs: config.maxStalenessMs,
     corsOrigins: config.corsOrigins,
-    hasAdminPort: adminListen !== undefined,
+    hasAdminPort: config.adminListen !== undefined,
     login: oidc,
-    metrics,
-    log,
     now,
   }
-  const app = await buildApp(service, files.tls ? { tls: files.tls, http2: config.tls?.http2 ?? false } : {})
-  const admin = adminListen && (await buildAdminApp(service))
-  await listen(app, config.listen)
-  if (admin) await listen(admin, adminListen)
-  if (config.tls) reloadTls(config.tls, app.server as unknown as TlsServer, log)
-  log.info(
-    {
-      version,
-      mode: config.mode,
-      store: config.store.backend,
-      address: app.server.address(),
-      ...(admin && { admin_address: admin.server.address() }),
-      revision: engine.state.revision,
-    },
-    engine.isLoaded ? 'ready' : 'listening',
-  )
-
-  let stopping = false
-  const stopCleanly = async (signal: string): Promise<void> => {
-    if (stopping) return
-    stopping = true
-    log.info({ signal }, 'stopping')
-    setTimeout(() => process.exit(1), config.shutdownDelayMs + STOP_TIMEOUT_MS).unref()
-    engine.drain()
-    await sleep(config.shutdownDelayMs)
-    await app.close()
-    await admin?.close()
-    await engine.stop()
-    await mirror?.stop()
-    log.info('stopped')
-    // All is done; a connection that its other end does not let go of is no reason to stay.
-    process.exit()
-  }
-  stop = stopCleanly
 }
 
 function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -220,7 +243,7 @@ function openMirror({ mirror, store }: Config, types: RegisteredTypes, log: Logg
     path: store.path,
     token: readToken,
     onProblem: (err) => log.error({ err, upstream: url }, 'the upstream cannot be followed'),
-    onBack: () => log.info({ upstream: url }, 'the upstream can be followed again'),
+    onBack: () => log.info({ upstream: url }, 'upstream connection restored'),
   })
 }
 

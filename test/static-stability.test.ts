@@ -302,7 +302,7 @@ describe('without its database', { concurrency: 3 }, () => {
       assert.equal(await metric(service, 'revision'), 2)
       assert.equal(await metric(service, 'store_revision'), 2)
       await waitFor('it is in the log', () => /"doing":"follow"/.test(service.output()))
-      await waitFor('it is in the log', () => /the store can be followed again/.test(service.output()))
+      await waitFor('it is in the log', () => /store connection restored/.test(service.output()))
     }
   })
 

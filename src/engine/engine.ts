@@ -78,34 +78,14 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const uses = followUses(store, now, (error) => onStoreError(error, 'uses'))
   const writer = new Writer({ store, types, now, follower, past, brake })
   const queue = new WriteQueue()
+  const guarded = guardStore(follower, onStoreError)
   let draining = false
   let stopped = false
 
   await follower.start(snapshots)
   const unwatch = store.watch(() => void checks.refresh())
   if (!store.isPrivate) checks.start()
-  const keeper =
-    snapshots &&
-    keepSnapshots(snapshots, {
-      // Also while the store is unavailable: whoever starts from it must not go back behind what was served.
-      current: () =>
-        follower.isLoaded ? { state, head: follower.head, stalenessMs: follower.stalenessMs } : undefined,
-      failed: (error) => onStoreError(error, 'snapshot'),
-    })
-
-  /** Turns a failing store into a problem. */
-  async function guarded<T>(doing: 'commit' | 'read', run: () => Promise<Result<T>>): Promise<Result<T>> {
-    // Nobody waits for a store that is known to be unavailable.
-    if (follower.failure?.isTransient) return unavailable(follower.failure)
-    try {
-      return await run()
-    } catch (error) {
-      if (error instanceof Interrupted) return fail(error.problem)
-      if (!(error instanceof StoreError)) throw error
-      if (error !== follower.failure) onStoreError(error, doing)
-      return unavailable(error)
-    }
-  }
+  const keeper = snapshots && keepFrom(snapshots, follower, onStoreError)
 
   function write(
     commands: readonly WriteCommand[],
@@ -171,6 +151,35 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       await store.close()
     },
   }
+}
+
+type OnStoreError = NonNullable<EngineParts['onStoreError']>
+
+/** Runs what needs the store; a store that fails makes it a problem. */
+function guardStore(follower: Follower, onStoreError: OnStoreError) {
+  return async <T>(doing: 'commit' | 'read', run: () => Promise<Result<T>>): Promise<Result<T>> => {
+    // Nobody waits for a store that is known to be unavailable.
+    if (follower.failure?.isTransient) return unavailable(follower.failure)
+    try {
+      return await run()
+    } catch (error) {
+      if (error instanceof Interrupted) return fail(error.problem)
+      if (!(error instanceof StoreError)) throw error
+      if (error !== follower.failure) onStoreError(error, doing)
+      return unavailable(error)
+    }
+  }
+}
+
+function keepFrom(snapshots: Snapshots, follower: Follower, onStoreError: OnStoreError) {
+  return keepSnapshots(snapshots, {
+    // Also while the store is unavailable: whoever starts from it must not go back behind what was served.
+    current() {
+      const { isLoaded, state, head, stalenessMs } = follower
+      return isLoaded ? { state, head, stalenessMs } : undefined
+    },
+    failed: (error) => onStoreError(error, 'snapshot'),
+  })
 }
 
 function unavailable({ message }: StoreError): Result<never> {

@@ -9,7 +9,7 @@ import { sendProblem } from '../request/problem-response.ts'
 import { parseWhole, type RawQuery } from '../request/query.ts'
 import { setRevision } from '../request/revision-header.ts'
 import type { Service } from '../service.ts'
-import { type Check, openWatchers } from '../watch/watchers.ts'
+import { type Check, Watchers } from '../watch/watchers.ts'
 
 const WATCH = { config: { access: 'watch', parameters: ['since'] } } as const
 /** What a process that is behind the others may take to get there. */
@@ -32,7 +32,7 @@ interface Start {
 
 export function watchRoute(app: FastifyInstance, service: Service): void {
   const { engine, auth, admission, metrics, now } = service
-  const watchers = openWatchers(service)
+  const watchers = new Watchers(service)
   let isClosing = false
 
   /** The revision to begin after, when there is one; a problem when it cannot be. */
