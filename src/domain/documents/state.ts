@@ -147,10 +147,12 @@ export class State implements PolledView {
     const isCluster = type === this.#types.cluster.type.name
     const id = isCluster ? given : internalise(given)
     if (!after) return { type, id, entry: undefined, place: undefined }
-    const { deleted, size } = after
-    const document = isCluster ? this.#references.share(after.document) : after.document
+    const { document, deleted, size } = after
     const entry = { id, document, revision, deleted, size }
-    if (isCluster) this.#ceilings.raise(entry)
+    if (isCluster) {
+      this.#references.share(document)
+      this.#ceilings.raise(entry)
+    }
     const place = this.#collections.get(type)?.places.get(id)
     return { type, id, entry, place: place && this.#keepsPlace(type, place, entry) ? place : undefined }
   }
