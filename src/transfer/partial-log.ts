@@ -7,7 +7,7 @@ import type { DocumentVersion, LoggedChange, Store } from '../store/store.ts'
 import type { SentChange } from './transfer-items.ts'
 import { documentsAt } from './verify-log.ts'
 
-/** Where a part says what it is a part of: beside the documents, and of no type that a request could name. */
+/** Where a partial log records what it is a part of: beside the documents, and of no type that a request could name. */
 export const SOURCES = 'sources'
 
 /** Only the clusters that match, with everything that is not a cluster's own and names none of the others. */
@@ -24,7 +24,7 @@ export interface Selection {
 export class PartialLog {
   readonly #store: Store
   readonly #selection: Selection
-  /** What the revisions so far left; not looked for before something depends on it. */
+  /** What the revisions so far left; loaded when something depends on it. */
   #membership: Membership | undefined
   /** What this revision changed whose place depends on all of it, and whether the part held it before. */
   readonly #tombstones = new Map<string, boolean>()
