@@ -87,7 +87,7 @@ export interface HistoryQuery {
   /** Only where this text is in the message, the operation, the actor or the request id, in either case. */
   readonly text?: string
   readonly limit: number
-  /** Which changes of each revision to answer. */
+  /** Which changes of each revision to return. */
   readonly changeOffset?: number
   readonly changeLimit: number
 }

@@ -39,7 +39,7 @@ const LINE_SIZE = 1024 * 1024
 const OF_A_PART = 'copied in part'
 
 /**
- * The log after a revision as lines, without their line breaks. Where that part of the log was given up, the documents
+ * The log after a revision as lines, without their line breaks. Where that part of the log was pruned, the documents
  * as they stood where it begins now come first. Throws StoreError when the log is not whole: the lines then have no end.
  */
 export async function* exportLog(store: Store, options: ExportOptions): AsyncGenerator<string> {
@@ -197,7 +197,7 @@ function* linesOfChanges(changes: readonly SentChange[], last: boolean): Generat
   if (last || line.length > 0) yield { changes: line, last }
 }
 
-/** What is missing may have been given up since the log was seen to begin at an anchor. */
+/** A revision may be missing because it was pruned since the anchor was read. */
 async function notWhole(store: Store, begin: Anchor | undefined, problem: string): Promise<StoreError> {
   const anchor = await store.anchor()
   if (anchor && anchor.revision !== begin?.revision) return prunedMeanwhileError(anchor.revision)

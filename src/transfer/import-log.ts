@@ -41,7 +41,7 @@ const USES_AT_ONCE = 500
 /**
  * Brings lines into a store that is empty or holds what they go on from: what it has already is skipped, the rest is
  * replayed, many revisions at a time, each of them checked by its hash. Throws StreamError when the lines are damaged or
- * do not go on from what is here, and StoreError when somebody else writes meanwhile; whole revisions that were in order
+ * do not go on from what is here, and StoreError when another process writes meanwhile; whole revisions that were in order
  * stay, and the same lines can be given again.
  */
 export async function importLog(

@@ -6,7 +6,7 @@ import { type Header, type SentChange, StreamError } from './transfer-items.ts'
 
 const UPSTREAM = 'upstream'
 
-/** What a store that holds a part says of its source. */
+/** Where a store that holds a partial log has it from. */
 interface Upstream extends Head {
   readonly id: string
   readonly selector: string
@@ -41,7 +41,7 @@ export async function upstreamOf(store: Store, head: Head, selector: string): Pr
   return { revision: upstream.revision, hash: upstream.hash }
 }
 
-/** Whether lines go on from where a store is, as far as their header tells. */
+/** Whether lines go on from where a store is, as far as their header shows. */
 export async function checkFit(store: Store, header: Header, known: Head): Promise<void> {
   const { since, until, anchor } = header
   const at = known.revision

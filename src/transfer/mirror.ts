@@ -125,7 +125,7 @@ class RunningMirror {
     }
   }
 
-  /** The stream of changes only wakes up: what it tells of is pulled, and checked, like all else. */
+  /** The stream of changes only wakes up: revisions are pulled, and checked, all the same. */
   async #watch(): Promise<void> {
     const delays = backoff({ first: PULL_MS, max: PULL_MS })
     while (!this.#isStopped) {

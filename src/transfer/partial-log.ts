@@ -27,7 +27,7 @@ export interface Selection {
 export class PartialLog {
   readonly #store: Store
   readonly #selection: Selection
-  /** What the revisions so far left; not looked for before something depends on it. */
+  /** What the revisions so far left; loaded when something depends on it. */
   #membership: Membership | undefined
   /** What this revision changed whose place depends on all of it, and whether the part held it before. */
   readonly #tombstones = new Map<string, boolean>()

@@ -16,7 +16,7 @@ const BLOCK = 1024 * 1024
 /** How every file of ours begins that is not packed. */
 const FIRST = `{"format":"${FORMAT}"`
 
-/** Writes lines to a file, packed when its name ends in .gz, or to a stream; answers how many bytes they came to. */
+/** Writes lines to a file, packed when its name ends in .gz, or to a stream; returns how many bytes they came to. */
 export async function writeLines(
   path: string,
   lines: AsyncIterable<string>,
@@ -35,7 +35,7 @@ export async function writeLines(
 
 async function writeOut(lines: AsyncIterable<string>, stdout: Writable): Promise<number> {
   const ignore = (): void => {}
-  // What goes wrong comes back from writing as well.
+  // A failure is also returned by the write.
   stdout.on('error', ignore)
   try {
     return await send(STDOUT, lines, false, (chunk) => {
@@ -151,7 +151,7 @@ async function readBlock(
 async function* unpacked(blocks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const gunzip = createGunzip()
   const fed = pipeline(blocks, gunzip)
-  // Whoever reads hears of it as well.
+  // The failure is also thrown to the reader.
   fed.catch(() => {})
   try {
     yield* gunzip as AsyncIterable<Buffer>

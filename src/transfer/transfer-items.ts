@@ -28,7 +28,7 @@ export interface SentRevision extends RevisionMeta {
   readonly change_count: number
 }
 
-/** What a document was before is known to whoever has the revision before. */
+/** Without what the document was before: the receiver has the revision before. */
 export interface SentChange {
   readonly type: string
   readonly id: string
@@ -39,7 +39,7 @@ export interface SentChange {
 export interface End {
   readonly revision: number
   readonly hash: string
-  /** How many documents the source had there; not told of a part. */
+  /** How many documents the source had there; absent in a partial log. */
   readonly documents?: number
   /** Over all lines before this one. */
   readonly sha256: string

@@ -17,7 +17,7 @@ import {
 export const MAX_LINE = 64 * 1024 * 1024
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The lines of a file or of an answer; the last one ends like all others, or was cut off. */
+/** The lines of a file or of a response; the last one ends like all others, or was cut off. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const toError = (problem: LineProblem): StreamError =>
     damaged(problem === 'too_long' ? `a line is longer than ${MAX_LINE} bytes` : 'the last line is cut off')
@@ -50,7 +50,7 @@ export async function* readItems(lines: AsyncIterable<string>): AsyncGenerator<I
   if (!order.isComplete) throw damaged('there is no end: the rest was cut off')
 }
 
-/** What a whole stream says of itself. */
+/** What a whole stream begins and ends with. */
 export interface Checked {
   readonly header: Header
   readonly end: End

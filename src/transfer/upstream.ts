@@ -33,7 +33,7 @@ export class Upstream {
   async log(since: number, selector: string | undefined): Promise<UpstreamLog> {
     const query = new URLSearchParams({ since: String(since), ...(selector && { selector }) })
     const response = await this.#get(`/log?${query}`)
-    // The page of a proxy on the way tells nothing of what is upstream.
+    // The page of a proxy on the way is no answer of the upstream.
     if (!response.headers.get('content-type')?.startsWith('application/x-ndjson')) {
       await response.body?.cancel()
       throw new StoreError('what answers is not flux-resourceset: is a proxy in the way?', {
@@ -44,7 +44,7 @@ export class Upstream {
     return { lines: linesOf(bytesOf(response)), stalenessMs }
   }
 
-  /** Opens the stream of changes: the revisions that the upstream has, as it tells of them. */
+  /** Opens the stream of changes: the revisions that the upstream has, as it announces them. */
   async watch(): Promise<AsyncIterable<number>> {
     return revisionsIn(await this.#get('/watch'))
   }

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { StoreError } from '../store.ts'
 
 export interface PostgresOptions {
-  /** postgres://user:password@host:port/database, without what says how to use TLS. */
+  /** postgres://user:password@host:port/database, without the parameters for TLS. */
   readonly url: string
   /** Holds the password; read again for every connection. */
   readonly passwordFile?: string | undefined
@@ -71,7 +71,7 @@ export function clientOf(config: pg.ClientConfig, tls: PostgresOptions['tls']): 
       super(config)
     }
 
-    // biome-ignore lint/suspicious/noExplicitAny: with a callback it answers nothing, and a promise without one
+    // biome-ignore lint/suspicious/noExplicitAny: with a callback it returns nothing, and a promise without one
     override connect(callback?: any): any {
       try {
         if (config.ssl) Object.assign(config.ssl, readCertificates(tls))

@@ -23,7 +23,7 @@ export class Database {
       Client: this.#Client,
       max: options.poolSize ?? DEFAULT_POOL_SIZE,
       idleTimeoutMillis: 60_000,
-      // A server that does not answer does not let go of a connection, and would keep a process that has stopped.
+      // A server that does not respond keeps its connection open, and with it a process that has stopped.
       allowExitOnIdle: true,
     })
     // An idle connection that breaks is replaced when the next one is needed.

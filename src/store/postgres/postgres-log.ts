@@ -27,7 +27,7 @@ import { QUICK_MS, S } from './postgres-query.ts'
 export const REVISIONS = 200
 /** Changes or documents to read at once. */
 const SLICE = 200
-/** Places in the log to look at at once. */
+/** Positions in the log to read at once. */
 const WINDOW = 2000
 
 /** What the database takes for a position at most. */

@@ -33,7 +33,7 @@ async function schemaOf(query: Query): Promise<Schema> {
     SELECT to_regclass('flux_resourceset.migrations') IS NOT NULL AS ours,
       current_setting('server_encoding') AS encoding,
       EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = 'flux_resourceset') AS theirs`)
-  // Another one would work until somebody writes a character that it does not have.
+  // Another encoding would work until the first character that it does not have.
   if (found?.encoding !== 'UTF8')
     throw new StoreError(
       `the encoding of the database is ${found?.encoding}, and has to be UTF8: create one with TEMPLATE template0 ENCODING 'UTF8'`,

@@ -19,9 +19,9 @@ import { CHUNK, COMMIT_MS, type Sealed, seal } from './postgres-seal.ts'
 
 export const CHANNEL = 'flux_resourceset'
 const CHUNK_SIZE = 8 * 1024 * 1024
-/** Rows to delete before other writers get their turn. */
+/** Rows to delete before other writers get the lock. */
 const PRUNED_AT_ONCE = 5000
-/** How often to try a commit whose end is not known, and for how long: whoever asked for it waits. */
+/** How often to retry a commit whose outcome is unknown, and for how long: its caller waits. */
 const MAX_TRIES = 6
 const MAX_TRYING_MS = 10_000
 const FIRST_RETRY_MS = 150
@@ -34,7 +34,7 @@ const WRITE_LOCK = 7_205_148_302
 const WRITE_LOCK_MS = 5_000
 
 /**
- * A connection that breaks leaves open whether the database has committed. The revision's hash tells: no other one has
+ * A connection that breaks leaves open whether the database has committed. The revision's hash shows it: no other one has
  * it, so the same can be tried again until it is known.
  */
 export async function commit(
@@ -61,7 +61,7 @@ export async function commit(
   }
 }
 
-/** The lock goes with its transaction, so that nobody keeps it by accident; whatever becomes of that, the run counts. */
+/** The lock is released with its transaction, so that no process keeps it by accident; `run` counts whatever becomes of that. */
 export async function withWriteLock<T>(db: Database, run: () => Promise<T>): Promise<T> {
   let running: Promise<T> | undefined
   try {
@@ -106,7 +106,7 @@ const MADE = `json_to_recordset($1) AS c(revision bigint, position integer, type
 /**
  * All of a commit in one statement, and so in one transaction and one round trip: where the head is not at base any more,
  * `moved` is empty, and so is everything that follows from it. A server that would not wait for its disk has to.
- * What was remembered under the key since the statement began to look, it does not see: its answer would become NULL,
+ * An idempotency record that was saved since the statement began is not seen by it: its answer would become NULL,
  * which the table refuses, and with it all of the commit (`isCollision`).
  */
 const COMMIT = `
@@ -189,7 +189,7 @@ async function insertAnchor(query: Query, { revision, time, hash, state }: Ancho
   ])
 }
 
-/** Once the anchor stands, nobody reads what is before it; the rest is tidying up. */
+/** Once the anchor is written, no reader reads what is before it; the rest is tidying up. */
 export async function prune(db: Database, anchor: Anchor): Promise<void> {
   const known = await db.transact(READ_COMMITTED, async (query) => {
     await query(`LOCK TABLE ${S}.anchor IN EXCLUSIVE MODE`)

@@ -25,7 +25,7 @@ import { guard, prepared } from './sqlite-database.ts'
 
 /** Changes to read at once, with their documents. */
 const SLICE = 20
-/** Rows to look at at once, without documents. */
+/** Rows to read at once, without documents. */
 export const WINDOW = 200
 
 /** What a prune has begun to delete is gone already. */

@@ -9,7 +9,7 @@ import type { FirstChanges, WriterCall, WriterOperations, WriterReply } from './
 
 /** Changes to hand over at once. */
 const CHANGES_PER_MESSAGE = 20
-/** Notes to hand over and to write in one transaction: commits get their turn in between. */
+/** Notes to hand over and to write in one transaction: commits pass in between. */
 const NOTES_PER_BATCH = 1000
 
 interface Waiting {

@@ -139,10 +139,10 @@ function initFromSnapshot(
   })
 }
 
-/** Changes to delete before other writers get their turn. */
+/** Changes to delete before other writers get the lock. */
 const PRUNED_AT_ONCE = 2000
 
-/** Once the anchor stands, nobody reads what is before it; the rest is tidying up. */
+/** Once the anchor is written, no reader reads what is before it; the rest is tidying up. */
 function prune({ revision, time, hash, state }: Anchor): void {
   const known = transact(() => {
     const current = Number(db.prepare('SELECT revision FROM anchor').get()?.revision ?? 0)
