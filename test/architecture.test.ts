@@ -109,6 +109,15 @@ test('only the process reads the configuration, and nobody starts the process', 
   assert.deepEqual(users('serve.ts'), ['main.ts'])
 })
 
+test('routes are leaves: the app alone imports them', () => {
+  const routes = sources.filter((file) => file.startsWith('http/routes/'))
+  assert.ok(routes.length > 0)
+  for (const route of routes) {
+    const users = sources.filter((file) => ownImportsOf(file).includes(route))
+    assert.deepEqual(users, ['http/app.ts'], route)
+  }
+})
+
 test('the environment is read by the process alone', () => {
   const readers = sources.filter((file) => /\bprocess\.env\b/.test(textOf(file)))
   assert.deepEqual(readers, ['main.ts'])
