@@ -129,6 +129,15 @@ test('CLI commands are imported by the command table only', () => {
   )
 })
 
+test('routes are leaves: the app alone imports them', () => {
+  const routes = sources.filter((file) => file.startsWith('http/routes/'))
+  assert.ok(routes.length > 0)
+  for (const route of routes) {
+    const users = sources.filter((file) => ownImportsOf(file).includes(route))
+    assert.deepEqual(users, ['http/app.ts'], route)
+  }
+})
+
 test('the environment is read by the process alone', () => {
   const readers = sources.filter((file) => /\bprocess\.env\b/.test(textOf(file)))
   assert.deepEqual(readers, ['main.ts'])

@@ -23,7 +23,7 @@ import {
 } from './service.ts'
 
 const types = builtInTypes()
-const OPENAPI = JSON.stringify(buildOpenapi(types, { version: 'test', mode: 'crud' }))
+const OPENAPI = JSON.stringify(buildOpenapi(types, [], { version: 'test' }))
 const LIST = ['cluster', 'list']
 const CREATE = ['namespace', 'create', 'x', '--yes']
 

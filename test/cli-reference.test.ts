@@ -19,7 +19,7 @@ the program: \`DOCS_UPDATE=1 node --test test/cli-reference.test.ts\` writes it.
 `
 
 function nounsOf(): readonly Noun[] {
-  const openapi = buildOpenapi(builtInTypes(), { version: '0', mode: 'crud' })
+  const openapi = buildOpenapi(builtInTypes(), [], { version: '0' })
   return readNouns(JSON.parse(JSON.stringify(openapi))) ?? []
 }
 

@@ -4,6 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
+import { RESERVED_KINDS } from '../src/api/reserved-names.ts'
 import type { Json, JsonObject } from '../src/base/json.ts'
 import { type Grant, ROLES, type Role } from '../src/domain/access/grant.ts'
 import { newToken } from '../src/engine/token-secret.ts'
@@ -122,6 +123,17 @@ function expand({ delivered }: RegisteredTypes, route: string): string[] {
   if (!route.endsWith(`${POLLS}/:dns/:endpoint`)) return [shapeOf(route)]
   return delivered.map(({ delivery }) => shapeOf(route.replace(':endpoint', delivery.endpoint)))
 }
+
+test('no type can take the place of a route: every first segment of one is a reserved kind, or a type', async (t) => {
+  const types = builtInTypes()
+  const { service, routes } = await startWatched('crud', types)
+  t.after(() => service.stop())
+  const urls = [...routes.keys()].map((route) => route.split(' ')[1] as string)
+  const segments = new Set(urls.map((url) => url.split('/')[1]?.split('.')[0] as string))
+  assert.ok(segments.has('openapi') && segments.has('clusters') && segments.size > 10, [...segments].join())
+  const free = [...segments].filter((segment) => !RESERVED_KINDS.has(segment) && !types.get(segment))
+  assert.deepEqual(free, [])
+})
 
 for (const [name, types] of [
   ['the types that are built in', builtInTypes()],

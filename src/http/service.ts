@@ -8,8 +8,13 @@ import type { AddressOf } from './auth/client-address.ts'
 import type { Auth } from './auth/identify.ts'
 import type { Admission } from './load/admission.ts'
 import type { Metrics } from './metrics.ts'
-import type { Login } from './openapi/openapi.ts'
 import type { Limits } from './service-limits.ts'
+
+/** Of the OIDC issuer, for those who log in on a command line. */
+export interface Login {
+  readonly issuer: string
+  readonly clientId: string
+}
 
 export interface Service {
   readonly mode: 'read-only' | 'crud'

@@ -46,5 +46,5 @@ export function onlyPreviews(grant: Grant): Problem {
 
 /** A write of the whole fleet says so in its body, which is not read yet. */
 function mayBePreview({ query, routeOptions }: FastifyRequest): boolean {
-  return routeOptions.config.fleet === true || (query as { dry_run?: unknown }).dry_run === 'true'
+  return routeOptions.config.isFleet === true || (query as { dry_run?: unknown }).dry_run === 'true'
 }

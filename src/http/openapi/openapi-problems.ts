@@ -1,6 +1,7 @@
 // What goes wrong, in OpenAPI's words: one response for each status, which all operations share.
+import { ref } from '../../api/component-ref.ts'
 import type { ProblemCode, Reason } from '../../base/problem.ts'
-import { example, headerRefs, json, type Node, ref } from './openapi-operation.ts'
+import { example, headerRefs, json, type Node } from './openapi-operation.ts'
 
 interface DescribedProblem {
   readonly description: string

@@ -1,11 +1,11 @@
 // Reads that wait until this process is at a revision.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { MAX_REVISION } from '../../api/limits.ts'
-import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
+import { fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import { callerOf, refuseShare } from '../load/callers.ts'
 import type { Service } from '../service.ts'
+import { MIN_REVISION, problemWith, type Query } from './parameters.ts'
 import { sendProblem } from './problem-response.ts'
-import { isWrite, parseWhole, type RawQuery } from './query.ts'
+import { isWrite } from './query.ts'
 import { setRevision } from './revision-header.ts'
 
 /** How long to wait for a revision that is still to come. */
@@ -14,9 +14,9 @@ const MAX_WAIT_MS = 5_000
 /** Whoever has just written somewhere else reads what came of it here. */
 export function awaitRevision(service: Service) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
-    const { min_revision } = request.query as RawQuery
+    const { min_revision } = request.query as Query
     if (min_revision === undefined || isWrite(request)) return undefined
-    const reached = await reachRevision(service, callerOf(service, request), String(min_revision))
+    const reached = await reachRevision(service, callerOf(service, request), min_revision)
     if (!reached.ok) return sendProblem(reply, reached.problem)
     setRevision(reply, service.engine.state.revision)
     return undefined
@@ -28,14 +28,14 @@ export async function reachRevision(
   caller: string,
   text: string,
 ): Promise<Result<undefined>> {
-  const details: Detail[] = []
-  const wanted = parseWhole(text, 'min_revision', MAX_REVISION, details)
-  if (wanted === undefined) return invalid(details)
+  const message = problemWith(MIN_REVISION, text)
+  if (message !== undefined) return invalid([{ path: '?min_revision', message }])
+  const wanted = Number(text)
   if (engine.state.revision >= wanted) return succeed(undefined)
   const taken = admission.waits.take(caller)
   if (taken !== 'taken') return fail(refuseShare(taken, 'too many requests wait for a revision'))
   const isReached = await engine.reach(wanted, MAX_WAIT_MS).finally(() => admission.waits.give(caller))
   if (isReached) return succeed(undefined)
-  const message = `this process is at revision ${engine.state.revision}, and not at ${wanted} yet: try again`
-  return fail({ code: 'unavailable', reason: 'behind_revision', message, retryAfter: 1 })
+  const behind = `this process is at revision ${engine.state.revision}, and not at ${wanted} yet: try again`
+  return fail({ code: 'unavailable', reason: 'behind_revision', message: behind, retryAfter: 1 })
 }

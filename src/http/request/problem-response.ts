@@ -1,6 +1,6 @@
 // How a problem looks on the wire; the one table of status codes.
 import type { ServerResponse } from 'node:http'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ErrorBody } from '../../api/wire-types.ts'
 import type { Problem, ProblemCode } from '../../base/problem.ts'
 import type { Impact } from '../../domain/delivery/impact.ts'
@@ -57,6 +57,10 @@ function headersOf({ code, retryAfter }: Problem): Record<string, string> {
       'Retry-After': String(retryAfter ?? RETRY_AFTER_SECONDS),
     }),
   }
+}
+
+export function noRoute({ method, url }: FastifyRequest): Problem {
+  return { code: 'not_found', reason: 'no_route', message: `no route ${method} ${url.split('?')[0]}` }
 }
 
 /** Failures of the framework, before or around our own code, as problems of ours. */

@@ -6,7 +6,8 @@ import type { ResourceType } from '../../domain/types/resource-type.ts'
 import type { Past } from '../../engine/past.ts'
 import { inspectFor } from '../load/callers.ts'
 import type { Service } from '../service.ts'
-import { parseAt, type RawQuery } from './query.ts'
+import type { Query } from './parameters.ts'
+import { momentIn } from './query.ts'
 import { setRevision } from './revision-header.ts'
 
 interface Reading<T> {
@@ -27,9 +28,7 @@ export async function readAt<T>(
   reply: FastifyReply,
   reading: Reading<T>,
 ): Promise<Result<ReadAt<T>>> {
-  const at = parseAt(request.query as RawQuery)
-  if (!at.ok) return at
-  const moment = at.value
+  const moment = momentIn(request.query as Query)
   if (!moment) {
     const { revision } = service.engine.state
     return ofRevision(revision, await reading.now())

@@ -1,19 +1,18 @@
 // From a request to what a write needs beside its commands: author, options, preconditions, idempotency key.
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { IDEMPOTENCY_KEY_PATTERN, MAX_IMPACT_DETAILS, MAX_MESSAGE, PLAN_PATTERN } from '../../api/limits.ts'
+import { IDEMPOTENCY_KEY_PATTERN, MAX_MESSAGE } from '../../api/limits.ts'
 import { isObject, type Json, own } from '../../base/json.ts'
-import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
+import { fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Expectation } from '../../domain/commands/command.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
 import type { Author, Idempotency, WriteOptions, Written } from '../../engine/writer.ts'
 import { identityOf } from '../auth/identity.ts'
 import type { Service } from '../service.ts'
-import { parseWhole, type RawQuery } from './query.ts'
+import { isPlan, NO_PLAN, type Query } from './parameters.ts'
 import { digestOf } from './send-json.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
-const PLAN = new RegExp(PLAN_PATTERN)
 const KEY = new RegExp(IDEMPOTENCY_KEY_PATTERN)
 
 /** RFC 9110: If-Match wants one of these revisions, If-None-Match: * wants nothing to be there. */
@@ -37,14 +36,7 @@ export function parseExpectation({ headers }: FastifyRequest): Result<Expectatio
 
 /** Routes for the whole fleet take the same in their body. */
 function bodyField({ body, routeOptions }: FastifyRequest, name: string): Json | undefined {
-  return routeOptions.config.fleet && isObject(body) ? own(body, name) : undefined
-}
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Takes message, dry_run, plan, confirm and impact_limit in its body too. */
-    fleet?: boolean
-  }
+  return routeOptions.config.isFleet && isObject(body) ? own(body, name) : undefined
 }
 
 export function parseAuthor({ addressOf }: Service, request: FastifyRequest): Result<Author> {
@@ -74,22 +66,14 @@ export function parseOptions(
   request: FastifyRequest,
   defaultImpact: number | undefined,
 ): Result<WriteOptions> {
-  const query = request.query as RawQuery
-  const details: Detail[] = []
+  const query = request.query as Query
   const field = (name: string): Json | undefined => bodyField(request, name)
   const dryRun = query.dry_run === 'true' || field('dry_run') === true
   const plan = (query.plan ?? field('plan')) as string | undefined
   const confirm = [query.confirm ?? [], (field('confirm') as readonly string[] | undefined) ?? []].flat()
-  const limit =
-    parseWhole(query.impact_limit, 'impact_limit', MAX_IMPACT_DETAILS, details) ?? field('impact_limit')
-  if (plan !== undefined && !PLAN.test(plan)) {
-    const path = query.plan === undefined ? '/plan' : '?plan'
-    details.push({ path, message: 'must be a plan that a preview answered: sha256: and 64 hex digits' })
-  }
-  for (const name of confirm.filter((item) => item !== 'removals')) {
-    details.push({ path: '?confirm', message: `must be removals, not "${name}"` })
-  }
-  if (details.length > 0) return invalid(details)
+  // The one in the URL was checked with it.
+  if (plan !== undefined && !isPlan(plan)) return invalid([{ path: '/plan', message: NO_PLAN }])
+  const limit = query.impact_limit === undefined ? field('impact_limit') : Number(query.impact_limit)
   const impactLimit = (limit as number | undefined) ?? (dryRun ? IMPACT_LIMIT : defaultImpact)
   return succeed({
     dryRun,
