@@ -271,7 +271,7 @@ async function writeAlone(t: TestContext, url: string, ...values: string[]): Pro
 async function checkRefusesHistory(service: ServiceProcess, why: RegExp): Promise<void> {
   await waitFor('it refuses what the database holds', async () => {
     const { body } = await ready(service)
-    return why.test(body.reason ?? body.message ?? '')
+    return why.test(`${body.reason} ${body.message}`)
   })
   assert.equal(await metric(service, 'store_up'), 0)
   await waitFor('it is in the log', () => why.test(service.output()))

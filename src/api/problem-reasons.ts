@@ -93,7 +93,6 @@ export const REASON_TEXTS: {
     token_not_restorable: reason('tokens do not come back', 'create another one'),
     too_many_secrets: reason('too many earlier secrets are still valid', 'rotate with a shorter `grace`'),
     revision_mismatch: reason('the store is at another revision than expected', READ_AGAIN),
-    lease_lost: reason('another process has taken over', 'stop'),
     behind_caller: reason(
       'the service is behind what the caller has already',
       'copy from another one, or wait',
@@ -135,7 +134,7 @@ export const REASON_TEXTS: {
     behind_revision: reason('the process is not at the revision yet', TRY_AGAIN),
     stale: reason('what is served is older than `MAX_STALENESS`; of `/ready`', 'look at the store'),
     log_incomplete: reason('the log lacks a revision', TRY_AGAIN),
-    issuer_unavailable: reason('the OIDC issuer does not answer', TRY_AGAIN),
+    identity_unavailable: reason('the OIDC issuer does not answer', TRY_AGAIN),
     caller_left: reason('the caller hung up', 'nobody reads this'),
   },
 }

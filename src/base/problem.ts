@@ -72,7 +72,6 @@ export const REASONS = {
     'token_not_restorable',
     'too_many_secrets',
     'revision_mismatch',
-    'lease_lost',
     'behind_caller',
   ],
   plan_changed: ['plan_changed'],
@@ -92,7 +91,7 @@ export const REASONS = {
     'behind_revision',
     'stale',
     'log_incomplete',
-    'issuer_unavailable',
+    'identity_unavailable',
     'caller_left',
   ],
 } as const satisfies Partial<Record<ProblemCode, readonly string[]>>

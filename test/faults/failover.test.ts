@@ -135,6 +135,6 @@ async function pollAll(service: Called): Promise<string[]> {
 async function refuses(service: Called, why: RegExp): Promise<void> {
   await waitFor('it refuses the other history', async () => {
     const { body } = await ready(service)
-    return why.test(body.reason ?? body.message ?? '')
+    return why.test(`${body.reason} ${body.message}`)
   })
 }
