@@ -94,6 +94,49 @@ test('every import goes along an arrow of the design', () => {
   assert.deepEqual(wrong, [])
 })
 
+test('no files import each other in a circle, not even for their types', () => {
+  const done = new Set<string>()
+  const circles: string[] = []
+  const visit = (file: string, path: readonly string[]): void => {
+    const start = path.indexOf(file)
+    if (start >= 0) circles.push([...path.slice(start), file].join(' -> '))
+    if (start >= 0 || done.has(file)) return
+    for (const target of ownImportsOf(file)) visit(target, [...path, file])
+    done.add(file)
+  }
+  for (const file of sources) visit(file, [])
+  assert.deepEqual(circles, [])
+})
+
+const MAX_FUNCTION_LINES = 80
+/** A line that ends a function's head; what begins like one but is none is told apart by its first word. */
+const HEAD = /(?:\)|=>|\): .+) \{$/
+const STATEMENT = /^(?:\} )?(?:else )?(?:if|for|while|switch|catch)\b|^\} catch/
+
+/** The lines of every function in a formatted source, by where it begins. */
+function functionsIn(file: string): { readonly place: string; readonly lines: number }[] {
+  const lines = textOf(file).split('\n')
+  return lines.flatMap((line, i) => {
+    if (!HEAD.test(line) || STATEMENT.test(line.trim())) return []
+    const indent = (/^ */.exec(line) as RegExpExecArray)[0]
+    const end = lines.findIndex((other, j) => j > i && other.startsWith(`${indent}}`))
+    const above = lines
+      .slice(0, i)
+      .findLastIndex((other) => /^ *\S/.test(other) && !other.startsWith(`${indent} `))
+    const start = line.trim().startsWith(')') ? above : i
+    return [{ place: `${file}:${start + 1}`, lines: end - start + 1 }]
+  })
+}
+
+test('no function is longer than 80 lines', () => {
+  const all = sources.flatMap(functionsIn)
+  assert.ok(all.length > 1000, `only ${all.length} were found`)
+  assert.deepEqual(
+    all.filter(({ lines }) => lines > MAX_FUNCTION_LINES),
+    [],
+  )
+})
+
 test('no import leaves src', () => {
   const leaving = sources.flatMap((file) => ownImportsOf(file).filter((target) => target.startsWith('..')))
   assert.deepEqual(leaving, [])

@@ -15,7 +15,7 @@ import { openPast, type Past } from './past.ts'
 import { keepSnapshots, type Snapshots } from './snapshot.ts'
 import { followUses, type TokenUses } from './token-uses.ts'
 import { type Turn, WriteQueue } from './write-queue.ts'
-import { type Author, type WriteOptions, Writer, type Written } from './writer.ts'
+import { type Author, type WriteOptions, type WriteRequest, Writer, type Written } from './writer.ts'
 
 export interface Engine {
   /** False until there is a state to serve from: nothing may be served from this one before. */
@@ -87,22 +87,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   if (!store.isPrivate) checks.start()
   const keeper = snapshots && keepFrom(snapshots, follower, onStoreError)
 
-  function write(
-    commands: readonly WriteCommand[],
-    author: Author,
-    options: WriteOptions = {},
-  ): Promise<Result<Written>> {
-    const request = { commands, author, options }
-    if (stopped) return refused('draining', 'the service is stopping')
-    if (options.dryRun) return guarded('read', () => writer.preview(request))
-    const isUrgent = options.grant === undefined || may(options.grant, 'priority')
-    if (queue.size >= (isUrgent ? 2 : 1) * MAX_WAITING)
-      return refused('too_many_writes', 'too many writes are waiting: try again')
-    const sender = { caller: options.caller ?? author.actor, isUrgent, signal: options.signal }
-    // Checked again when its turn comes: the store may be known to be unavailable by then.
-    const run = (turn: Turn): Promise<Result<Written>> => guarded('commit', () => writer.write(request, turn))
-    return guarded('commit', () => queue.run(sender, run))
-  }
+  const write = queueWrites(writer, queue, guarded)
 
   return {
     get isLoaded() {
@@ -119,7 +104,8 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     past,
     uses,
     catchUp: () => follower.checkHead(),
-    write,
+    write: (commands, author, options = {}) =>
+      stopped ? refused('draining', 'the service is stopping') : write({ commands, author, options }),
     inspect: (read) =>
       guarded('read', async () => {
         await follower.checkHead()
@@ -150,6 +136,21 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       await uses.stop()
       await store.close()
     },
+  }
+}
+
+/** Previews run at once; writes wait for their turn, those of administrators first. */
+function queueWrites(writer: Writer, queue: WriteQueue, guarded: ReturnType<typeof guardStore>) {
+  return (request: WriteRequest): Promise<Result<Written>> => {
+    const { author, options } = request
+    if (options.dryRun) return guarded('read', () => writer.preview(request))
+    const isUrgent = options.grant === undefined || may(options.grant, 'priority')
+    if (queue.size >= (isUrgent ? 2 : 1) * MAX_WAITING)
+      return refused('too_many_writes', 'too many writes are waiting: try again')
+    const sender = { caller: options.caller ?? author.actor, isUrgent, signal: options.signal }
+    // Checked again when its turn comes: the store may be known to be unavailable by then.
+    const run = (turn: Turn): Promise<Result<Written>> => guarded('commit', () => writer.write(request, turn))
+    return guarded('commit', () => queue.run(sender, run))
   }
 }
 
