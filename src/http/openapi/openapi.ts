@@ -2,6 +2,7 @@
 
 import { ref } from '../../api/component-ref.ts'
 import { IMPACT_SCHEMA } from '../../api/impact-schema.ts'
+import { REASON_TEXTS } from '../../api/problem-reasons.ts'
 import { CHANGE_SCHEMA } from '../../api/revision-schema.ts'
 import { PREVIEW_SCHEMA } from '../../api/write-schema.ts'
 import { PROBLEM_CODES, REASONS } from '../../base/problem.ts'
@@ -103,6 +104,14 @@ function linkSchemas(types: RegisteredTypes): Node[] {
   })
 }
 
+const REASON_NAMES = [...new Set(Object.values(REASONS).flat())]
+/** What a reason means; one that several codes have means the same for all of them. */
+const MEANINGS = new Map(
+  Object.values(REASON_TEXTS).flatMap((texts) =>
+    Object.entries(texts).map(([name, { meaning }]): [string, string] => [name, meaning]),
+  ),
+)
+
 const ERROR_SCHEMA = {
   type: 'object',
   required: ['error', 'message'],
@@ -115,7 +124,8 @@ const ERROR_SCHEMA = {
     },
     reason: {
       type: 'string',
-      enum: [...new Set(Object.values(REASONS).flat())],
+      enum: REASON_NAMES,
+      'x-enum-descriptions': REASON_NAMES.map((name) => MEANINGS.get(name)),
       description: 'Which of the refusals with this code it is, where that is known. Every conflict has one.',
       example: 'unknown_reference',
     },
