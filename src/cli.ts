@@ -2,7 +2,7 @@
 // The command line as a process: arguments and environment in, an exit code out.
 import { readFileSync } from 'node:fs'
 
-// Whoever reads our output may have seen enough, like head; a full disk is another matter.
+// A reader may close the pipe early, like head does; other errors, such as a full disk, are reported.
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
   if (code !== 'EPIPE') process.stderr.write(`Error: the output cannot be written: ${message}\n`)
   process.exit(code === 'EPIPE' ? 0 : 1)
@@ -16,10 +16,10 @@ async function main(argv: readonly string[]): Promise<void> {
     process.stdout.write(`${version}\n`)
     return
   }
-  // Loaded only now: the version alone needs none of it.
+  // Loaded here: --version needs none of it.
   const { runProgram } = await import('./cli/program.ts')
   const code = await runProgram(argv, { terminal: process, version, resources: `${root}/resources` })
-  // Connections may still be open; what was written must be out first.
+  // Connections may still be open, so the process must exit itself: after stdout is flushed.
   process.stdout.write('', (error) => {
     if (!error) process.exit(code)
   })

@@ -9,15 +9,14 @@ import { warnOfUnread } from './bootstrap/bootstrap-bundle.ts'
 import { loadTemplates, type Template } from './bootstrap/load-templates.ts'
 import { type Config, parseConfig } from './config/config.ts'
 import { parseSelector } from './domain/access/selector.ts'
-import { TOKENS } from './domain/access/token.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
 import { seed } from './engine/seed.ts'
 import { openSnapshots } from './engine/snapshot.ts'
 import { buildAdminApp, buildApp } from './http/app.ts'
 import { type AccessRules, NO_RULES, readAccessRules } from './http/auth/access-rules.ts'
-import { createAuth } from './http/auth/auth.ts'
 import { createAddressOf, createIsProxied, createTrust } from './http/auth/client-address.ts'
 import { createFailureLimit } from './http/auth/failure-limit.ts'
+import { createAuth } from './http/auth/identify.ts'
 import { createOidc } from './http/auth/oidc.ts'
 import { filesOf, readSharedTokens, type SharedTokens, tokensOf } from './http/auth/shared-tokens.ts'
 import { listen } from './http/listen.ts'
@@ -31,7 +30,6 @@ import { followFiles } from './runtime/follow-files.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { type Mirror, startMirror } from './transfer/mirror.ts'
-import { SOURCES } from './transfer/partial-log.ts'
 
 const BUILT_IN_TEMPLATES = fileURLToPath(new URL('../deploy/templates', import.meta.url))
 const STOP_TIMEOUT_MS = 25_000
@@ -53,23 +51,73 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   const templates = readTemplates(config, types)
   for (const warning of warnOfUnread(types, templates)) log.warn(warning)
   const files = readFiles(config, types, log)
+  const { engine, mirror, metrics } = await startStores(config, types, version, log)
+  warnOfUnknownTypes(engine, types, log)
+  warnOfReserved(engine, types, log)
+  const service = buildService(config, files, { version, types, templates, engine, metrics, log })
+  const app = await buildApp(service, files.tls ? { tls: files.tls, http2: config.tls?.http2 ?? false } : {})
+  const admin = config.adminListen && (await buildAdminApp(service))
+  await listen(app, config.listen)
+  if (admin && config.adminListen) await listen(admin, config.adminListen)
+  if (config.tls) reloadTls(config.tls, app.server as unknown as TlsServer, log)
+  log.info(
+    {
+      version,
+      mode: config.mode,
+      store: config.store.backend,
+      address: app.server.address(),
+      ...(admin && { admin_address: admin.server.address() }),
+      revision: engine.state.revision,
+    },
+    engine.isLoaded ? 'ready' : 'listening',
+  )
+  let stopping = false
+  stop = async (signal: string): Promise<void> => {
+    if (stopping) return
+    stopping = true
+    log.info({ signal }, 'stopping')
+    setTimeout(() => process.exit(1), config.shutdownDelayMs + STOP_TIMEOUT_MS).unref()
+    engine.drain()
+    await sleep(config.shutdownDelayMs)
+    await app.close()
+    await admin?.close()
+    await engine.stop()
+    await mirror?.stop()
+    log.info('stopped')
+    // All is done; a connection that its other end does not let go of is no reason to stay.
+    process.exit()
+  }
+}
+
+interface Stores {
+  readonly engine: Engine
+  readonly mirror: Mirror | undefined
+  readonly metrics: Metrics
+}
+
+/** Opens the store, or the mirror's copy, starts the engine on it, and seeds an empty one. */
+async function startStores(
+  config: Config,
+  types: RegisteredTypes,
+  version: string,
+  log: Logger,
+): Promise<Stores> {
   let metrics: Metrics | undefined
-  const now = (): Date => new Date()
-  const start = (store: Store, mirror?: Mirror): Promise<Engine> =>
+  const mirror = config.mirror && openMirror(config, types, log)
+  const start = (store: Store, upstream?: Mirror): Promise<Engine> =>
     startEngine({
       store,
-      ...(mirror && { upstream: mirror.condition }),
+      ...(upstream && { upstream: upstream.status }),
       types,
       now,
-      brakePercent: config.brakePercent,
+      brake: config.brake,
       onStoreError(error, doing) {
         metrics?.countStoreError(doing)
         log.error({ err: error, doing }, 'the store failed')
       },
-      onStoreBack: () => log.info('the store can be followed again'),
+      onStoreBack: () => log.info('store connection restored'),
       ...(config.snapshotFolder !== undefined && { snapshots: openSnapshots(config.snapshotFolder) }),
     })
-  const mirror = config.mirror && openMirror(config, types, log)
   const engine = await start(
     mirror?.store ??
       openStore(config.store, { write: config.mode === 'crud', warn: (message) => log.warn(message) }),
@@ -78,22 +126,31 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   if (engine.isLoaded) await fillEmptyStore(config, types, engine, start)
   else fillLater(config, types, engine, log)
   metrics = createMetrics(types, version, engine)
-  warnOfUnknownTypes(engine, types, log)
-  warnOfReserved(engine, types, log)
-  const addressOf = createAddressOf(config.trustedProxies)
-  const { oidc, adminListen } = config
+  return { engine, mirror, metrics }
+}
+
+function now(): Date {
+  return new Date()
+}
+
+/** What every request can use. */
+function buildService(
+  config: Config,
+  files: Files,
+  parts: Pick<Service, 'version' | 'types' | 'templates' | 'engine' | 'metrics' | 'log'>,
+): Service {
+  const { types, engine, metrics, log } = parts
+  const { oidc, trustedProxies } = config
+  const addressOf = createAddressOf(trustedProxies)
   const limits = {
     requests: config.maxRequests,
     connections: config.maxConnections,
     connectionsPerAddress: config.maxConnectionsPerAddress,
-    trusts: createTrust(config.trustedProxies),
+    trusts: createTrust(trustedProxies),
   }
-  const service: Service = {
+  return {
+    ...parts,
     mode: config.mode,
-    version,
-    engine,
-    types,
-    templates,
     externalUrl: config.externalUrl,
     auth: createAuth({
       types,
@@ -110,51 +167,15 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
       now,
     }),
     addressOf,
-    isProxied: createIsProxied(config.trustedProxies),
+    isProxied: createIsProxied(trustedProxies),
     limits,
     admission: createAdmission(limits),
     maxStalenessMs: config.maxStalenessMs,
     corsOrigins: config.corsOrigins,
-    hasAdminPort: adminListen !== undefined,
+    hasAdminPort: config.adminListen !== undefined,
     login: oidc,
-    metrics,
-    log,
     now,
   }
-  const app = await buildApp(service, files.tls ? { tls: files.tls, http2: config.tls?.http2 ?? false } : {})
-  const admin = adminListen && (await buildAdminApp(service))
-  await listen(app, config.listen)
-  if (admin) await listen(admin, adminListen)
-  if (config.tls) reloadTls(config.tls, app.server as unknown as TlsServer, log)
-  log.info(
-    {
-      version,
-      mode: config.mode,
-      store: config.store.backend,
-      address: app.server.address(),
-      ...(admin && { admin_address: admin.server.address() }),
-      revision: engine.state.revision,
-    },
-    engine.isLoaded ? 'ready' : 'listening',
-  )
-
-  let stopping = false
-  const stopCleanly = async (signal: string): Promise<void> => {
-    if (stopping) return
-    stopping = true
-    log.info({ signal }, 'stopping')
-    setTimeout(() => process.exit(1), config.shutdownDelayMs + STOP_TIMEOUT_MS).unref()
-    engine.drain()
-    await sleep(config.shutdownDelayMs)
-    await app.close()
-    await admin?.close()
-    await engine.stop()
-    await mirror?.stop()
-    log.info('stopped')
-    // All is done; a connection that its other end does not let go of is no reason to stay.
-    process.exit()
-  }
-  stop = stopCleanly
 }
 
 function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -222,7 +243,7 @@ function openMirror({ mirror, store }: Config, types: RegisteredTypes, log: Logg
     path: store.path,
     token: readToken,
     onProblem: (err) => log.error({ err, upstream: url }, 'the upstream cannot be followed'),
-    onBack: () => log.info({ upstream: url }, 'the upstream can be followed again'),
+    onBack: () => log.info({ upstream: url }, 'upstream connection restored'),
   })
 }
 
@@ -247,7 +268,7 @@ async function fillEmptyStore(
 
 /** Nothing is served before there is something to serve, which may take until the store is there. */
 async function fillLater(config: Config, types: RegisteredTypes, engine: Engine, log: Logger): Promise<void> {
-  log.warn({ problem: engine.condition.problem }, 'there is nothing to serve until the store can be reached')
+  log.warn({ problem: engine.status.problem }, 'there is nothing to serve until the store can be reached')
   await engine.loaded
   log.info({ revision: engine.state.revision }, 'ready')
   if (!config.seedFile || config.mode !== 'crud' || engine.state.revision > 0) return
@@ -281,9 +302,7 @@ function warnOfReserved({ state }: Engine, types: RegisteredTypes, log: Logger):
 }
 
 function warnOfUnknownTypes({ state }: Engine, types: RegisteredTypes, log: Logger): void {
-  for (const type of state
-    .typeNames()
-    .filter((name) => name !== TOKENS && name !== SOURCES && !types.get(name))) {
+  for (const type of state.typeNames().filter((name) => !types.get(name) && !types.system.get(name))) {
     log.warn(
       { type, documents: state.count(type) },
       'the store holds documents of a type that no resource file describes',

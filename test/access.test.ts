@@ -48,7 +48,7 @@ const WRITES: readonly (readonly [string, string, Json?])[] = [
   ['DELETE', '/clusters/one'],
   ['POST', '/clusters/one/restore'],
   ['DELETE', '/clusters/two?purge=true'],
-  ['DELETE', '/rolebindings/admins?cascade=true'],
+  ['DELETE', '/rolebindings/admins?cascade=true&confirm=removals'],
 ]
 
 function basic(user: string, password: string): string {

@@ -20,15 +20,17 @@ const ARROWS: Record<string, readonly string[]> = {
     'runtime',
     'domain',
     'store/hash-chain.ts',
+    'store/idempotency.ts',
+    'store/notes.ts',
     'store/store.ts',
+    'transfer/export-log.ts',
     'transfer/replication-status.ts',
-    'transfer/transfer.ts',
     'transfer/verify-log.ts',
   ],
   http: ['base', 'runtime', 'domain', 'api', 'registry', 'bootstrap', 'engine'],
   config: ['base'],
   admin: ['base', 'runtime', 'domain', 'config', 'registry', 'bootstrap', 'store', 'transfer', 'engine'],
-  cli: ['base', 'domain', 'api', 'registry', 'http/openapi/openapi.ts'],
+  cli: ['base', 'runtime', 'domain', 'api', 'registry'],
   'cli.ts': ['cli'],
   'main.ts': ['base', 'config', 'serve.ts', 'admin', 'registry', 'bootstrap', 'store/store.ts'],
   'serve.ts': [
@@ -107,6 +109,33 @@ test('only the process reads the configuration, and nobody starts the process', 
   assert.deepEqual(users('config/config.ts').sort(), ['admin/store-commands.ts', 'main.ts', 'serve.ts'])
   assert.deepEqual(users('main.ts'), [])
   assert.deepEqual(users('serve.ts'), ['main.ts'])
+})
+
+test('CLI commands are imported by the command table only', () => {
+  const commands = sources.filter((file) => file.startsWith('cli/commands/'))
+  assert.ok(commands.length > 0)
+  const wrong = sources
+    .filter((file) => file !== 'cli/command-table.ts')
+    .flatMap((file) =>
+      ownImportsOf(file)
+        .filter((target) => commands.includes(target))
+        .map((target) => `${file} imports ${target}`),
+    )
+  assert.deepEqual(wrong, [])
+  const listed = ownImportsOf('cli/command-table.ts')
+  assert.deepEqual(
+    commands.filter((file) => !listed.includes(file)),
+    [],
+  )
+})
+
+test('routes are leaves: the app alone imports them', () => {
+  const routes = sources.filter((file) => file.startsWith('http/routes/'))
+  assert.ok(routes.length > 0)
+  for (const route of routes) {
+    const users = sources.filter((file) => ownImportsOf(file).includes(route))
+    assert.deepEqual(users, ['http/app.ts'], route)
+  }
 })
 
 test('the environment is read by the process alone', () => {

@@ -235,7 +235,7 @@ test('concurrent assignments and patches of one cluster are all kept', async () 
     service.call('PATCH', '/clusters/one/patches/a', { body: { color: 'red' } }),
     service.call('PATCH', '/clusters/one', { body: { labels: { region: 'eu' } } }),
     service.call('PUT', '/clusters/one/namespaces/team-b', { body: {} }),
-    service.call('DELETE', '/clusters/one/rolebindings/admins'),
+    service.call('DELETE', '/clusters/one/rolebindings/admins?confirm=removals'),
   ])
   const { labels, platform_components, namespaces, rolebindings, patches } = await cluster(service)
   assert.deepEqual(labels, { region: 'eu' })

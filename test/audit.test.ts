@@ -334,11 +334,11 @@ test('definitions that a cluster is given by a rollback or a revert count from t
   const service = await start(t)
   const patch = (step: number): Write => ['PATCH', '/namespaces/team-a', { labels: { step: String(step) } }]
   for (const [method, url, body] of [
-    ['DELETE', '/clusters/one/namespaces/team-a'],
+    ['DELETE', '/clusters/one/namespaces/team-a?confirm=removals'],
     patch(3),
     ['POST', '/revisions/2/revert'],
     patch(5),
-    ['POST', '/rollback', { to_revision: 2, types: ['clusters'] }],
+    ['POST', '/rollback?confirm=removals', { to_revision: 2, types: ['clusters'] }],
     patch(7),
     ['POST', '/rollback', { to_revision: 5, types: ['clusters'] }],
     patch(9),

@@ -60,6 +60,8 @@ function start(): Promise<TestService> {
   return startService({ fleet: fleet(), types })
 }
 
+const CONFIRMED = { confirm: ['removals'] }
+
 interface Batched {
   call(method: string, url: string, options?: Call): Promise<Answer>
 }
@@ -225,7 +227,7 @@ describe('one batch is one revision', () => {
       }
     }
     assert.deepEqual(await everything(service), before)
-    assert.equal((await batch(service, good)).status, 200)
+    assert.equal((await batch(service, good, CONFIRMED)).status, 200)
   })
 
   test('even when each of its operations would be refused alone', async () => {
@@ -242,7 +244,7 @@ describe('one batch is one revision', () => {
       { op: 'unassign', type: 'namespaces', id: 'team-a', clusters: ['one'] },
     ]
     assertProblem(await batch(service, drop.slice(0, 1)), 409, 'conflict')
-    await done(service, 3, drop)
+    await done(service, 3, drop, CONFIRMED)
   })
 
   test('whose message, actor and operation are kept', async () => {
@@ -251,7 +253,7 @@ describe('one batch is one revision', () => {
       { op: 'patch', type: 'clusters', selector: 'region=eu', patch: { node_count: 1 } },
       { op: 'delete', type: 'rolebindings', id: 'admins', cascade: true },
     ]
-    await done(service, 2, operations, { message: 'Größer für Zoë → 🚀' })
+    await done(service, 2, operations, { message: 'Größer für Zoë → 🚀', ...CONFIRMED })
     const { message, actor, operation } = await get(service, '/revisions/2')
     assert.equal(message, 'Größer für Zoë → 🚀')
     assert.equal(actor, 'writer')
@@ -355,13 +357,14 @@ test('later operations see what earlier ones did', async () => {
 
 test('a document can be deleted and made anew in one batch', async () => {
   const service = await start()
-  await done(service, 2, [
+  const operations = [
     { op: 'delete', type: 'namespaces', id: 'team-a', cascade: true },
     { op: 'create', type: 'namespaces', document: { id: 'team-a', labels: { team: 'new' } } },
     { op: 'assign', type: 'namespaces', ref: { id: 'team-a' }, clusters: ['two'] },
     { op: 'delete', type: 'clusters', id: 'four' },
     { op: 'create', type: 'clusters', document: cluster('four', { environment: 'uat' }) },
-  ])
+  ]
+  await done(service, 2, operations, CONFIRMED)
   assert.deepEqual((await get(service, '/namespaces/team-a')).labels, { team: 'new' })
   assert.deepEqual(await references(service, 'one', 'namespaces'), [])
   assert.deepEqual(ids(await references(service, 'two', 'namespaces')), ['team-a'])
@@ -398,7 +401,7 @@ describe('an operation does what its own route does', () => {
     [
       { op: 'replace', type: 'clusters', id: 'one', document: cluster('one') },
       'PUT',
-      '/clusters/one',
+      '/clusters/one?confirm=removals',
       cluster('one'),
     ],
     [
@@ -441,7 +444,7 @@ describe('an operation does what its own route does', () => {
     [
       { op: 'delete', type: 'platform_components', id: 'a', cascade: true },
       'DELETE',
-      '/platform_components/a?cascade=true',
+      '/platform_components/a?cascade=true&confirm=removals',
     ],
     [
       { op: 'assign', type: 'platform_components', ref: { id: 'a', oci_tag: 'v9' }, clusters: ['one'] },
@@ -494,7 +497,7 @@ describe('an operation does what its own route does', () => {
       const [batched, single] = await Promise.all([start(), start()])
       const answer = await single.call(method, url, { body, ...(headers && { headers }) })
       assert.ok(answer.status < 300, answer.text)
-      await done(batched, 2, [operation])
+      await done(batched, 2, [operation], url.includes('confirm=removals') ? CONFIRMED : {})
       assert.deepEqual(await everything(batched), await everything(single))
       const [one, other] = await Promise.all([batched, single].map((service) => get(service, '/revisions/2')))
       assert.deepEqual(one.changes, other.changes)
@@ -616,9 +619,8 @@ describe('operations on several clusters', () => {
 
   test('unassign: takes the values for it away too, and leaves alone those that lack it', async () => {
     const service = await start()
-    const answer = await batch(service, [
-      { op: 'unassign', type: 'platform_components', id: 'a', selector: 'id' },
-    ])
+    const operations = [{ op: 'unassign', type: 'platform_components', id: 'a', selector: 'id' }]
+    const answer = await batch(service, operations, CONFIRMED)
     assert.equal(answer.status, 200, answer.text)
     assert.equal(answer.body.changes, 2)
     assertLeftAlone(answer.body.warnings[0], '2 of the clusters that match (id)', 'a')
@@ -679,10 +681,11 @@ describe('operations on several clusters', () => {
 
   test('delete with cascade takes a definition from all clusters and definitions that name it', async () => {
     const service = await start()
-    const { changes } = await done(service, 2, [
+    const operations = [
       { op: 'delete', type: 'platform_components', id: 'a', cascade: true },
       { op: 'delete', type: 'namespaces', id: 'team-a', cascade: true },
-    ])
+    ]
+    const { changes } = await done(service, 2, operations, CONFIRMED)
     assert.equal(changes, 5)
     assert.deepEqual(ids(await references(service, 'one')), ['b'])
     assert.deepEqual(await references(service, 'three'), [])

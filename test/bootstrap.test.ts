@@ -659,7 +659,7 @@ describe('bytes', () => {
       b,
       ['PATCH', '/clusters/one', { node_count: 7, labels: { region: 'eu' } }],
       ['PATCH', '/platform_components/a', { oci_tag: 'v9' }],
-      ['DELETE', '/clusters/one/namespaces/team-a'],
+      ['DELETE', '/clusters/one/namespaces/team-a?confirm=removals'],
       ['DELETE', '/clusters/two'],
     )
     assert.deepEqual(await texts(b), before)

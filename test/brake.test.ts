@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Json, JsonObject } from '../src/base/json.ts'
 import {
   type Answer,
   builtInTypes,
   failToStart,
   READ_TOKEN,
-  type ServiceProcess,
   smallFleet,
   spawnService,
   startService,
@@ -63,9 +62,9 @@ function unassign(count: number, id = 'a'): Json {
 async function assertStopped(service: Called, answer: Answer, says: RegExp): Promise<void> {
   assert.equal(answer.status, 409, answer.text)
   assert.equal(answer.body.error, 'destructive_change')
-  assert.match(answer.body.message, /^this removes a lot: /)
+  assert.match(answer.body.message, /^this has to be confirmed: /)
   assert.match(answer.body.message, says)
-  assert.match(answer.body.message, /confirm=removals/)
+  assert.match(answer.body.message, /send it again with \?confirm=removals$/)
   const { clusters, by_environment, endpoints, details } = answer.body.impact
   assert.equal(typeof clusters, 'number')
   for (const part of [by_environment, endpoints]) assert.equal(typeof part, 'object')
@@ -79,182 +78,187 @@ function assertDone(answer: Answer, revision: number): void {
   assert.equal(answer.headers['x-revision'], String(revision))
 }
 
-describe('clusters that lose inputs', () => {
-  test('may be ten in a hundred, but not eleven', async () => {
-    const service = await start(100)
-    const stopped = await batch(service, unassign(11))
-    await assertStopped(service, stopped, /takes inputs from 11 of 100 clusters \(11\.0 %, more than 10 %\)/)
-    assert.deepEqual(stopped.body.impact.endpoints, {
-      'platform-components': { clusters: 11, added: 0, removed: 11, changed: 11 },
+/** Stopped without a confirmation, and foretold by a preview; passes with one. */
+async function assertHeld(
+  service: TestService,
+  [method, url, body]: readonly [string, string, Json?],
+  says: RegExp,
+): Promise<void> {
+  const { revision } = service.engine.state
+  const sent = body === undefined ? {} : { body }
+  const having = (flag: string) => service.call(method, `${url}${url.includes('?') ? '&' : '?'}${flag}`, sent)
+  await assertStopped(service, await service.call(method, url, sent), says)
+  const shown = await having('dry_run=true')
+  assert.equal(shown.status, 200, shown.text)
+  assert.deepEqual(shown.body.requires_confirmation, ['removals'])
+  assert.match(shown.body.warnings.join('\n'), says)
+  assert.match(shown.body.warnings[0], /^needs confirm=removals: it /)
+  assert.equal(service.engine.state.revision, revision)
+  assertDone(await having('confirm=removals'), revision + 1)
+}
+
+describe('a write has to be confirmed that takes inputs', () => {
+  const off = (selector: string): Json => [
+    { op: 'assign', type: 'platform_components', ref: { id: 'a', enabled: false }, merge: true, selector },
+  ]
+
+  for (const [what, operations, says] of [
+    [
+      'from many of all clusters',
+      unassign(11),
+      /takes inputs from 11 of 100 clusters \(11\.0 %, more than 10 %\)/,
+    ],
+    [
+      'from many clusters of one environment',
+      [{ op: 'unassign', type: 'platform_components', id: 'a', selector: 'environment=prod,number<28' }],
+      /takes inputs from 14 of 50 clusters of environment prod \(28\.0 %, more than 25 %\)/,
+    ],
+    [
+      'from many of the clusters that have one of them',
+      unassign(5, 'c'),
+      /takes c \(platform-components\) from 5 of 10 clusters that have it \(50\.0 %, more than 25 %\)/,
+    ],
+    ['by switching them off', off('number<11'), /takes inputs from 11 of 100 clusters/],
+    [
+      'by deleting clusters',
+      [{ op: 'delete', type: 'clusters', clusters: names(5) }],
+      /takes c \(platform-components\) from 5 of 10 clusters that have it/,
+    ],
+    [
+      'by deleting more than five clusters',
+      [{ op: 'delete', type: 'clusters', selector: 'number>93' }],
+      /it deletes 6 clusters: c094, c095, c096, c097, c098 and 1 more/,
+    ],
+  ] as const) {
+    test(what, async () => {
+      const fleet = fleetOf(100)
+      for (const one of fleet.clusters.slice(0, 10)) one.platform_components.push({ id: 'c' })
+      const service = await startService({ types, fleet })
+      await assertHeld(service, ['POST', '/batch', { operations } as unknown as Json], says)
     })
-    assert.deepEqual(stopped.body.impact.by_environment, { dev: 6, prod: 5 })
-    assert.equal(stopped.body.impact.details.length, 11)
-    assert.equal(service.engine.state.revision, 1)
-    assertDone(await batch(service, unassign(10)), 2)
+  }
+
+  test('everywhere by deleting their definition', async () => {
+    const service = await start(20)
+    await assertHeld(
+      service,
+      ['DELETE', '/platform_components/a?cascade=true'],
+      /takes a \(platform-components\) from 20 of 20 clusters that have it/,
+    )
+    assertDone(await service.call('DELETE', '/namespaces/team-b?cascade=true'), 3)
   })
 
-  test('may be four, whatever share that is', async () => {
-    const service = await start(5)
-    await assertStopped(service, await batch(service, unassign(5)), /5 of 5 clusters \(100\.0 %/)
-    assertDone(await batch(service, unassign(4)), 2)
-  })
-
-  test('count once, whatever they lose and wherever', async () => {
-    const service = await start(100)
+  test('and is told all reasons at once', async () => {
+    const service = await start(30)
     const operations = [
-      ...(unassign(10, 'a') as Json[]),
-      ...(unassign(10, 'b') as Json[]),
-      { op: 'unassign', type: 'namespaces', id: 'team-a', selector: 'number<10' },
+      { op: 'delete', type: 'clusters', selector: 'number<7' },
+      { op: 'unassign', type: 'platform_components', id: 'a', selector: 'number<20' },
+      { op: 'patch', type: 'clusters', id: 'c025', patch: { platform_components: [] } },
     ]
-    assertDone(await batch(service, operations), 2)
-    const mixed = [
-      { op: 'unassign', type: 'namespaces', id: 'team-a', clusters: names(6, 20) },
-      { op: 'unassign', type: 'platform_components', id: 'b', clusters: names(6, 40) },
-    ]
-    await assertStopped(service, await batch(service, mixed), /12 of 100/)
+    const stopped = await batch(service, operations)
+    await assertStopped(service, stopped, /takes inputs from 14 of 30 clusters/)
+    assert.match(stopped.body.message, /10 of 15 clusters of environment dev/)
+    assert.match(stopped.body.message, /a \(platform-components\) from 21 of 30 clusters that have it/)
+    assert.match(stopped.body.message, /empties c025 \(platform-components\)/)
+    assert.match(stopped.body.message, /deletes 7 clusters: c000, c001, c002, c003, c004 and 2 more/)
+    assert.equal(stopped.body.impact.endpoints['platform-components'].removed, 7 * 2 + 13 + 2)
+    const { warnings } = (await batch(service, operations, {}, '?dry_run=true')).body
+    assert.equal(warnings.filter((each: string) => each.startsWith('needs confirm=removals: ')).length, 5)
   })
 
-  test('count when a component is switched off, and not when it is switched on', async () => {
-    const service = await start(20)
-    const set = (enabled: boolean, selector: string) => [
-      { op: 'assign', type: 'platform_components', ref: { id: 'a', enabled }, merge: true, selector },
-    ]
-    await assertStopped(service, await batch(service, set(false, 'id')), /20 of 20 clusters/)
-    assertDone(await batch(service, set(false, 'id'), { confirm: ['removals'] }), 2)
-    assertDone(await batch(service, set(true, 'id')), 3)
-  })
-
-  test('do not count when they are given something, or something else', async () => {
-    const service = await start(20)
+  test('but not one that takes them from few, gives them, or changes them', async () => {
+    const service = await start(100)
+    assertDone(await batch(service, unassign(10)), 2)
     assertDone(
       await batch(service, [
         { op: 'assign', type: 'platform_components', ref: { id: 'c' }, selector: 'id' },
-        { op: 'assign', type: 'namespaces', ref: { id: 'team-b' }, selector: 'id' },
-        { op: 'patch_values', component: 'a', values: { x: '1' }, selector: 'id' },
-        { op: 'patch', type: 'platform_components', id: 'a', patch: { oci_tag: 'v9' } },
+        { op: 'patch_values', component: 'b', values: { x: '1' }, selector: 'id' },
+        { op: 'patch', type: 'platform_components', id: 'b', patch: { oci_tag: 'v9' } },
+        { op: 'delete', type: 'clusters', clusters: names(5) },
       ]),
-      2,
-    )
-    assertDone(
-      await batch(service, [{ op: 'patch', type: 'clusters', selector: 'id', patch: { node_count: 1 } }]),
       3,
     )
   })
-
-  test('do not count when what they lose comes back in the same batch', async () => {
-    const service = await start(20)
-    assertDone(
-      await batch(service, [
-        ...(unassign(20) as Json[]),
-        { op: 'assign', type: 'platform_components', ref: { id: 'a', oci_tag: 'v2' }, selector: 'id' },
-      ]),
-      2,
-    )
-  })
-
-  test('are counted for single writes too: deleting a definition everywhere', async () => {
-    const service = await start(20)
-    for (const url of ['/platform_components/a?cascade=true', '/namespaces/team-a?cascade=true']) {
-      await assertStopped(service, await service.call('DELETE', url), /20 of 20 clusters/)
-      const shown = await service.call('DELETE', `${url}&dry_run=true`)
-      assert.equal(shown.status, 200)
-      assert.deepEqual(shown.body.requires_confirmation, ['removals'])
-      assert.match(shown.body.warnings[0], /needs confirm=removals: it takes inputs from 20 of 20 clusters/)
-    }
-    assert.equal(service.engine.state.revision, 1)
-    assertDone(await service.call('DELETE', '/namespaces/team-a?cascade=true&confirm=removals'), 2)
-    assertDone(await service.call('DELETE', '/namespaces/team-b?cascade=true'), 3)
-  })
 })
 
-describe('an endpoint of a cluster that would be empty', () => {
-  const three = { platform_components: [{ id: 'a' }, { id: 'b' }, { id: 'c' }] }
-  const EMPTIES = /it empties c000 \(platform-components\)/
+describe('a write that leaves a live cluster nothing of a type has to be confirmed', () => {
+  const EMPTIES =
+    /it empties c000 \((platform-components|namespaces)\): Flux deletes there all that came from it/
+  const one = '/clusters/c000'
 
-  test('is one cluster enough to stop, by whatever write', async () => {
-    const service = await start(50, three)
-    const document = (await service.call('GET', '/clusters/c000')).body
-    const off = three.platform_components.map((ref) => ({ ...ref, enabled: false }))
-    for (const [method, url, body] of [
-      ['PATCH', '/clusters/c000', { platform_components: [] }],
-      ['PATCH', '/clusters/c000', { platform_components: off }],
-      ['PUT', '/clusters/c000', { ...document, platform_components: [] }],
-    ] as const) {
-      const stopped = await service.call(method, url, { body: body as Json })
-      await assertStopped(service, stopped, EMPTIES)
-      assert.equal(service.engine.state.revision, 1)
-    }
-    const operations = ['a', 'b', 'c'].map((id) => ({
-      op: 'unassign',
-      type: 'platform_components',
-      id,
-      clusters: ['c000'],
-    }))
-    await assertStopped(service, await batch(service, operations), EMPTIES)
-    assertDone(await batch(service, operations.slice(1)), 2)
-    assertDone(await service.call('DELETE', '/clusters/c000/platform_components/a'), 3)
-    assertDone(
-      await service.call('PATCH', '/clusters/c001?confirm=removals', { body: { platform_components: [] } }),
-      4,
-    )
-    const { body } = await service.call('GET', `${POLLS}/c001.k8s.example.com/platform-components`)
-    assert.deepEqual(body.inputs, [])
+  for (const [way, request] of [
+    ['a patch', ['PATCH', one, { namespaces: [] }]],
+    ['a patch that switches all off', ['PATCH', one, { platform_components: [{ id: 'a', enabled: false }] }]],
+    ['taking the last one away', ['DELETE', `${one}/namespaces/team-a`]],
+    ['deleting the last definition', ['DELETE', '/namespaces/team-a?cascade=true']],
+    [
+      'a batch',
+      [
+        'POST',
+        '/batch',
+        { operations: [{ op: 'unassign', type: 'namespaces', id: 'team-a', clusters: ['c000'] }] },
+      ],
+    ],
+    [
+      'deleting the cluster and making it anew',
+      [
+        'POST',
+        '/batch',
+        {
+          operations: [
+            { op: 'delete', type: 'clusters', id: 'c000' },
+            { op: 'create', type: 'clusters', document: { ...fleetOf(1).clusters[0], namespaces: [] } },
+          ],
+        },
+      ],
+    ],
+  ] as const) {
+    test(way, async () => {
+      await assertHeld(await start(1), request as unknown as [string, string, Json?], EMPTIES)
+    })
+  }
+
+  test('a replacement, after which polls get an empty list', async () => {
+    const service = await start(1)
+    const { body } = await service.call('GET', one)
+    await assertHeld(service, ['PUT', one, { ...body, namespaces: [] }], EMPTIES)
+    const polled = await service.call('GET', `${POLLS}/c000.k8s.example.com/namespaces`)
+    assert.equal(polled.text, '{"inputs":[]}')
   })
 
-  test('is fine when it had fewer than three inputs', async () => {
-    const service = await start(50)
-    assertDone(await service.call('PATCH', '/clusters/c000', { body: { platform_components: [] } }), 2)
+  test('the last of several that are taken one by one', async () => {
+    const service = await start(1)
+    const off = { body: { enabled: false } }
+    assertDone(await service.call('PATCH', `${one}/platform_components/a`, off), 2)
+    await assertHeld(service, ['PATCH', `${one}/platform_components/b`, off.body], EMPTIES)
+    assertDone(await service.call('DELETE', `${one}/platform_components/a`), 4)
+    await assertHeld(service, ['DELETE', `${one}/platform_components/b`], EMPTIES)
   })
 
-  test('is fine when the cluster goes with it', async () => {
-    const service = await start(50, three)
-    assertDone(await service.call('DELETE', '/clusters/c000'), 2)
+  for (const [way, url, body] of [
+    ['the revert of the first assignment', '/revisions/2/revert', {}],
+    ['a rollback behind the first assignment', '/rollback', { to_revision: 1 }],
+  ] as const) {
+    test(way, async () => {
+      const service = await start(1, { namespaces: [] })
+      assertDone(await service.call('PUT', `${one}/namespaces/team-a`, { body: {} }), 2)
+      await assertHeld(service, ['POST', url, body], EMPTIES)
+    })
+  }
+
+  test('but not one after which the cluster is gone', async () => {
+    const service = await start(2)
+    assertDone(await service.call('DELETE', one), 2)
     assertDone(await service.call('DELETE', '/clusters/c001?purge=true'), 3)
   })
-
-  test('is seen though the cluster was deleted and made anew in the same batch', async () => {
-    const service = await start(50, three)
-    const { body } = await service.call('GET', '/clusters/c000')
-    const operations = [
-      { op: 'delete', type: 'clusters', id: 'c000' },
-      { op: 'create', type: 'clusters', document: { ...body, platform_components: [] } },
-    ]
-    await assertStopped(service, await batch(service, operations), EMPTIES)
-  })
 })
 
-describe('clusters that are deleted', () => {
+describe('protected clusters', () => {
   const remove = (ids: readonly string[], more: JsonObject = {}): Json => [
     { op: 'delete', type: 'clusters', clusters: ids, ...more },
   ]
 
-  test('may be five at once, but not six', async () => {
-    const service = await start(100)
-    assertDone(await service.call('DELETE', '/clusters/c099'), 2)
-    assertDone(await batch(service, remove(names(5))), 3)
-    for (const operations of [
-      remove(names(6, 10)),
-      remove(names(6, 10), { purge: true }),
-      [{ op: 'delete', type: 'clusters', selector: 'number>90' }],
-      names(6, 10).map((id) => ({ op: 'delete', type: 'clusters', id })),
-    ]) {
-      await assertStopped(
-        service,
-        await batch(service, operations as Json),
-        /it deletes \d clusters: c0\d\d, /,
-      )
-    }
-    const stopped = await batch(service, remove(names(6, 10)))
-    assert.equal(stopped.body.impact.endpoints['platform-components'].removed, 12)
-    assert.equal(stopped.body.impact.clusters, 6)
-    assertDone(await batch(service, remove(names(6, 10)), { confirm: ['removals'] }), 4)
-    for (const id of names(6, 10)) {
-      const { text } = await service.call('GET', `${POLLS}/${id}.k8s.example.com/namespaces`)
-      assert.equal(text, '{"inputs":[]}')
-    }
-  })
-
-  test('are never protected ones, whatever is confirmed', async () => {
+  test('are never deleted, whatever is confirmed', async () => {
     const service = await start(10)
     await service.call('PATCH', '/clusters/c003', { body: { deletion_protection: true } })
     for (const [operations, more, query] of [
@@ -279,7 +283,7 @@ describe('clusters that are deleted', () => {
     assertDone(await batch(service, switched), 3)
   })
 
-  test('stay protected from ways back that would delete them', async () => {
+  test('are not deleted by ways back either', async () => {
     const service = await start(1)
     const body = {
       id: 'late',
@@ -341,22 +345,6 @@ describe('a confirmation', () => {
     assert.equal(service.engine.state.revision, 1)
   })
 
-  test('has to be given for all reasons at once, and all of them are told', async () => {
-    const service = await start(30, { platform_components: [{ id: 'a' }, { id: 'b' }, { id: 'c' }] })
-    const operations = [
-      { op: 'delete', type: 'clusters', selector: 'number<7' },
-      { op: 'unassign', type: 'namespaces', id: 'team-a', selector: 'number<20' },
-      { op: 'patch', type: 'clusters', id: 'c025', patch: { platform_components: [] } },
-    ]
-    const stopped = await batch(service, operations)
-    await assertStopped(service, stopped, /takes inputs from 14 of 30 clusters/)
-    assert.match(stopped.body.message, /empties c025 \(platform-components\)/)
-    assert.match(stopped.body.message, /deletes 7 clusters: c000, c001, c002, c003, c004 and 2 more/)
-    const shown = await batch(service, operations, {}, '?dry_run=true')
-    assert.equal(shown.body.warnings.length, 3)
-    assertDone(await batch(service, operations, { confirm: ['removals'] }), 2)
-  })
-
   test('can ask for as many details as it likes', async () => {
     const service = await start(10)
     for (const [more, query, details] of [
@@ -407,21 +395,6 @@ describe('ways back are stopped just so', () => {
     assertDone(await service.call('POST', '/rollback', { body: { to_revision: 1, selector: 'number<4' } }), 3)
   })
 
-  test('a rollback or revert that makes six new clusters go', async () => {
-    const service = await start(1)
-    const operations = names(6, 1).map((id) => ({
-      op: 'create',
-      type: 'clusters',
-      document: { id, cluster_name: id, cluster_dns: `${id}.k8s.example.com`, environment: 'dev' },
-    }))
-    assertDone(await batch(service, operations), 2)
-    const rollback = await service.call('POST', '/rollback', { body: { to_revision: 1 } })
-    await assertStopped(service, rollback, /it deletes 6 clusters/)
-    await assertStopped(service, await service.call('POST', '/revisions/2/revert'), /it deletes 6 clusters/)
-    assertDone(await service.call('POST', '/revisions/2/revert?confirm=removals'), 3)
-    assert.equal(service.engine.state.count('clusters'), 1)
-  })
-
   test('a way back that gives something back is not', async () => {
     const service = await start(10)
     assertDone(await batch(service, unassign(10), { confirm: ['removals'] }), 2)
@@ -431,44 +404,45 @@ describe('ways back are stopped just so', () => {
   })
 })
 
-describe('BRAKE_PERCENT', () => {
-  async function run(t: TestContext, env: Record<string, string>): Promise<ServiceProcess> {
-    const seed = join(temporaryFolder(t), 'seed.json')
-    writeFileSync(seed, JSON.stringify(fleetOf(20)))
-    const service = await spawnService({ API_MODE: 'crud', STORE_BACKEND: 'memory', SEED_FILE: seed, ...env })
-    t.after(() => service.stop('SIGKILL'))
-    return service
-  }
-
-  for (const [setting, allowed, stopped] of [
-    ['0', 4, 5],
-    ['27.5', 5, 6],
-    ['100', 20, undefined],
+describe('BRAKE_PERCENT and BRAKE_GROUP_PERCENT', () => {
+  for (const [fleet, group, allowed, says] of [
+    ['27.5', '100', 5, /6 of 20 clusters \(30\.0 %, more than 27\.5 %\)/],
+    [
+      '100',
+      '27.5',
+      5,
+      /a \(platform-components\) from 6 of 20 clusters that have it \(30\.0 %, more than 27\.5 %\)/,
+    ],
+    ['100', '100', 20, undefined],
   ] as const) {
-    const what = stopped === undefined ? 'never stops' : `stops ${stopped} of 20 clusters and not ${allowed}`
-    test(`${setting} ${what}`, async (t) => {
-      const service = await run(t, { BRAKE_PERCENT: setting })
-      if (stopped !== undefined) {
-        const answer = await batch(service, unassign(stopped))
-        await assertStopped(service, answer, new RegExp(`more than ${setting} %`))
-      }
+    test(`of ${fleet} and ${group} let ${allowed} of 20 clusters lose an input`, async (t) => {
+      const seed = join(temporaryFolder(t), 'seed.json')
+      writeFileSync(seed, JSON.stringify(fleetOf(20)))
+      const service = await spawnService({
+        API_MODE: 'crud',
+        STORE_BACKEND: 'memory',
+        SEED_FILE: seed,
+        BRAKE_PERCENT: fleet,
+        BRAKE_GROUP_PERCENT: group,
+      })
+      t.after(() => service.stop('SIGKILL'))
+      if (says) await assertStopped(service, await batch(service, unassign(allowed + 1)), says)
       assertDone(await batch(service, unassign(allowed)), 2)
       const all = await batch(service, [{ op: 'delete', type: 'clusters', selector: 'id' }])
       await assertStopped(service, all, /it deletes 20 clusters/)
     })
   }
 
-  test('that is no number from 0 to 100 keeps the service from starting', async () => {
-    const settings = ['-1', '101', '10%', 'ten']
-    const results = await Promise.all(
-      settings.map(async (BRAKE_PERCENT) => {
-        const env = { AUTH_TOKEN: READ_TOKEN, CRUD_AUTH_TOKEN: WRITE_TOKEN, API_MODE: 'crud', BRAKE_PERCENT }
-        return failToStart({ ...env, STORE_BACKEND: 'memory', LISTEN_ADDR: '127.0.0.1:0' })
-      }),
-    )
-    for (const [i, { code, stderr }] of results.entries()) {
-      assert.equal(code, 2, `${settings[i]}: ${stderr}`)
-      assert.ok(stderr.includes(`BRAKE_PERCENT must be a number from 0 to 100, not "${settings[i]}"`), stderr)
-    }
+  test('that are no numbers from 0 to 100 keep the service from starting', async () => {
+    const settings = { BRAKE_PERCENT: '10%', BRAKE_GROUP_PERCENT: '101' }
+    const env = { AUTH_TOKEN: READ_TOKEN, CRUD_AUTH_TOKEN: WRITE_TOKEN, API_MODE: 'crud', ...settings }
+    const { code, stderr } = await failToStart({
+      ...env,
+      STORE_BACKEND: 'memory',
+      LISTEN_ADDR: '127.0.0.1:0',
+    })
+    assert.equal(code, 2, stderr)
+    for (const [name, value] of Object.entries(settings))
+      assert.ok(stderr.includes(`${name} must be a number from 0 to 100, not "${value}"`), stderr)
   })
 })

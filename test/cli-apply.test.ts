@@ -722,7 +722,7 @@ describe('pruning', CONCURRENTLY, () => {
     assertRefused(await on(service, [...args, '--prune']), 1, '"x"', 'in use', 'two')
     assert.equal(revisionOf(service), 3)
     assert.deepEqual((await get(service, '/applied_sets/set')).documents, { namespaces: ['x', 'y'] })
-    await run(service, ['DELETE', '/clusters/two/namespaces/x'])
+    await run(service, ['DELETE', '/clusters/two/namespaces/x?confirm=removals'])
     await done(service, [...args, '--prune'])
     assert.deepEqual(await ids(service, 'namespaces'), ['new', 'team-a', 'team-b', 'y'])
   })
@@ -876,7 +876,7 @@ describe('how an apply is made', CONCURRENTLY, () => {
     const yes = await onTerminal(args, { url, typing: [['go on: ', 'yes\r']] })
     assert.equal(yes.code, 0, yes.screen)
     assert.deepEqual((await get(service, '/clusters/one')).namespaces, [{ id: 'team-b' }])
-    await run(service, ['POST', '/revisions/3/revert'])
+    await run(service, ['POST', '/revisions/3/revert?confirm=removals'])
     const sure = await onTerminal([...args, '--yes'], { url })
     assert.equal(sure.code, 0, sure.screen)
     assert.doesNotMatch(sure.screen, /go on/)
@@ -1198,7 +1198,7 @@ describe('large sets', CONCURRENTLY, () => {
     put(folder, 'fleet.json', tooLarge('y'))
     const refused = await on(service, [...args, '--split', '--prune', '--yes'])
     assertRefused(refused, 1, 'in use')
-    await run(service, ['DELETE', '/clusters/two/namespaces/goes'])
+    await run(service, ['DELETE', '/clusters/two/namespaces/goes?confirm=removals'])
     await done(service, [...args, '--split', '--prune', '--yes'])
     assert.deepEqual(
       {

@@ -23,7 +23,7 @@ import {
 } from './service.ts'
 
 const types = builtInTypes()
-const OPENAPI = JSON.stringify(buildOpenapi(types, { version: 'test', mode: 'crud' }))
+const OPENAPI = JSON.stringify(buildOpenapi(types, [], { version: 'test' }))
 const LIST = ['cluster', 'list']
 const CREATE = ['namespace', 'create', 'x', '--yes']
 
@@ -582,7 +582,7 @@ describe('trying again', { concurrency: 4 }, () => {
       [['namespace', 'create', 'once'], /^namespaces\/once created/],
       [['namespace', 'update', 'once', '--set', 'labels.a=b'], /^namespaces\/once configured/],
       [['namespace', 'assign', 'once', '--cluster', 'two'], /1 document changed/],
-      [['namespace', 'delete', 'once', '--cascade'], /^namespaces\/once deleted/],
+      [['namespace', 'delete', 'once', '--cascade', '--confirm', 'removals'], /^namespaces\/once deleted/],
       [['apply', '-f', file], /^namespaces\/once-applied created/],
     ]
     for (const [args, says] of writes) {

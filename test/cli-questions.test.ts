@@ -142,9 +142,20 @@ describe('what one cluster loses', PARALLEL, () => {
     const off = await fleet.ask('component assign b --cluster one --enabled false', 'no')
     assert.match(off.screen, /— b is switched off on 1\n/)
     assert.match(off.screen, /Switch off b on 1 cluster\? Type "yes"/)
-    const cascade = await fleet.ask('namespace delete team-a --cascade', 'no')
-    assert.match(cascade.screen, /Remove team-a from one\? Type "yes"/)
+    const cascade = await fleet.ask('component delete b --cascade', 'no')
+    assert.match(cascade.screen, /Remove b from one\? Type "yes"/)
     assert.deepEqual([off.code, cascade.code, fleet.revision()], [4, 4, 1])
+  })
+
+  test('takes the word "removals" when it is the last of a type, which is then confirmed', async (t) => {
+    const fleet = await start(t)
+    const line = 'namespace delete team-a --cascade'
+    const yes = await fleet.ask(line, 'yes')
+    assert.match(yes.screen, /^Warning: needs confirm=removals: it empties one \(namespaces\)/m)
+    assert.match(yes.screen, /Remove team-a from one\? Type "removals" to go on: yes/)
+    assert.deepEqual([yes.code, fleet.revision()], [4, 1])
+    const done = await fleet.ask(line, 'removals')
+    assert.deepEqual([done.code, fleet.revision()], [0, 2])
   })
 })
 

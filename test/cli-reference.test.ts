@@ -19,7 +19,7 @@ the program: \`DOCS_UPDATE=1 node --test test/cli-reference.test.ts\` writes it.
 `
 
 function nounsOf(): readonly Noun[] {
-  const openapi = buildOpenapi(builtInTypes(), { version: '0', mode: 'crud' })
+  const openapi = buildOpenapi(builtInTypes(), [], { version: '0' })
   return readNouns(JSON.parse(JSON.stringify(openapi))) ?? []
 }
 
@@ -43,15 +43,16 @@ function* sections(command: Command): Generator<string> {
 }
 
 test('the reference of the command line is what the program says of itself', async () => {
-  const surroundings = {
+  const context = {
     terminal: { ...process, env: { HOME: '/home/you' } },
     version: '0',
     resources: '',
   }
-  const root = createRoot(surroundings)
-  const { tools } = buildTree(root, surroundings, { nouns: nounsOf() })
-  await tools.expand(root)
-  const page = [INTRODUCTION, ...sections(root)].join('\n')
+  const program = createRoot(context)
+  const settings = () => assert.fail('help needs no settings')
+  const { tools } = buildTree({ program, context, learned: { nouns: nounsOf() }, settings })
+  await tools.expand(program)
+  const page = [INTRODUCTION, ...sections(program)].join('\n')
   if (process.env.DOCS_UPDATE === '1') writeFileSync(PAGE, page)
   assert.equal(readFileSync(PAGE, 'utf8'), page)
 })

@@ -28,7 +28,7 @@ import {
   WRITE_TOKEN,
 } from './service.ts'
 
-const OPENAPI = buildOpenapi(builtInTypes(), { version: 'test', mode: 'crud' })
+const OPENAPI = buildOpenapi(builtInTypes(), [], { version: 'test' })
 const NETWORK_POLICIES = join(import.meta.dirname, '../examples/network-policies')
 const LIST = ['cluster', 'list']
 const CREATE = ['namespace', 'create', 'x', '--yes']
@@ -778,7 +778,7 @@ describe('types of a server', { concurrency: 4 }, () => {
   }
 
   function openapiOf({ types }: TestService): string {
-    return JSON.stringify(buildOpenapi(types, { version: 'test', mode: 'crud' }))
+    return JSON.stringify(buildOpenapi(types, [], { version: 'test' }))
   }
 
   test('a type that the program was not built with has its commands, flags and help', async () => {

@@ -73,6 +73,8 @@ function assertDone(run: Run, stdout: string | RegExp): void {
   else assert.match(run.stdout, stdout)
 }
 
+const CONFIRMED = ['--confirm', 'removals']
+
 /** Runs what must leave the fleet alone. */
 async function changesNothing<T>(fleet: Fleet, action: () => Promise<T>): Promise<T> {
   const before = fleet.revision()
@@ -859,7 +861,9 @@ describe('delete and restore', PARALLEL, () => {
     assertDone(await fleet.run(['namespace', 'delete', 'team-b']), 'namespaces/team-b deleted (revision 2)\n')
     assertFailed(await fleet.run(['namespace', 'delete', 'team-b']), 1, /no namespace "team-b"/)
     const line = ['namespace', 'delete', 'team-a', '--cascade', '-o', 'json', '--yes']
-    const cascade = await isOneRevision(fleet, () => fleet.run(line))
+    const last = await changesNothing(fleet, () => fleet.run(line))
+    assertFailed(last, 1, /it empties one \(namespaces\)[\s\S]*Hint: .*--confirm removals/)
+    const cascade = await isOneRevision(fleet, () => fleet.run([...line, ...CONFIRMED]))
     assert.deepEqual(parse(cascade), { id: 'team-a', labels: { team: 'a' }, annotations: {} })
     assert.deepEqual((await fleet.get('/clusters/one')).namespaces, [])
     assert.equal((await fleet.call('GET', '/namespaces/team-a')).status, 404)
@@ -878,7 +882,7 @@ describe('delete and restore', PARALLEL, () => {
       )
     })
     const run = await isOneRevision(fleet, () =>
-      fleet.run(['namespace', 'delete', 'team-a', 'team-b', '--cascade', '--yes']),
+      fleet.run(['namespace', 'delete', 'team-a', 'team-b', '--cascade', '--yes', ...CONFIRMED]),
     )
     assertDone(
       run,
@@ -999,7 +1003,7 @@ describe('assign, unassign and patch', PARALLEL, () => {
       'unassign platform_components/b from one: 1 document changed (revision 2)\n1 cluster receives something else: dev 1 — 1 loses b\n',
     )
     assertFailed(await run('component unassign b --cluster one'), 1, /"b" is not assigned to cluster "one"/)
-    const a = await run('component unassign a --selector id --yes')
+    const a = await run('component unassign a --selector id --yes --confirm removals')
     assert.match(a.stderr, /^Warning: left as they are/)
     assert.equal(a.code, 0)
     const { platform_components, patches } = await fleet.get('/clusters/one')
@@ -1123,7 +1127,10 @@ operations:
         `${done}${fleet.revision()})\n2 clusters receive something else: dev 1, prod 1 — 2 get team-c (new)\n`,
       )
       assert.deepEqual((await fleet.get('/clusters/two')).namespaces, [{ id: 'team-c' }])
-      assertDone(await fleet.run(['namespace', 'delete', 'team-c', '--cascade', '--yes']), /deleted/)
+      assertDone(
+        await fleet.run(['namespace', 'delete', 'team-c', '--cascade', '--yes', ...CONFIRMED]),
+        /deleted/,
+      )
     }
     const messages = (await fleet.get('/revisions')).map(({ message }: { message: string | null }) => message)
     assert.deepEqual(messages.toReversed().slice(1), ['aus der Datei – ü 🚀', null, null, null, null, null])
@@ -1401,7 +1408,7 @@ describe('every write', PARALLEL, () => {
       const query = `${path.includes('?') ? '&' : '?'}dry_run=true`
       const expected = await fleet.call(method, `${path}${query}`, { body })
       assert.equal(expected.status, 200, expected.text)
-      const { changes, impact, plan } = expected.body
+      const { changes, impact, plan, requires_confirmation } = expected.body
       const [text, json] = await changesNothing(fleet, () =>
         Promise.all([run('--dry-run'), run('--dry-run', '-o', 'json')]),
       )
@@ -1416,7 +1423,13 @@ describe('every write', PARALLEL, () => {
         const held = await changesNothing(fleet, () => run())
         assertFailed(held, 2, NOBODY_TO_ASK)
       }
-      const done = await isOneRevision(fleet, () => run('--plan', plan, '-m', 'grüße 🚀\nund mehr'))
+      const planned = ['--plan', plan, '-m', 'grüße 🚀\nund mehr']
+      if (requires_confirmation.length > 0) {
+        const held = await changesNothing(fleet, () => run(...planned))
+        assertFailed(held, 1, /HTTP 409 destructive_change[\s\S]*Hint: .*--confirm removals/)
+        planned.push(...CONFIRMED)
+      }
+      const done = await isOneRevision(fleet, () => run(...planned))
       assert.equal(done.code, 0, done.stderr)
       const revision = await fleet.get(`/revisions/${fleet.revision()}`)
       assert.deepEqual(revision.changes, changes)
@@ -1662,7 +1675,7 @@ describe('results', PARALLEL, () => {
   test('of many documents are their names too', async (t) => {
     const cases: readonly (readonly [string, readonly string[]])[] = [
       [
-        'namespace delete team-a team-b --cascade',
+        'namespace delete team-a team-b --cascade --confirm removals',
         ['clusters/one', 'namespaces/team-a', 'namespaces/team-b'],
       ],
       ['component patch a --cluster one --set x=1', ['clusters/one']],

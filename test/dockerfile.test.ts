@@ -165,7 +165,9 @@ describe('the image', { timeout: 300_000 }, () => {
       assert.ok(existsSync(join(app, 'node_modules', name, 'package.json')), name)
     }
     assert.deepEqual(
-      packages.filter((name) => /^node-|pinned-node|typescript|esbuild|biome|^commander$/.test(name)),
+      packages.filter((name) =>
+        /^node-|pinned-node|typescript|esbuild|biome|^commander$|^eventsource-parser$/.test(name),
+      ),
       [],
     )
   })

@@ -1,9 +1,9 @@
 // Every `$ command` of the documentation, run on a fresh demo fleet: what is printed must be what is written.
 import assert from 'node:assert/strict'
-import { execFileSync, type SpawnSyncOptionsWithStringEncoding, spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { CLI, onTerminal } from './cli-process.ts'
 import { type ServiceProcess, spawnService, temporaryFolder } from './service.ts'
@@ -14,13 +14,37 @@ const WRITE_TOKEN = 'demo-write-token'
 /** Writes down what is printed instead of comparing it. */
 const UPDATE = process.env.DOCS_UPDATE === '1'
 
-const pages = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)]
-  .filter((page) => page.endsWith('.md'))
-  .filter((page) => readFileSync(join(ROOT, page), 'utf8').includes('```console'))
+const everyPage = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter(
+  (page) => page.endsWith('.md'),
+)
+const pages = everyPage.filter((page) => contentOf(page).includes('```console'))
+
+function contentOf(page: string): string {
+  return readFileSync(join(ROOT, page), 'utf8')
+}
 
 interface Step {
   readonly command: string
   readonly expected: string
+}
+
+/** `console` is run without a terminal. `text` is a session on one: what somebody types is a part of what is on the screen. */
+const BLOCKS = /```(console|text)\n(\$ [\s\S]*?)\n```/g
+
+interface Block {
+  readonly kind: string
+  readonly steps: readonly Step[]
+}
+
+/** In reading order; sessions with a server of their own are left out. */
+function blocksIn(text: string): Block[] {
+  return [...text.matchAll(BLOCKS)]
+    .map(([, kind = '', block = '']) => ({ kind, steps: stepsIn(block) }))
+    .filter(isRun)
+}
+
+function isRun({ kind, steps }: Block): boolean {
+  return kind === 'console' || !steps.some(({ command }) => command.includes('--api-url'))
 }
 
 /** Commands start with `$ ` and go on while a quote is open, or after a backslash or a pipe. */
@@ -41,25 +65,44 @@ function isOpen(command: string): boolean {
   return /[\\|]$/.test(command) || command.split("'").length % 2 === 0
 }
 
-/** Runs all commands in one shell; answers what each of them prints. */
-function runAll(commands: readonly string[], env: Record<string, string>): string[] {
+/** A shell that keeps its variables from command to command. Nobody is there to answer questions, wherever the tests run. */
+function openShell(t: TestContext, env: Record<string, string>): (command: string) => Promise<string> {
   const mark = '@@@ end of output @@@'
-  const script = commands.map((command) => `${command}\necho; echo '${mark}'\n`).join('')
-  const { stdout } = spawnSync('bash', ['-c', `exec 2>&1\n${script}`], {
-    cwd: ROOT,
-    env: { ...process.env, ...env },
-    encoding: 'utf8',
-    timeout: 60_000,
-    // Nobody is there to answer questions, wherever the tests run.
-    detached: true,
-  } as SpawnSyncOptionsWithStringEncoding)
-  return stdout.split(`${mark}\n`).map((output) => output.trim())
+  const loop = `exec 3<&0 </dev/null 2>&1
+    while IFS= read -r -d '' -u 3 command; do eval "$command" 3<&-; echo; echo '${mark}'; done`
+  const shell = spawn('bash', ['-c', loop], { cwd: ROOT, env: { ...process.env, ...env }, detached: true })
+  t.after(() => shell.kill())
+  let output = ''
+  let running = Promise.withResolvers<string>()
+  shell.stdout.setEncoding('utf8').on('data', (chunk) => {
+    output += chunk
+    if (output.endsWith(`${mark}\n`)) running.resolve(output.slice(0, -mark.length - 1).trim())
+  })
+  shell.on('close', () => running.reject(new Error(`the shell ended: ${output}`)))
+  return (command) => {
+    output = ''
+    running = Promise.withResolvers()
+    shell.stdin.write(`${command}\0`)
+    return running.promise
+  }
 }
 
-/** An ellipsis stands for whatever changes from run to run. */
+/** Runs a command on a terminal, and answers its questions as it is written. */
+async function typeIn({ command, expected }: Step, env: Record<string, string>): Promise<string> {
+  const answers = [...expected.matchAll(/to go on: ?(.*)$/gm)]
+  const typing = answers.map(([, typed]) => ['to go on: ', `${typed}\r`] as const)
+  const { screen } = await onTerminal([], { columns: 120, env, typing, line: () => command })
+  return onScreen(screen).trim()
+}
+
+/** An ellipsis stands for whatever changes from run to run; on a line of its own, for any lines. */
 function isAsWritten(printed: string, expected: string): boolean {
-  const pattern = expected.trim().split('…').map(RegExp.escape).join('.*')
-  return new RegExp(`^${pattern}$`).test(printed)
+  const lines = expected.trim().split('\n').map(patternOf)
+  return new RegExp(`^${lines.join('\n')}$`).test(printed)
+}
+
+function patternOf(line: string): string {
+  return line.trim() === '…' ? '[^]*' : line.split('…').map(RegExp.escape).join('.*')
 }
 
 function isMissing(tool: string): boolean {
@@ -80,75 +123,86 @@ function startDemo(database: string, more: Record<string, string> = {}): Promise
   })
 }
 
+const example = join(ROOT, 'examples/network-policies')
+const EXAMPLE_TYPE = { RESOURCES_DIR: example, TEMPLATES_DIR: join(example, 'templates') }
+
 for (const page of pages) {
-  test(`the commands of ${page} print what is written there`, { skip, timeout: 120_000 }, async (t) => {
+  test(`the commands of ${page} print what is written there, run in reading order`, {
+    skip,
+    timeout: 120_000,
+  }, async (t) => {
     const folder = temporaryFolder(t)
     const database = join(folder, 'demo.db')
-    const example = join(ROOT, 'examples/network-policies')
-    const service = await startDemo(database, {
-      RESOURCES_DIR: example,
-      TEMPLATES_DIR: join(example, 'templates'),
-    })
+    const service = await startDemo(database, page === 'README.md' ? {} : EXAMPLE_TYPE)
     t.after(() => service.stop())
-    const text = readFileSync(join(ROOT, page), 'utf8')
-    const blocks = [...text.matchAll(/```console\n([\s\S]*?)\n```/g)].map(([, block]) =>
-      stepsIn(block as string),
-    )
-    const bin = join(folder, 'bin')
-    mkdirSync(bin)
-    symlinkSync(CLI, join(bin, 'flux-resourceset-cli'))
-    const printed = runAll(
-      blocks.flat().map(({ command }) => command),
-      {
-        api: service.url,
-        read: `Authorization: Bearer ${READ_TOKEN}`,
-        write: `Authorization: Bearer ${WRITE_TOKEN}`,
-        json: 'Content-Type: application/json',
-        DATABASE_URL: `sqlite://${database}`,
-        XDG_CONFIG_HOME: folder,
-        XDG_CACHE_HOME: folder,
-        FLUX_API_URL: service.url,
-        FLUX_API_TOKEN: READ_TOKEN,
-        FLUX_API_WRITE_TOKEN: WRITE_TOKEN,
-        PATH: `${bin}:${join(ROOT, 'node_modules/.bin')}:${process.env.PATH}`,
-      },
-    )
-    let next = 0
-    const outcomes = blocks.map((steps) => steps.map((step) => ({ ...step, printed: printed[next++] ?? '' })))
-    if (UPDATE) return update(page, text, outcomes, 'console')
-    for (const { command, expected, printed: output } of outcomes.flat()) {
-      if (!isAsWritten(output, expected)) assert.equal(output, expected.trim(), `$ ${command}`)
+    const env = surroundings(folder, database, service)
+    const shell = openShell(t, env)
+    const blocks: Printed[][] = []
+    for (const { kind, steps } of blocksIn(contentOf(page))) {
+      const outcomes: Printed[] = []
+      for (const step of steps) {
+        const printed = kind === 'text' ? await typeIn(step, env) : await shell(step.command)
+        outcomes.push({ ...step, printed })
+      }
+      blocks.push(outcomes)
+    }
+    for (const { command } of blocks.flat()) assert.ok(!isOpen(command), `cut off: $ ${command}`)
+    if (UPDATE) return update(page, blocks)
+    for (const { command, expected, printed } of blocks.flat()) {
+      if (!isAsWritten(printed, expected)) assert.equal(printed, expected.trim(), `$ ${command}`)
     }
   })
 }
 
-/** A session on a terminal: what somebody types is a part of what is on the screen. */
-test('the session of README.md is what a terminal shows', { skip, timeout: 120_000 }, async (t) => {
-  const folder = temporaryFolder(t)
-  const service = await startDemo(join(folder, 'demo.db'))
-  t.after(() => service.stop())
-  const text = readFileSync(join(ROOT, 'README.md'), 'utf8')
-  const [, block = ''] = /```text\n(\$ flux-resourceset-cli[\s\S]*?)\n```/.exec(text) ?? []
-  const outcomes: (Step & { printed: string })[] = []
-  for (const step of stepsIn(block)) {
-    const words = execFileSync('bash', ['-c', `printf '%s\\0' ${step.command}`], { encoding: 'utf8' })
-    const { screen } = await onTerminal(words.split('\0').slice(1, -1), {
-      columns: 120,
-      env: {
-        NO_COLOR: '1',
-        FLUX_API_URL: service.url,
-        FLUX_API_TOKEN: READ_TOKEN,
-        FLUX_API_WRITE_TOKEN: WRITE_TOKEN,
-      },
-      typing: [['Type "yes" to go on: ', 'yes\r']],
-    })
-    outcomes.push({ ...step, printed: onScreen(screen).trim() })
+/** What `make run` prints, and where the programs are. */
+function surroundings(folder: string, database: string, service: ServiceProcess): Record<string, string> {
+  const bin = join(folder, 'bin')
+  mkdirSync(bin)
+  symlinkSync(CLI, join(bin, 'flux-resourceset-cli'))
+  return {
+    api: service.url,
+    read: `Authorization: Bearer ${READ_TOKEN}`,
+    write: `Authorization: Bearer ${WRITE_TOKEN}`,
+    json: 'Content-Type: application/json',
+    DATABASE_URL: `sqlite://${database}`,
+    XDG_CONFIG_HOME: folder,
+    XDG_CACHE_HOME: folder,
+    FLUX_API_URL: service.url,
+    FLUX_API_TOKEN: READ_TOKEN,
+    FLUX_API_WRITE_TOKEN: WRITE_TOKEN,
+    NO_COLOR: '1',
+    PATH: `${bin}:${join(ROOT, 'node_modules/.bin')}:${process.env.PATH}`,
   }
-  if (UPDATE) return update('README.md', text, [outcomes], 'text')
-  assert.ok(outcomes.length > 3)
-  for (const { command, expected, printed } of outcomes) {
-    if (!isAsWritten(printed, expected)) assert.equal(printed, expected.trim(), `$ ${command}`)
-  }
+}
+
+/** Every command that a page gives, those that are not run here among them. */
+function commandsOf(page: string): string[] {
+  const scripts = [...contentOf(page).matchAll(/```sh\n([\s\S]*?)\n```/g)].map(([, script = '']) => script)
+  const sessions = [...contentOf(page).matchAll(BLOCKS)].flatMap(([, , block = '']) => stepsIn(block))
+  return [...scripts, ...sessions.map(({ command }) => command)].map((command) =>
+    command.replaceAll(/\\\n */g, ''),
+  )
+}
+
+/** The fleet of a reader has another log: the same number is somebody else's revision there. */
+test('no command of the pages reads or takes back a revision by a fixed number', () => {
+  const fixed =
+    /\/revisions\/\d|\bat=\d|--at \d|\b(?:revert|show) \d|\brollback\b.*(--to \d|to_revision\W+\d)/
+  const found = everyPage.flatMap((page) => commandsOf(page).filter((command) => fixed.test(command)))
+  assert.deepEqual(found, [])
+})
+
+/** Who has a DATABASE_URL may be an operator, and it is the real one. */
+test('no command of the pages gives up or overwrites what is in the database of its reader', () => {
+  const writes = /flux-resourceset (?:prune-history|restore|migrate)\b|flux-resourceset copy\b/
+  const harmless = /--dry-run|DATABASE_URL=sqlite:\/\/\$work\/|--to "sqlite:\/\/\$work\//
+  const lines = everyPage.flatMap((page) => commandsOf(page).flatMap((command) => command.split('\n')))
+  const found = lines.filter((line) => writes.test(line))
+  assert.ok(found.length > 3)
+  assert.deepEqual(
+    found.filter((line) => !harmless.test(line)),
+    [],
+  )
 })
 
 /** Without what only moves the cursor. */
@@ -158,15 +212,12 @@ function onScreen(screen: string): string {
     .replaceAll('\r', '')
 }
 
-function update(
-  page: string,
-  text: string,
-  outcomes: (Step & { printed: string })[][],
-  kind: 'console' | 'text',
-): void {
+type Printed = Step & { readonly printed: string }
+
+function update(page: string, outcomes: readonly (readonly Printed[])[]): void {
   let next = 0
-  const blocks = new RegExp(`\`\`\`${kind}\\n\\$ [\\s\\S]*?\\n\`\`\``, 'g')
-  const updated = text.replaceAll(blocks, () => {
+  const updated = contentOf(page).replaceAll(BLOCKS, (block, kind, content) => {
+    if (!isRun({ kind, steps: stepsIn(content) })) return block
     const steps = (outcomes[next++] ?? []).map(({ command, expected, printed }) => {
       const output = isAsWritten(printed, expected) ? expected : printed
       return `$ ${command}${output === '' ? '' : `\n${output}`}`

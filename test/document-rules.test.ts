@@ -140,8 +140,8 @@ describe('a reserved id', () => {
       assigned.body.warnings[0],
       /^2 clusters \(new, newer\): platform component "flux-system" has a reserved id: Flux keeps/,
     )
-    await run(service, ['DELETE', '/clusters/old/platform_components/flux-system'])
-    await run(service, ['DELETE', '/platform_components/flux-system?cascade=true'])
+    await run(service, ['DELETE', '/clusters/old/platform_components/flux-system?confirm=removals'])
+    await run(service, ['DELETE', '/platform_components/flux-system?cascade=true&confirm=removals'])
     const back = await service.call('POST', `/revisions/${service.engine.state.revision}/revert`)
     assertProblem(back, 409, 'conflict')
     assert.match(back.body.message, /is reserved/)

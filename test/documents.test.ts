@@ -255,7 +255,7 @@ test('PUT puts fields that are not sent back to their defaults', async () => {
   const service = await startService()
   const { id, cluster_name, cluster_dns, environment } = (await service.call('GET', '/clusters/one')).body
   const body = { cluster_name, cluster_dns, environment }
-  const replaced = await service.call('PUT', '/clusters/one', { body })
+  const replaced = await service.call('PUT', '/clusters/one?confirm=removals', { body })
   assert.deepEqual(replaced.body, {
     id,
     ...body,

@@ -145,7 +145,7 @@ test('documents of the added type are assigned, overridden and unassigned one by
     'validation_error',
     '/target_namespace',
   )
-  assert.equal((await service.call('DELETE', url)).status, 200)
+  assert.equal((await service.call('DELETE', `${url}?confirm=removals`)).status, 200)
   assert.equal((await service.call('GET', POLL)).text, '{"inputs":[]}')
 })
 
@@ -178,7 +178,8 @@ test('a definition of the added type in use is protected, and cascade removes it
   const service = await startAssigned()
   const refused = await service.call('DELETE', `/network_policies/${policy.id}`)
   assertProblem(refused, 409, 'conflict', '/clusters/one')
-  assert.equal((await service.call('DELETE', `/network_policies/${policy.id}?cascade=true`)).status, 200)
+  const cascade = `/network_policies/${policy.id}?cascade=true&confirm=removals`
+  assert.equal((await service.call('DELETE', cascade)).status, 200)
   assert.deepEqual((await service.call('GET', '/clusters/one')).body.network_policies, [])
 })
 

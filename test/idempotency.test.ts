@@ -73,7 +73,7 @@ interface Write extends Call {
 
 const WRITES: readonly Write[] = [
   { on: 'POST /clusters', body: cluster('new') },
-  { on: 'PUT /clusters/one', body: cluster('one') },
+  { on: 'PUT /clusters/one?confirm=removals', body: cluster('one') },
   { on: 'PUT /clusters/new', body: cluster('new'), headers: { 'if-none-match': '*' } },
   { on: 'PATCH /clusters/one', body: { environment: 'prod' }, headers: { 'if-match': '"3"' } },
   { on: 'PATCH /clusters/one', body: [{ op: 'remove', path: '/node_count' }], headers: JSON_PATCH },
@@ -337,7 +337,7 @@ describe('what is remembered', () => {
       const key = `nothing-${i}`
       const first = await send(service, key, on, { body })
       assertFirst(first, 3 + i)
-      const changed = await service.call('PATCH', '/clusters/one', { body: undo })
+      const changed = await service.call('PATCH', '/clusters/one?confirm=removals', { body: undo })
       assert.equal(changed.headers['x-revision'], String(4 + i), `${on} changed nothing`)
       assertReplayed(await send(service, key, on, { body }), first)
       assert.deepEqual((await service.call('GET', '/clusters/one')).body, changed.body)

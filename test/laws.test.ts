@@ -26,6 +26,9 @@ import {
 } from './random-fleet.ts'
 import { temporaryFolder } from './service.ts'
 
+/** What the brake holds is to happen here. */
+const CONFIRMED = { confirmRemovals: true }
+
 function assertWhole(view: View): void {
   const names = new Map<string, string>()
   for (const { id, document } of view.all('clusters')) {
@@ -121,7 +124,7 @@ test('after any commands references are whole and answers keep the contract; a r
       for (const next of sequence) {
         const before = documentsOf(engine.state)
         const { revision } = engine.state
-        const result = await engine.write([next], AUTHOR)
+        const result = await engine.write([next], AUTHOR, CONFIRMED)
         if (result.ok) assertWhole(engine.state)
         else assert.deepEqual([documentsOf(engine.state), engine.state.revision], [before, revision])
         for (const { text } of Object.values(answersOf(engine))) assertContract(text)
@@ -138,7 +141,7 @@ test('the commands of the laws really create, change, delete and refuse', async 
   for (const sequence of fc.sample(commands, { numRuns: 150, seed: 7 })) {
     const engine = await start(openMemoryStore())
     for (const next of sequence) {
-      const result = await engine.write([next], AUTHOR)
+      const result = await engine.write([next], AUTHOR, CONFIRMED)
       note(
         `${next.op} ${result.ok ? (result.value.changes.length > 0 ? 'done' : 'unchanged') : result.problem.code}`,
       )
@@ -176,7 +179,10 @@ test('memory and SQLite agree, and a state loaded or rebuilt from the log equals
       const inMemory = await start(openMemoryStore())
       const onDisk = await start(openSqliteStore({ path, write: true }))
       for (const next of sequence) {
-        const [a, b] = await Promise.all([inMemory.write([next], AUTHOR), onDisk.write([next], AUTHOR)])
+        const [a, b] = await Promise.all([
+          inMemory.write([next], AUTHOR, CONFIRMED),
+          onDisk.write([next], AUTHOR, CONFIRMED),
+        ])
         assert.equal(a.ok ? 'done' : a.problem.message, b.ok ? 'done' : b.problem.message)
       }
       const served = documentsOf(inMemory.state)
@@ -210,16 +216,16 @@ test('a batch does what its commands do one by one, or nothing at all', async ()
       const store = openMemoryStore()
       const [oneByOne, atOnce] = [await start(openMemoryStore()), await start(store)]
       for (const next of prelude) {
-        await oneByOne.write([next], AUTHOR)
-        await atOnce.write([next], AUTHOR)
+        await oneByOne.write([next], AUTHOR, CONFIRMED)
+        await atOnce.write([next], AUTHOR, CONFIRMED)
       }
       const before = documentsOf(atOnce.state)
-      const together = await atOnce.write(batch, AUTHOR)
+      const together = await atOnce.write(batch, AUTHOR, CONFIRMED)
       if (!together.ok) return assert.deepEqual(documentsOf(atOnce.state), before)
       assertWhole(atOnce.state)
       assert.deepEqual(answersOf(atOnce), answersOf(await load(store)))
       let allDone = true
-      for (const next of batch) allDone = (await oneByOne.write([next], AUTHOR)).ok && allDone
+      for (const next of batch) allDone = (await oneByOne.write([next], AUTHOR, CONFIRMED)).ok && allDone
       // Together, commands may lean on later ones (a dependency that is created after its user).
       if (allDone) assert.deepEqual(contents(atOnce.state), contents(oneByOne.state))
     }),
@@ -234,7 +240,7 @@ test('equal answers have equal ETags and different answers have different ones',
     fc.asyncProperty(commands, async (sequence) => {
       const engine = await start(openMemoryStore())
       for (const next of sequence) {
-        await engine.write([next], AUTHOR)
+        await engine.write([next], AUTHOR, CONFIRMED)
         for (const { text, etag } of Object.values(answersOf(engine))) {
           assert.equal(byEtag.get(etag) ?? text, text, 'one ETag for two answers')
           assert.equal(byText.get(text) ?? etag, etag, 'two ETags for one answer')

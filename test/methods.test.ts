@@ -90,7 +90,7 @@ test('assigning needs no method: it changes clusters', async (t) => {
   await run(
     service,
     ['PUT', '/clusters/one/quotas/small', {}],
-    ['DELETE', '/clusters/one/quotas/small'],
+    ['DELETE', '/clusters/one/quotas/small?confirm=removals'],
     [
       'POST',
       '/batch',
@@ -171,7 +171,7 @@ describe('what the file does not allow does not come about', () => {
     const limited = { 'cluster.yaml': { resource: ['get'], instance: ['get'] } }
     const service = await startWith(t, {}, limited)
     const assigned = await run(service, ['PUT', '/clusters/one/quotas/small', {}])
-    await run(service, ['POST', `/revisions/${assigned}/revert`, {}])
+    await run(service, ['POST', `/revisions/${assigned}/revert?confirm=removals`, {}])
     assertProblem(await service.call('PATCH', '/clusters/one', { body: {} }), 405, 'method_not_allowed')
     assertProblem(await service.call('POST', '/clusters/one/restore'), 404, 'not_found')
   })

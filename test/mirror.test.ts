@@ -7,7 +7,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
-import { importLog } from '../src/transfer/transfer.ts'
+import { importLog } from '../src/transfer/import-log.ts'
 import { verifyLog } from '../src/transfer/verify-log.ts'
 import { run, start } from './every-store.ts'
 import {
@@ -179,7 +179,7 @@ describe('a mirror', { concurrency: 2 }, () => {
     await checkSame(mirror, upstream, 3)
     await becomesReady(mirror)
     assert.equal(await metric(mirror, 'state_age_seconds'), 0)
-    await waitFor('it is in the log', () => /the upstream can be followed again/.test(mirror.output()))
+    await waitFor('it is in the log', () => /upstream connection restored/.test(mirror.output()))
   })
 
   test('goes on with a copy that was begun elsewhere, and serves it once everything is there', async (t) => {

@@ -248,7 +248,7 @@ test('one ETag never stands for two answers of a URL, whatever happens to the cl
     ['PATCH', '/clusters/one', { platform_components: [{ id: 'b', oci_tag: 'v2.0.0' }, { id: 'a' }] }],
     ['PATCH', '/clusters/one', { platform_components: [{ id: 'b' }, { id: 'a', oci_tag: 'v2.0.0' }] }],
     ['PATCH', '/clusters/one', { platform_components: [{ id: 'b' }] }],
-    ['PATCH', '/clusters/one/platform_components/b', { enabled: false }],
+    ['PATCH', '/clusters/one/platform_components/b?confirm=removals', { enabled: false }],
     ['PUT', '/clusters/one/platform_components/a', {}],
     ['PUT', '/clusters/one/platform_components/c', {}],
     ['DELETE', '/clusters/one/platform_components/c'],
@@ -259,7 +259,7 @@ test('one ETag never stands for two answers of a URL, whatever happens to the cl
     ['DELETE', '/clusters/three'],
     ['DELETE', '/clusters/three?purge=true'],
     ['POST', '/clusters/one/restore'],
-    ['DELETE', '/platform_components/a?cascade=true'],
+    ['DELETE', '/platform_components/a?cascade=true&confirm=removals'],
   ]
   for (const [method, url, body] of writes) {
     assert.ok((await service.call(method, url, { body })).status < 300, `${method} ${url}`)

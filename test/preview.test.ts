@@ -111,7 +111,7 @@ const binding = { id: 'new', role: 'view', subjects: [{ kind: 'User', name: 'ann
 /** At least one write that changes something on every route that writes. */
 const WRITES: readonly Write[] = [
   { on: 'POST /clusters', body: cluster('new', { platform_components: [{ id: 'a' }] }) },
-  { on: 'PUT /clusters/one', body: cluster('one') },
+  { on: 'PUT /clusters/one?confirm=removals', body: cluster('one') },
   { on: 'PUT /clusters/new', body: cluster('new'), headers: { 'if-none-match': '*' } },
   { on: 'PATCH /clusters/one', body: { environment: 'prod' } },
   { on: 'PATCH /clusters/one', body: [{ op: 'remove', path: '/node_count' }], headers: JSON_PATCH },
@@ -134,20 +134,20 @@ const WRITES: readonly Write[] = [
   { on: 'PUT /namespaces/team-a', body: { labels: { team: 'b' } } },
   { on: 'PATCH /namespaces/team-a', body: { labels: { team: null } } },
   { on: 'DELETE /namespaces/team-b' },
-  { on: 'DELETE /namespaces/team-a?cascade=true' },
+  { on: 'DELETE /namespaces/team-a?cascade=true&confirm=removals' },
   { on: 'POST /rolebindings', body: binding },
   { on: 'PUT /rolebindings/admins', body: { ...binding, id: 'admins' } },
   { on: 'PATCH /rolebindings/admins', body: { role: 'edit' } },
-  { on: 'DELETE /rolebindings/admins?cascade=true' },
+  { on: 'DELETE /rolebindings/admins?cascade=true&confirm=removals' },
   { on: 'PUT /clusters/two/platform_components/a', body: { oci_tag: 'v3' } },
   { on: 'PATCH /clusters/one/platform_components/b', body: { oci_tag: null } },
   { on: 'DELETE /clusters/one/platform_components/a' },
   { on: 'PUT /clusters/two/namespaces/team-b' },
   { on: 'PATCH /clusters/one/namespaces/team-a', body: { labels: { x: 'y' } } },
-  { on: 'DELETE /clusters/one/namespaces/team-a' },
+  { on: 'DELETE /clusters/one/namespaces/team-a?confirm=removals' },
   { on: 'PUT /clusters/two/rolebindings/admins', body: {} },
   { on: 'PATCH /clusters/one/rolebindings/admins', body: { role: 'view' } },
-  { on: 'DELETE /clusters/one/rolebindings/admins' },
+  { on: 'DELETE /clusters/one/rolebindings/admins?confirm=removals' },
   { on: 'PUT /clusters/one/patches/a', body: { color: 'red' } },
   { on: 'PATCH /clusters/one/patches/a', body: { replicas: null } },
   { on: 'DELETE /clusters/one/patches/a' },
@@ -160,7 +160,7 @@ const WRITES: readonly Write[] = [
   },
   { on: 'POST /rollback', body: { to_revision: 2, selector: 'environment=dev' } },
   {
-    on: 'POST /batch',
+    on: 'POST /batch?confirm=removals',
     body: {
       operations: [
         { op: 'create', type: 'namespaces', document: { id: 'new' } },
@@ -189,11 +189,13 @@ describe('a dry run shows what a write would do, stores nothing, and its plan do
         'changes',
         'impact',
         'warnings',
+        'requires',
         'requires_confirmation',
         'plan',
       ])
       const { dry_run, base_revision, change_count, changes, impact, plan } = shown.body
       assert.equal(dry_run, true)
+      assert.deepEqual(shown.body.requires_confirmation, on.includes('confirm=removals') ? ['removals'] : [])
       assert.equal(base_revision, 3)
       assert.equal(shown.headers['x-revision'], '3')
       assert.equal(change_count, changes.length)
@@ -286,6 +288,7 @@ test('a preview tells each change with before and after, and what clusters would
       ],
     },
     warnings: [],
+    requires: [],
     requires_confirmation: [],
     plan: body.plan,
   })
@@ -375,7 +378,8 @@ test('a dry run is for everybody who may read', async () => {
   for (const { on, body } of [WRITES[0], WRITES.at(-1)] as Write[]) {
     const { status, body: told } = await preview(service, on, { body, token: READ_TOKEN })
     assert.equal(status, 200)
-    assert.match(told.warnings[0], /^you may not do this: the role viewer may not write/)
+    const [warning] = told.warnings.filter((each: string) => !each.startsWith('needs confirm='))
+    assert.match(warning, /^you may not do this: the role viewer may not write/)
     assert.equal((await preview(service, on, { body, token: null })).status, 401)
   }
 })

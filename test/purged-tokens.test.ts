@@ -76,7 +76,13 @@ describe('purging a cluster', () => {
         ['DELETE', '/clusters/one?purge=true'],
       ],
       [['POST', '/batch', { operations: [purge] }]],
-      [['POST', '/batch', { operations: [purge, { op: 'create', type: 'clusters', document: again }] }]],
+      [
+        [
+          'POST',
+          '/batch?confirm=removals',
+          { operations: [purge, { op: 'create', type: 'clusters', document: again }] },
+        ],
+      ],
     ]
     for (const writes of ways) {
       const issued = await startIssued(t)
@@ -154,7 +160,7 @@ describe('a cluster that was deleted', () => {
     })
     await run(service, [
       'PATCH',
-      '/clusters/one',
+      '/clusters/one?confirm=removals',
       { platform_components: [], namespaces: [], rolebindings: [], patches: { a: null } },
     ])
     await run(service, ['DELETE', '/clusters/one'])

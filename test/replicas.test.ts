@@ -239,20 +239,20 @@ test('a write is not done any more once another replica has kept an answer under
   try {
     await holder.query('BEGIN')
     await holder.query('SELECT 1 FROM flux_resourceset.head FOR UPDATE')
-    committing = slow.commit(0, { ...meta, changes, remember: { ...kept, answer: 'done' } })
+    committing = slow.commit(0, { ...meta, changes, idempotency: { ...kept, answer: 'done' } })
     await waitFor('the commit waits', async () => {
       const waiting =
         'SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND datname = $1'
       return (await holder.query(waiting, [new URL(url).pathname.slice(1)])).rows.length > 0
     })
-    await fast.remember(kept)
+    await fast.idempotency.save(kept)
   } finally {
     await holder.end()
   }
   const committed = await committing
   assert.equal(committed.ok, false)
   assert.equal((await fast.head()).revision, 0)
-  assert.equal((await fast.recall('k', time))?.answer, 'nothing to do')
+  assert.equal((await fast.idempotency.find('k', time))?.answer, 'nothing to do')
 })
 
 test('at one revision all replicas answer polls with the same bytes, also while the fleet changes', async () => {

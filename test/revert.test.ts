@@ -91,7 +91,15 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'replacing a cluster',
-    write: ['PUT', '/clusters/one', cluster('one', { platform_components: [{ id: 'c' }, { id: 'b' }] })],
+    write: [
+      'PUT',
+      '/clusters/one',
+      cluster('one', {
+        platform_components: [{ id: 'c' }, { id: 'b' }],
+        namespaces: [{ id: 'team-b' }],
+        rolebindings: [{ id: 'admins' }],
+      }),
+    ],
     undone: ['update clusters/one'],
   },
   {
@@ -760,7 +768,7 @@ test('a created definition that is in use is not taken away, and its users are n
 
 test('a reference to a definition that is gone is not brought back, and the definition is named', async (t) => {
   const service = await start(t)
-  const unassigned = await run(service, ['DELETE', '/clusters/one/namespaces/team-a'])
+  const unassigned = await run(service, ['DELETE', '/clusters/one/namespaces/team-a?confirm=removals'])
   await run(service, ['DELETE', '/namespaces/team-a'])
   await assertChangesNothing(service, async () => {
     const refused = await revert(service, unassigned)

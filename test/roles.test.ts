@@ -4,6 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
+import { RESERVED_KINDS } from '../src/api/reserved-names.ts'
 import type { Json, JsonObject } from '../src/base/json.ts'
 import { type Grant, ROLES, type Role } from '../src/domain/access/grant.ts'
 import { newToken } from '../src/engine/token-secret.ts'
@@ -122,6 +123,17 @@ function expand({ delivered }: RegisteredTypes, route: string): string[] {
   if (!route.endsWith(`${POLLS}/:dns/:endpoint`)) return [shapeOf(route)]
   return delivered.map(({ delivery }) => shapeOf(route.replace(':endpoint', delivery.endpoint)))
 }
+
+test('no type can take the place of a route: every first segment of one is a reserved kind, or a type', async (t) => {
+  const types = builtInTypes()
+  const { service, routes } = await startWatched('crud', types)
+  t.after(() => service.stop())
+  const urls = [...routes.keys()].map((route) => route.split(' ')[1] as string)
+  const segments = new Set(urls.map((url) => url.split('/')[1]?.split('.')[0] as string))
+  assert.ok(segments.has('openapi') && segments.has('clusters') && segments.size > 10, [...segments].join())
+  const free = [...segments].filter((segment) => !RESERVED_KINDS.has(segment) && !types.get(segment))
+  assert.deepEqual(free, [])
+})
 
 for (const [name, types] of [
   ['the types that are built in', builtInTypes()],
@@ -285,7 +297,8 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
     return [{ path: `/${type}/${tier}`, body: sampleOf(type).edit, ...reach(types, tier, type) }]
   },
   delete: ({ types }, tier, type) => {
-    if (type !== 'clusters') return [{ path: `/${type}/${tier}?cascade=true`, ...reach(types, tier, type) }]
+    const query = '?cascade=true&confirm=removals'
+    if (type !== 'clusters') return [{ path: `/${type}/${tier}${query}`, ...reach(types, tier, type) }]
     // A cluster goes with all that it is assigned.
     const all = ['clusters', ...types.delivered.map(({ name }) => name)]
     return [
@@ -305,9 +318,11 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   assign: (_world, tier, type) => [{ path: `/clusters/${tier}/${type}/free`, body: {}, tier, types: [type] }],
   override: (_world, tier, type) => {
     const body = sampleOf(type).override ?? assert.fail(`this test knows no override of ${type}: add one`)
-    return [{ path: `/clusters/${tier}/${type}/${tier}`, body, tier, types: [type] }]
+    return [{ path: `/clusters/${tier}/${type}/${tier}?confirm=removals`, body, tier, types: [type] }]
   },
-  unassign: (_world, tier, type) => [{ path: `/clusters/${tier}/${type}/${tier}`, tier, types: [type] }],
+  unassign: (_world, tier, type) => [
+    { path: `/clusters/${tier}/${type}/${tier}?confirm=removals`, tier, types: [type] },
+  ],
   get_patches: (_world, tier) => [{ path: patchesOf(tier) }],
   replace_patches: (_world, tier) => [{ path: patchesOf(tier), body: { y: '1' }, ...patching(tier) }],
   change_patches: (_world, tier) => [{ path: patchesOf(tier), body: { x: null }, ...patching(tier) }],

@@ -395,7 +395,7 @@ test('clusters are not rolled back to definitions that are gone since, and those
   await run(
     service,
     ['DELETE', '/platform_components/a?cascade=true'],
-    ['DELETE', '/namespaces/team-a?cascade=true'],
+    ['DELETE', '/namespaces/team-a?cascade=true&confirm=removals'],
   )
   for (const choice of [{ types: ['clusters'] }, { ids: ['one'] }, { selector: 'environment=dev' }]) {
     await assertChangesNothing(service, async () => {
@@ -428,7 +428,7 @@ test('definitions that are in use since are not taken away, and their users are 
     assert.match(refused.body.message, /team-c.*clusters\/two/)
     assert.deepEqual(pathsIn(refused), ['/clusters/two'])
   })
-  assert.equal((await goBack(service, { to_revision: 1 })).body.changes, 2)
+  assert.equal((await goBack(service, { to_revision: 1, ...CONFIRMED })).body.changes, 2)
 })
 
 test('a cluster does not get a DNS name back that another one has now', async (t) => {

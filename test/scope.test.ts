@@ -149,6 +149,7 @@ test('an editor of dev and qa changes a cluster of theirs, under their name, and
     const refused = await ask('PATCH', '/clusters/prod-a', { node_count: 3 })
     assert.deepEqual(refused.body, {
       error: 'forbidden',
+      reason: 'out_of_scope',
       message: 'this touches 1 cluster outside your scope (environment in (dev,qa)): prod-a',
       details: [{ path: '/clusters/prod-a', message: 'is outside your scope' }],
     })
@@ -289,7 +290,7 @@ test('deleting with all uses reaches those that use it, and only those', async (
   })
   await run(service, ['DELETE', '/clusters/prod-a/platform_components/core'])
   // The component that prod-b has waits for this one by name, and never did so there.
-  assertDone(await ask('DELETE', '/platform_components/core?cascade=true'))
+  assertDone(await ask('DELETE', '/platform_components/core?cascade=true&confirm=removals'))
 })
 
 test('a batch that is partly outside does nothing at all', async (t) => {
@@ -494,7 +495,7 @@ test('an editor of one type changes its documents, and what clusters are given o
     ['PUT', '/namespaces/prods', { labels: { x: '1' } }],
     ['PUT', '/clusters/prod-b/namespaces/free', {}],
     ['PATCH', '/clusters/prod-b/namespaces/free', { labels: { x: '1' } }],
-    ['DELETE', '/clusters/prod-b/namespaces/free'],
+    ['DELETE', '/clusters/prod-b/namespaces/free?confirm=removals'],
     ['PATCH', '/clusters/dev-b', { namespaces: refs('devs') }],
     ['DELETE', '/namespaces/shared?cascade=true'],
     [
@@ -557,6 +558,7 @@ test('what is of another type is told, document by document', async (t) => {
     const edit = await ask('PATCH', '/platform_components/core', { oci_tag: 'v2' })
     assert.deepEqual(edit.body, {
       error: 'forbidden',
+      reason: 'out_of_scope',
       message: 'this goes beyond your scope, the types namespaces, applied_sets',
       details: [{ path: '/platform_components/core', message: 'is of the type platform_components' }],
     })
@@ -647,8 +649,18 @@ test('what one may not do is refused before its plan and its removals are looked
     assertOutside(await ask('PATCH', '/clusters/prod-b', empty), 'prod-b')
     assertOutside(await ask('PATCH', '/clusters/prod-b?confirm=removals', empty), 'prod-b')
     const preview = await ask('PATCH', '/clusters/prod-b?dry_run=true', empty)
-    const { plan, warnings, requires_confirmation } = preview.body
+    const { plan, warnings, requires, requires_confirmation } = preview.body
     assert.deepEqual(requires_confirmation, ['removals'])
+    const listed = requires.map(({ kind, reason, lifted_by }: Record<string, string>) => [
+      kind,
+      reason,
+      lifted_by,
+    ])
+    assert.deepEqual(listed, [
+      ['scope', 'out_of_scope', undefined],
+      ['brake', 'brake', 'confirm'],
+    ])
+    assert.deepEqual(requires[0].details, [{ path: '/clusters/prod-b', message: 'is outside your scope' }])
     assert.ok(warnings.some((text: string) => text.startsWith('you may not do this: ')))
     assertOutside(await ask('PATCH', `/clusters/prod-b?plan=${plan}&confirm=removals`, empty), 'prod-b')
     const planned = await ask('PATCH', `/clusters/dev-a?plan=${OTHER_PLAN}`, empty)
@@ -712,8 +724,11 @@ test('a preview of what one may not do says so first, and is a preview all the s
       [dev, 'this touches 1 cluster outside your scope (environment in (dev,qa)): prod-a'],
       [typed, 'this goes beyond your scope, the types clusters'],
     ] as const) {
-      const preview = await previewBy(ask)
-      assert.deepEqual(preview, { ...admin, warnings: [`you may not do this: ${why}`] })
+      const { requires, ...preview } = await previewBy(ask)
+      const { requires: none, ...allowed } = admin
+      assert.deepEqual(preview, { ...allowed, warnings: [`you may not do this: ${why}`] })
+      assert.deepEqual(none, [])
+      assert.deepEqual([requires[0].kind, requires[0].message, requires.length], ['scope', why, 1])
     }
     assert.deepEqual((await previewBy(dev, '/namespaces/devs')).warnings, [])
     const purge = (await dev('DELETE', '/clusters/dev-b?purge=true&dry_run=true')).body

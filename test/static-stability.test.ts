@@ -302,7 +302,7 @@ describe('without its database', { concurrency: 3 }, () => {
       assert.equal(await metric(service, 'revision'), 2)
       assert.equal(await metric(service, 'store_revision'), 2)
       await waitFor('it is in the log', () => /"doing":"follow"/.test(service.output()))
-      await waitFor('it is in the log', () => /the store can be followed again/.test(service.output()))
+      await waitFor('it is in the log', () => /store connection restored/.test(service.output()))
     }
   })
 
@@ -310,7 +310,7 @@ describe('without its database', { concurrency: 3 }, () => {
     const { store, vanish } = vanishingStore(t)
     const service = await startHere(t, { store, fleet: {} })
     vanish()
-    await waitFor('the store is missed', () => service.engine.condition.problem !== undefined)
+    await waitFor('the store is missed', () => service.engine.status.problem !== undefined)
     for (let i = 0; i < 20; i++) {
       const answer = await service.call('POST', '/namespaces', { body: { id: `n${i}` } })
       assert.equal(answer.status, 503)

@@ -74,19 +74,23 @@ function writeAtRandom(below: (limit: number) => number): Write {
     ['POST', '/clusters', cluster],
     ['PATCH', `/clusters/${k}`, { environment: cluster.environment, node_count: below(9) }],
     ['POST', `/clusters/${k}/restore`],
-    ['PUT', `/clusters/${k}/platform_components/${c}`, pick([{}, { enabled: false }, { oci_tag: tag }])],
+    [
+      'PUT',
+      `/clusters/${k}/platform_components/${c}?confirm=removals`,
+      pick([{}, { enabled: false }, { oci_tag: tag }]),
+    ],
     ['PUT', `/clusters/${k}/namespaces/${n}`, pick([{}, { labels: { own: tag } }])],
     ['PATCH', `/clusters/${k}/patches/${c}`, values],
   ]
   const seldom: readonly Write[] = [
-    ['DELETE', `/platform_components/${c}?cascade=true`],
+    ['DELETE', `/platform_components/${c}?cascade=true&confirm=removals`],
     ['PATCH', `/namespaces/${n}`, { labels: { team: tag }, annotations: { note: pick(['ä', 'b']) } }],
-    ['DELETE', `/namespaces/${n}?cascade=true`],
+    ['DELETE', `/namespaces/${n}?cascade=true&confirm=removals`],
     ['PUT', '/rolebindings/r0', { role: pick(['view', 'edit']), subjects: [{ kind: 'User', name: tag }] }],
     ['PATCH', `/clusters/${k}`, { cluster_dns: cluster.cluster_dns, labels: { region: pick(['eu', null]) } }],
     ['DELETE', `/clusters/${k}`],
     ['DELETE', `/clusters/${k}?purge=true`],
-    ['DELETE', `/clusters/${k}/platform_components/${c}`],
+    ['DELETE', `/clusters/${k}/platform_components/${c}?confirm=removals`],
     ['POST', '/rollback', { to_revision: 1 + below(REVISIONS), confirm: ['removals'] }],
     ['POST', `/revisions/${1 + below(REVISIONS)}/revert`, { confirm: ['removals'] }],
   ]

@@ -22,7 +22,7 @@ import { openPostgresStore } from '../src/store/postgres/postgres.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import type { NewRevision, Store } from '../src/store/store.ts'
 import { openLines } from '../src/transfer/transfer-files.ts'
-import { StreamError } from '../src/transfer/transfer-lines.ts'
+import { StreamError } from '../src/transfer/transfer-items.ts'
 import { pruneLog, verifyLog } from '../src/transfer/verify-log.ts'
 import { temporaryPostgres } from './postgres-server.ts'
 import {
@@ -120,7 +120,7 @@ async function filledFile(t: TestContext, name = 'fleet.db') {
   await using(path, async (store) => {
     await store.commit(0, revision(1, 'a', 'b', 'c'))
     for (let base = 1; base < 5; base++) await store.commit(base, revision(base + 1, 'a'))
-    await store.remember({ key: 'k', fingerprint: 'f', time: new Date().toISOString(), answer: '{}' })
+    await store.idempotency.save({ key: 'k', fingerprint: 'f', time: new Date().toISOString(), answer: '{}' })
   })
   return { folder, path, env: at(path), file: (other: string) => join(folder, other) }
 }

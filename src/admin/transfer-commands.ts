@@ -13,10 +13,13 @@ import {
   signEnd,
   writeKeyPair,
 } from '../transfer/bundle-keys.ts'
+import { exportLog } from '../transfer/export-log.ts'
+import { type Imported, importLog } from '../transfer/import-log.ts'
 import type { Selection } from '../transfer/partial-log.ts'
-import { exportLog, type Imported, importLog, type Progress } from '../transfer/transfer.ts'
+import type { Progress } from '../transfer/replication-status.ts'
 import { type LinesFile, openLines, writeLines } from '../transfer/transfer-files.ts'
-import { type Checked, checkLines, type End, StreamError } from '../transfer/transfer-lines.ts'
+import { type End, StreamError } from '../transfer/transfer-items.ts'
+import { type Checked, checkLines } from '../transfer/transfer-lines.ts'
 import { type Verification, verifyLog } from '../transfer/verify-log.ts'
 import {
   type Environment,

@@ -3,6 +3,7 @@
 import type { SchemaObject } from '../base/json-schema.ts'
 import { MAX_SELECTOR } from '../domain/access/selector.ts'
 import { MAX_OPERATIONS } from '../domain/commands/parse-batch.ts'
+import { MAX_IMPACT_DETAILS, MAX_MESSAGE } from './limits.ts'
 
 const id = { type: 'string', minLength: 1, description: 'Id of the document.' }
 const type = { type: 'string', description: 'Name of the type, such as platform_components.' }
@@ -72,7 +73,7 @@ const plan = {
 const writing = {
   message: {
     type: 'string',
-    maxLength: 1000,
+    maxLength: MAX_MESSAGE,
     description: 'Why the change is made; kept with its revision.',
   },
   dry_run: { type: 'boolean', description: 'Answers what would happen, and stores nothing.' },
@@ -80,12 +81,12 @@ const writing = {
   confirm: {
     type: 'array',
     items: { type: 'string', enum: ['removals'] },
-    description: 'What is meant to happen although the brake would stop it.',
+    description: 'removals: inputs are meant to be taken from many clusters, or the last of a type from one.',
   },
   impact_limit: {
     type: 'integer',
     minimum: 0,
-    maximum: 10_000,
+    maximum: MAX_IMPACT_DETAILS,
     description: 'How many details of the impact.',
   },
 }

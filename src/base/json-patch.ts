@@ -44,7 +44,12 @@ export function* applyJsonPatch(
     if (problem === undefined) continue
     const detail = { path: at, message: `cannot be applied: ${problem}` }
     if (operation.op !== 'test') return invalid([detail])
-    return fail({ code: 'conflict', message: `${at} is a test that does not hold`, details: [detail] })
+    return fail({
+      code: 'conflict',
+      reason: 'test_failed',
+      message: `${at} is a test that does not hold`,
+      details: [detail],
+    })
   }
   return succeed(patching.result)
 }

@@ -28,7 +28,7 @@ export function* parseJson(bytes: Uint8Array, piece = PIECE): Steps<Result<Json>
     if (error instanceof TooMuch) return invalid(parser.details)
     if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error
     const message = `the body is not valid JSON in UTF-8: ${error.message}`
-    return fail({ code: 'validation_error', message })
+    return fail({ code: 'validation_error', reason: 'malformed_json', message })
   }
 }
 

@@ -26,8 +26,84 @@ export const PROBLEM_CODES = [
 ] as const
 export type ProblemCode = (typeof PROBLEM_CODES)[number]
 
-export interface Problem {
-  readonly code: ProblemCode
+/** Why, for programs: of the refusals that share a code, which one it is. `src/api/problem-reasons.ts` explains each. */
+export const REASONS = {
+  validation_error: [
+    'unknown_reference',
+    'duplicate_reference',
+    'dependency_cycle',
+    'not_assigned',
+    'reserved_id',
+    'no_match',
+    'answer_too_large',
+    'unknown_parameter',
+    'malformed_json',
+    'incomplete_body',
+    'revision_in_future',
+  ],
+  forbidden: [
+    'needs_poller',
+    'needs_mirror',
+    'needs_viewer',
+    'needs_editor',
+    'needs_admin',
+    'purge_needs_admin',
+    'no_role',
+    'out_of_scope',
+    'invalid_scope',
+    'held',
+    'other_cluster',
+    'copies_only',
+  ],
+  not_found: ['unknown_id', 'unknown_cluster', 'unknown_endpoint', 'not_assigned', 'no_route'],
+  method_not_allowed: ['read_only', 'unknown_method'],
+  conflict: [
+    'already_exists',
+    'in_use',
+    'protected',
+    'dns_taken',
+    'not_deleted',
+    'test_failed',
+    'changed_since',
+    'no_longer_valid',
+    'not_allowed_by_type',
+    'token_exists',
+    'token_expired',
+    'token_not_restorable',
+    'too_many_secrets',
+    'revision_mismatch',
+    'lease_lost',
+    'behind_caller',
+  ],
+  plan_changed: ['plan_changed'],
+  destructive_change: ['brake'],
+  gone: ['history_pruned'],
+  precondition_failed: ['already_exists', 'unknown_id', 'revision_mismatch', 'malformed_etag'],
+  idempotency_mismatch: ['idempotency_mismatch'],
+  rate_limited: ['failed_authentication', 'caller_share'],
+  unavailable: [
+    'store_unavailable',
+    'not_loaded',
+    'draining',
+    'too_many_writes',
+    'too_many_requests',
+    'lost_races',
+    'timed_out',
+    'behind_revision',
+    'stale',
+    'log_incomplete',
+    'issuer_unavailable',
+    'caller_left',
+  ],
+} as const satisfies Partial<Record<ProblemCode, readonly string[]>>
+
+export type ReasonOf<C extends ProblemCode> = C extends keyof typeof REASONS
+  ? (typeof REASONS)[C][number]
+  : never
+export type Reason = ReasonOf<ProblemCode>
+
+interface Refused<C extends ProblemCode> {
+  readonly code: C
   readonly message: string
   readonly details?: readonly Detail[]
   /** The `Impact` of a refused write: what clusters would have received differently. */
@@ -35,6 +111,13 @@ export interface Problem {
   /** Seconds after which to try again. */
   readonly retryAfter?: number
 }
+
+/** A conflict always says which one it is. */
+type WithReason<C extends ProblemCode> = C extends 'conflict'
+  ? { readonly reason: ReasonOf<C> }
+  : { readonly reason?: ReasonOf<C> | undefined }
+
+export type Problem = { [C in ProblemCode]: Refused<C> & WithReason<C> }[ProblemCode]
 
 export type Result<T> =
   | { readonly ok: true; readonly value: T }
@@ -53,22 +136,29 @@ export const MAX_DETAILS = 50
 /** As many are looked for: whoever has more mistakes than these corrects some of them first. */
 export const MAX_FOUND = 100
 
-/** A refusal of what was sent, with the first details in its message so that it reads alone. */
-export function invalid(details: readonly Detail[]): { readonly ok: false; readonly problem: Problem } {
+/** A refusal of what was sent, with the first details in its message so that it reads alone; the reason is of all. */
+export function invalid(
+  details: readonly Detail[],
+  reason?: ReasonOf<'validation_error'>,
+): { readonly ok: false; readonly problem: Problem } {
   const [first] = details
   const least = details.length > MAX_FOUND ? 'at least ' : ''
   const more = details.length > 1 ? ` (and ${least}${Math.min(details.length - 1, MAX_FOUND)} more)` : ''
   const message = first
     ? `${first.path || 'the document'} ${first.message}${more}`
     : 'the request is not valid'
-  return fail({ code: 'validation_error', message, details: details.slice(0, MAX_DETAILS) })
+  return fail({ code: 'validation_error', reason, message, details: details.slice(0, MAX_DETAILS) })
 }
 
 /** A refusal of what the caller may not do. */
-export function forbidden(message: string, details: readonly Detail[] = []): Problem {
-  return { code: 'forbidden', message, details: details.slice(0, MAX_DETAILS) }
+export function forbidden(
+  reason: ReasonOf<'forbidden'>,
+  message: string,
+  details: readonly Detail[] = [],
+): Problem {
+  return { code: 'forbidden', reason, message, details: details.slice(0, MAX_DETAILS) }
 }
 
 export function notFound(singular: string, id: string): { readonly ok: false; readonly problem: Problem } {
-  return fail({ code: 'not_found', message: `no ${singular} "${id}"` })
+  return fail({ code: 'not_found', reason: 'unknown_id', message: `no ${singular} "${id}"` })
 }

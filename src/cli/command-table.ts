@@ -1,14 +1,14 @@
 // Every command: its name, one line about it, and where its definition is loaded from.
 
 import type { WriteMethod } from '../domain/types/resource-type.ts'
-import type { Define, DefineFor } from './command-tree.ts'
+import type { Define, DefineFor } from './cli-command.ts'
 import { aNoun, type Noun } from './server/nouns.ts'
 
 interface FleetCommand {
   readonly name: string
   readonly group: string
   readonly summary: string
-  /** Whether it has to know the server's types; `fresh` when it must not overlook one. */
+  /** Whether the command needs the server's types; `fresh` when cached ones will not do. */
   readonly types?: true | 'fresh'
   readonly hidden?: boolean
   define(): Promise<Define>
@@ -18,16 +18,16 @@ interface NounCommand {
   readonly name: string
   summary(noun: Noun): string
   fits(noun: Noun): boolean
-  /** The method of the noun's routes that it cannot do without. */
+  /** The method of the noun's routes that the command uses. */
   readonly needs?: WriteMethod
   define(): Promise<DefineFor>
 }
 
-/** What the scripts for shells ask. */
+/** The command that the completion scripts of shells call. */
 export const COMPLETE = '__complete'
 
 const CHANGE = 'Changing the fleet:'
-const LOOK = 'Looking at the fleet:'
+const READ = 'Looking at the fleet:'
 const SETUP = 'Setting up:'
 
 export const FLEET_COMMANDS: readonly FleetCommand[] = [
@@ -43,7 +43,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     group: CHANGE,
     types: 'fresh',
     summary: 'show what apply would change',
-    define: async () => (await import('./commands/apply.ts')).defineDiff,
+    define: async () => (await import('./commands/diff-set.ts')).defineDiff,
   },
   {
     name: 'batch',
@@ -57,14 +57,14 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     group: CHANGE,
     types: true,
     summary: 'take back what one revision did',
-    define: async () => (await import('./commands/way-back-commands.ts')).defineRevert,
+    define: async () => (await import('./commands/revert.ts')).defineRevert,
   },
   {
     name: 'rollback',
     group: CHANGE,
     types: true,
     summary: 'make the fleet, or a part of it, what it was',
-    define: async () => (await import('./commands/way-back-commands.ts')).defineRollback,
+    define: async () => (await import('./commands/rollback-fleet.ts')).defineRollback,
   },
   {
     name: 'demo',
@@ -75,42 +75,42 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
   },
   {
     name: 'status',
-    group: LOOK,
+    group: READ,
     types: true,
     summary: 'which server this is, how it is, and what it holds',
     define: async () => (await import('./commands/status.ts')).defineStatus,
   },
   {
     name: 'log',
-    group: LOOK,
+    group: READ,
     types: true,
     summary: 'who changed what, when and why',
     define: async () => (await import('./commands/log.ts')).defineLog,
   },
   {
     name: 'show',
-    group: LOOK,
+    group: READ,
     summary: 'one revision: its changes, and what they meant for clusters',
-    define: async () => (await import('./commands/log.ts')).defineShow,
+    define: async () => (await import('./commands/show-revision.ts')).defineShow,
   },
   {
     name: 'watch',
-    group: LOOK,
+    group: READ,
     summary: 'follow revisions as they happen',
     define: async () => (await import('./commands/watch.ts')).defineWatch,
   },
   {
     name: 'export',
-    group: LOOK,
+    group: READ,
     types: 'fresh',
     summary: 'write the fleet down as a set that can be applied',
     define: async () => (await import('./commands/export.ts')).defineExport,
   },
   {
     name: 'verify',
-    group: LOOK,
+    group: READ,
     summary: 'check that the log of changes is whole',
-    define: async () => (await import('./commands/status.ts')).defineVerify,
+    define: async () => (await import('./commands/verify-server.ts')).defineVerify,
   },
   {
     name: 'bootstrap',
@@ -136,7 +136,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     name: 'logout',
     group: SETUP,
     summary: 'forget the tokens of a server',
-    define: async () => (await import('./commands/login.ts')).defineLogout,
+    define: async () => (await import('./commands/logout.ts')).defineLogout,
   },
   {
     name: 'config',
@@ -156,7 +156,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     types: true,
     hidden: true,
     summary: 'what could come next on a command line',
-    define: async () => (await import('./commands/completion.ts')).defineComplete,
+    define: async () => (await import('./commands/complete.ts')).defineComplete,
   },
 ]
 
@@ -223,7 +223,7 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     summary: ({ singular }) => `bring a deleted ${singular} back as it was`,
     fits: cluster,
     needs: 'delete',
-    define: async () => (await import('./commands/delete.ts')).defineRestore,
+    define: async () => (await import('./commands/restore-cluster.ts')).defineRestore,
   },
   {
     name: 'assign',
@@ -235,18 +235,18 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     name: 'unassign',
     summary: (noun) => `take ${aNoun(noun)} from clusters`,
     fits: assignable,
-    define: async () => (await import('./commands/assign.ts')).defineUnassign,
+    define: async () => (await import('./commands/unassign.ts')).defineUnassign,
   },
   {
     name: 'patch',
     summary: (noun) => `set values that clusters have for ${aNoun(noun)}`,
     fits: ({ delivery }) => delivery?.patches === true,
-    define: async () => (await import('./commands/assign.ts')).definePatch,
+    define: async () => (await import('./commands/patch.ts')).definePatch,
   },
   {
     name: 'history',
     summary: (noun) => `who changed ${aNoun(noun)}, when and why`,
     fits: any,
-    define: async () => (await import('./commands/log.ts')).defineHistory,
+    define: async () => (await import('./commands/document-history.ts')).defineHistory,
   },
 ]

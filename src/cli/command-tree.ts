@@ -1,46 +1,13 @@
-// The tree of commands. What each of them takes and does is loaded when it is asked for.
+// The tree of commands. What each command takes and does is loaded when the command is needed.
 import { Command } from 'commander'
+import { type CliContext, PROGRAM, type Tools } from './cli-command.ts'
 import { FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
-import { permissionWarning } from './config/contexts.ts'
-import { type GlobalFlags, resolveSettings, type Settings } from './config/settings.ts'
-import type { GivenTokens } from './config/token-files.ts'
+import type { GlobalFlags, Settings } from './config/settings.ts'
 import { UnknownName } from './failure.ts'
-import { parseFormat } from './output/print.ts'
-import type { Terminal } from './output/terminal.ts'
-import { type Api, openApi } from './server/api-client.ts'
+import { openSession } from './open-session.ts'
+import type { Api } from './server/api.ts'
 import type { Learned } from './server/learn-types.ts'
 import { describeMethods, type Noun, namesOf, takes } from './server/nouns.ts'
-import { warnOfPlainHttp } from './server/plain-http.ts'
-import { createSession, type Session } from './session.ts'
-
-export const PROGRAM = 'flux-resourceset-cli'
-
-export interface Surroundings {
-  readonly terminal: Terminal
-  readonly version: string
-  /** Folder of the resource files that come with the program. */
-  readonly resources: string
-  /** What was read from the files of --api-token-file and --write-token-file. */
-  readonly tokens?: GivenTokens
-}
-
-/** What a command's definition is given to work with. */
-export interface Tools {
-  readonly program: Command
-  readonly surroundings: Surroundings
-  readonly nouns: readonly Noun[]
-  /** Whether the server did not answer when it was asked for its types. */
-  readonly isAway: boolean
-  /** Loads the whole tree below a command. */
-  expand(command: Command): Promise<void>
-  /** The action of a command: opens a session for it. */
-  run<Args extends unknown[]>(
-    action: (session: Session, ...args: Args) => Promise<void>,
-  ): (...args: Args) => Promise<void>
-}
-
-export type Define = (command: Command, tools: Tools) => void
-export type DefineFor = (command: Command, tools: Tools, noun: Noun) => void
 
 const EXIT_CODES = `Exit codes: 0 done, 1 the server said no, 2 wrong use, 3 the server cannot be reached,
 4 a difference was found, a condition does not hold, or you said no.
@@ -48,7 +15,7 @@ const EXIT_CODES = `Exit codes: 0 done, 1 the server said no, 2 wrong use, 3 the
 What touches several clusters, or takes something from one, is asked about. Where there is no terminal it needs --yes, or
 --plan with what --dry-run printed (env FLUX_API_ASK=never: never ask).`
 
-export function createRoot({ terminal, version, tokens = {} }: Surroundings): Command {
+export function createRoot({ terminal, version, tokens = {} }: CliContext): Command {
   const { stdout, stderr } = terminal
   const root = new Command(PROGRAM)
     .description(
@@ -58,7 +25,7 @@ export function createRoot({ terminal, version, tokens = {} }: Surroundings): Co
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
-      // Told once, at the end.
+      // The program reports errors itself, at the end.
       outputError() {},
     })
     .version(version, '-V, --version')
@@ -82,10 +49,10 @@ export function createRoot({ terminal, version, tokens = {} }: Surroundings): Co
   return root
 }
 
-/** Commands as stubs that learn what they take once they are needed. */
+/** Commands as stubs, whose definitions are loaded once they are needed. */
 class LazyCommands {
   readonly #loaders = new Map<Command, () => Promise<void>>()
-  /** The command that the words led to so far. */
+  /** The last command that parsing has reached. */
   reached: Command
 
   constructor(program: Command) {
@@ -93,9 +60,13 @@ class LazyCommands {
     program.hook('preSubcommand', (_program, child) => this.#load(child))
   }
 
-  add(parent: Command, name: string, summary: string, define: (command: Command) => Promise<void>): Command {
+  add(
+    parent: Command,
+    { name, summary, hidden = false }: { name: string; summary: string; hidden?: boolean | undefined },
+    define: (command: Command) => Promise<void>,
+  ): Command {
     const command = parent
-      .command(name)
+      .command(name, { hidden })
       .summary(summary)
       .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
       .helpOption('-h, --help', 'show help')
@@ -112,16 +83,11 @@ class LazyCommands {
     await loader?.()
   }
 
-  /** Everything below a command. */
+  /** Loads a command and everything below it. */
   async expand(command: Command): Promise<void> {
     await this.#load(command)
     for (const child of command.commands) await this.expand(child)
   }
-}
-
-/** A command below one that is loaded as a whole. */
-export function addSubcommand(parent: Command, name: string, description: string): Command {
-  return parent.command(name).description(description).helpOption('-h, --help', 'show help')
 }
 
 interface Tree {
@@ -130,25 +96,31 @@ interface Tree {
   close(): void
 }
 
-/** The commands of each noun and of the fleet; only those that the words name, if they do. */
-export function buildTree(
-  program: Command,
-  surroundings: Surroundings,
-  { nouns, problem }: Pick<Learned, 'nouns' | 'problem'>,
-  words: readonly string[] = [],
-): Tree {
+interface TreeOptions {
+  readonly program: Command
+  readonly context: CliContext
+  readonly learned: Pick<Learned, 'nouns' | 'problem'>
+  settings(): Settings
+  /** The words of the command line: where they name a command, no other is added. */
+  readonly words?: readonly string[]
+}
+
+/** Adds the commands of each noun and of the fleet to the program. */
+export function buildTree({ program, context, learned, settings, words = [] }: TreeOptions): Tree {
+  const { nouns, problem } = learned
   const commands = new LazyCommands(program)
   const opened: Api[] = []
   const tools: Tools = {
     program,
-    surroundings,
+    context,
     nouns,
-    isAway: problem !== undefined,
+    isServerUnreachable: problem !== undefined,
+    settings,
     expand: (command) => commands.expand(command),
     run:
       (action) =>
       async (...args) => {
-        const session = await openSession(program, surroundings, nouns)
+        const session = await openSession(context, program.opts<GlobalFlags>(), settings(), nouns)
         opened.push(session.api)
         return action(session, ...args)
       },
@@ -156,10 +128,9 @@ export function buildTree(
   const named = FLEET_COMMANDS.find(({ name }) => name === words[0])
   const isNoun = !named && addNouns(commands, tools, words)
   const others = isNoun ? [] : FLEET_COMMANDS
-  for (const { name, summary, group, hidden, define } of named ? [named] : others) {
+  for (const { group, define, ...about } of named ? [named] : others) {
     program.commandsGroup(group)
-    const child = commands.add(program, name, summary, async (own) => (await define())(own, tools))
-    if (hidden) Object.assign(child, { _hidden: true })
+    commands.add(program, about, async (own) => (await define())(own, tools))
   }
   program.helpCommand('help [command...]', 'show help')
   const close = (): void => {
@@ -168,7 +139,7 @@ export function buildTree(
   return { tools, commands, close }
 }
 
-/** Adds the noun that is named, or all of them; answers whether one was. */
+/** Adds the noun that the first word names, or all of them; returns whether it names one. */
 function addNouns(commands: LazyCommands, tools: Tools, [word = '', verb]: readonly string[]): boolean {
   const { program, nouns } = tools
   program.commandsGroup('Resources:')
@@ -181,12 +152,12 @@ function addNouns(commands: LazyCommands, tools: Tools, [word = '', verb]: reado
     for (const alias of aliases) taken.add(alias)
     const summary = lowerFirst(noun.description.replace(/\.$/, ''))
     const define = async (parent: Command): Promise<void> => addVerbs(commands, tools, parent, noun, verb)
-    commands.add(program, name, summary, define).aliases(aliases)
+    commands.add(program, { name, summary }, define).aliases(aliases)
   }
   return meant !== undefined
 }
 
-/** Adds what can be done with a noun: the verb that is named, or all of them. */
+/** Adds the commands of a noun: the one that the verb names, or all of them. */
 function addVerbs(
   commands: LazyCommands,
   tools: Tools,
@@ -200,48 +171,11 @@ function addVerbs(
   if (!named && possible.some(({ name }) => name === verb))
     throw new UnknownName(`${verb} is not possible: ${describeMethods(noun)}`)
   for (const { name, summary, define } of named ? [named] : fitting) {
-    commands.add(parent, name, summary(noun), async (child) => (await define())(child, tools, noun))
+    const about = { name, summary: summary(noun) }
+    commands.add(parent, about, async (child) => (await define())(child, tools, noun))
   }
 }
 
 function lowerFirst(text: string): string {
   return `${text[0]?.toLowerCase()}${text.slice(1)}`
-}
-
-/** Keeps the token of somebody who has logged in good, for as long as a command takes. */
-export function keepFresh({ terminal: { env }, version }: Surroundings) {
-  return async (settings: Settings): Promise<Settings> => {
-    if (!settings.login) return settings
-    const { renewLogin } = await import('./server/renew-login.ts')
-    return renewLogin(settings, { env, version })
-  }
-}
-
-async function openSession(
-  program: Command,
-  surroundings: Surroundings,
-  nouns: readonly Noun[],
-): Promise<Session> {
-  const { terminal, version } = surroundings
-  const flags = program.opts<GlobalFlags>()
-  const settings = resolveSettings(flags, terminal.env)
-  const format = await parseFormat(flags.output)
-  const quiet = flags.quiet ?? false
-  const note = (text: string): void => {
-    if (!quiet) terminal.stderr.write(`${text}\n`)
-  }
-  const warning = settings.context === undefined ? undefined : permissionWarning(terminal.env)
-  if (warning) note(`Warning: ${warning}`)
-  if (settings.readToken) warnOfPlainHttp(terminal, settings.url, settings.allowsHttp)
-  const api = openApi({ settings, env: terminal.env, version, fresh: keepFresh(surroundings), note })
-  return createSession({
-    terminal,
-    settings,
-    api,
-    nouns,
-    format,
-    quiet,
-    version,
-    headers: flags.headers ?? true,
-  })
 }

@@ -1,22 +1,22 @@
-// How a command ends when it cannot do what was asked: what to say, what to try next, and the exit code.
+// How a command fails: a message, a hint what to try next, and the exit code.
 
 /** The exit codes, for scripts. */
 export const EXIT = {
   ok: 0,
-  /** The server said no. */
+  /** The server refused. */
   refused: 1,
   /** Wrong use: a flag, a file, a setting. */
   usage: 2,
-  /** No server answered, or something else did. */
+  /** No server responded, or something that is not this API. */
   unreachable: 3,
   /** A difference was found, or a condition does not hold. */
   unmet: 4,
 } as const
 
-/** Thrown by commands, told once by the process; without a message only the exit code tells. */
+/** Thrown by commands, reported by the program; without a message only the exit code is set. */
 export class Failure extends Error {
   readonly exitCode: number
-  /** Lines below the message: which places are wrong, who says so. */
+  /** Lines below the message: which places are wrong, and the source of the error. */
   readonly details: readonly string[]
   readonly hint: string | undefined
 
@@ -40,7 +40,7 @@ export function unmet(message: string, hint?: string): Failure {
   return new Failure(EXIT.unmet, message, { hint })
 }
 
-/** A name that the server may know by now. */
+/** A name that cached types do not have: the server may have it by now. */
 export class UnknownName extends Failure {
   constructor(message: string) {
     super(EXIT.usage, message)

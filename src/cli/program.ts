@@ -1,63 +1,76 @@
-// Runs a command line: learns what it has to know, follows its words, and tells how it ended.
+// Runs a command line: learns the server's types, builds the tree of commands, and reports how the command ended.
 import { Command, CommanderError } from 'commander'
+import { type CliContext, PROGRAM } from './cli-command.ts'
 import { COMPLETE, FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
-import { buildTree, createRoot, PROGRAM, type Surroundings } from './command-tree.ts'
+import { buildTree, createRoot } from './command-tree.ts'
 import { type GlobalFlags, resolveSettings, type Settings } from './config/settings.ts'
-import type { GivenTokens } from './config/token-files.ts'
 import { EXIT, Failure, UnknownName } from './failure.ts'
+import type { GivenTokens } from './input/token-files.ts'
+import { warnOfPlainHttp } from './output/plain-http.ts'
 import { painter, plain, type Terminal } from './output/terminal.ts'
-import { type Api, openApi } from './server/api-client.ts'
+import type { Api } from './server/api.ts'
+import { openApi } from './server/api-client.ts'
 import { builtInTypes, type Learned, learnTypes } from './server/learn-types.ts'
 import { namesOf } from './server/nouns.ts'
-import { warnOfPlainHttp } from './server/plain-http.ts'
 
-/** Runs a command line to its end; answers the exit code. */
-export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
+/** Runs a command line to its end; returns the exit code. */
+export async function runProgram(argv: readonly string[], context: CliContext): Promise<number> {
   try {
-    return await runOnce(argv, { ...surroundings, tokens: await readTokens(argv, surroundings) }, false)
+    return await runLine(argv, { ...context, tokens: await readTokens(argv, context) })
   } catch (error) {
-    return tell(error, surroundings.terminal)
+    return reportFailure(error, context.terminal)
   }
 }
 
-/** Once, whatever runs again: stdin has an end. */
-async function readTokens(argv: readonly string[], surroundings: Surroundings): Promise<GivenTokens> {
+/** Reads the files of tokens before the line is run, which may happen twice: stdin can be read once. */
+async function readTokens(argv: readonly string[], context: CliContext): Promise<GivenTokens> {
   const isGiven = argv.some((arg) => /^--(?:api|write)-token-file/.test(arg))
   if (!isGiven || argv[0] === COMPLETE) return {}
-  const program = createRoot(surroundings)
+  const program = createRoot(context)
   program.parseOptions([...argv])
-  const { readTokenFiles } = await import('./config/token-files.ts')
-  return readTokenFiles(surroundings.terminal, program.opts<GlobalFlags>())
+  const { readTokenFiles } = await import('./input/token-files.ts')
+  return readTokenFiles(context.terminal, program.opts<GlobalFlags>())
 }
 
-async function runOnce(argv: readonly string[], surroundings: Surroundings, again: boolean): Promise<number> {
-  const program = createRoot(surroundings)
+/** Runs a line. It is run again with fresh types where cached ones do not have what it names. */
+async function runLine(
+  argv: readonly string[],
+  context: CliContext,
+  { refreshTypes = false } = {},
+): Promise<number> {
+  const program = createRoot(context)
   const words = program.parseOptions([...argv]).operands
   const [word = ''] = words
   const isCompletion = word === COMPLETE
   // The line that is completed may name another server.
   if (isCompletion) readLeniently(program, argv)
   if (word === 'help' && words.length > 1) {
-    return runOnce([...argv.toSpliced(argv.indexOf('help'), 1), '--help'], surroundings, again)
+    return runLine([...argv.toSpliced(argv.indexOf('help'), 1), '--help'], context, { refreshTypes })
   }
+  const settings = settingsOf(program, context.terminal)
   const command = FLEET_COMMANDS.find(({ name }) => name === word)
-  const fresh = again || command?.types === 'fresh'
-  const learned = !command || command.types ? await learn(program, argv, surroundings, fresh) : undefined
-  // The server may have got a type since it was last asked.
-  const mayBeOld = learned?.from === 'cache' && !fresh
+  const refresh = refreshTypes || command?.types === 'fresh'
+  const learned = !command || command.types ? await learn(argv, context, settings, refresh) : undefined
+  const mayBeStale = learned?.from === 'cache' && !refresh
   if (!command && !isNoun(learned, word)) {
-    if (mayBeOld) return runOnce(argv, surroundings, true)
-    if (learned?.problem) throw notAsked(learned.problem, word)
+    if (mayBeStale) return runLine(argv, context, { refreshTypes: true })
+    if (learned?.problem) throw serverNotAsked(learned.problem, word)
   }
-  // Help of what is not there is a mistake, and gets a suggestion.
+  // --help of a command that does not exist is an error with a suggestion.
   const line = isCommand(learned, words) ? argv : argv.filter((arg) => !HELP_FLAGS.includes(arg))
-  const tree = buildTree(program, surroundings, learned ?? { nouns: [] }, isCompletion ? [] : words)
+  const tree = buildTree({
+    program,
+    context,
+    learned: learned ?? { nouns: [] },
+    settings,
+    words: isCompletion ? [] : words,
+  })
   try {
     if (argv.length === 0) program.outputHelp()
     else await program.parseAsync([...line], { from: 'user' })
     return EXIT.ok
   } catch (error) {
-    if (mayBeOld && isUnknown(error)) return await runOnce(argv, surroundings, true)
+    if (mayBeStale && isUnknown(error)) return await runLine(argv, context, { refreshTypes: true })
     if (error instanceof CommanderError && error.exitCode !== 0 && error.code !== 'commander.help') {
       throw misuse(error, tree.commands.reached)
     }
@@ -67,16 +80,25 @@ async function runOnce(argv: readonly string[], surroundings: Surroundings, agai
   }
 }
 
-/** Takes the program's own flags from a line that is not finished. */
+/** Resolves the settings at the first call: they are read once for a run. */
+function settingsOf(program: Command, { env }: Terminal): () => Settings {
+  let settings: Settings | undefined
+  return () => {
+    settings ??= resolveSettings(program.opts<GlobalFlags>(), env)
+    return settings
+  }
+}
+
+/** Reads the program's own flags from a line that is not finished. */
 function readLeniently(program: Command, argv: readonly string[]): void {
   try {
     program.parseOptions(argv.slice(argv.indexOf('--') + 1, -1))
   } catch {
-    // A flag still waits for its value.
+    // A flag still lacks its value.
   }
 }
 
-/** Whether the words lead somewhere, as far as they go. */
+/** Whether the words name a command, or the beginning of one. */
 function isCommand(learned: Learned | undefined, [word = '', verb]: readonly string[]): boolean {
   if (word === '' || word === 'help' || FLEET_COMMANDS.some(({ name }) => name === word)) return true
   const noun = learned?.nouns.find((each) => namesOf(each).includes(word))
@@ -88,8 +110,8 @@ function isNoun(learned: Learned | undefined, word: string): boolean {
   return word === '' || word === 'help' || names.includes(word)
 }
 
-/** A word that might be a type of the server's, which could not be asked. */
-function notAsked({ exitCode, message, details, hint }: Failure, word: string): Failure {
+/** The failure to ask the server for its types, where a word may be one of them. */
+function serverNotAsked({ exitCode, message, details, hint }: Failure, word: string): Failure {
   const why = `"${word}" is no command and no built-in type, and the server could not be asked for its own`
   return new Failure(exitCode, message, { details: [why, ...details], hint })
 }
@@ -100,7 +122,7 @@ function isUnknown(error: unknown): boolean {
   return error instanceof CommanderError && codes.includes(error.code)
 }
 
-/** What commander says in one or two lines, with where to read more. */
+/** An error of commander, with a hint to the help of the command. */
 function misuse({ message }: CommanderError, command: Command): Failure {
   const [first = '', ...more] = message.replace(/^error: /, '').split('\n')
   const names: string[] = []
@@ -110,22 +132,22 @@ function misuse({ message }: CommanderError, command: Command): Failure {
 
 const HELP_FLAGS = ['-h', '--help']
 const LEARNING_TIMEOUT_MS = 10_000
-/** Help and completion must not wait for a server that is away. */
+/** Help and completion do not wait long for a server that does not respond. */
 const SHORT_TIMEOUT_MS = 1500
 
 async function learn(
-  program: Command,
   argv: readonly string[],
-  { terminal, version, resources }: Surroundings,
-  fresh: boolean,
+  { terminal, version, resources }: CliContext,
+  resolve: () => Settings,
+  refresh: boolean,
 ): Promise<Learned> {
   const { env } = terminal
   const wantsHelp = argv.length === 0 || argv.some((arg) => arg === 'help' || HELP_FLAGS.includes(arg))
   let settings: Settings
   try {
-    settings = resolveSettings(program.opts<GlobalFlags>(), env)
+    settings = resolve()
   } catch (error) {
-    // Whoever does not know how to set it up needs help most.
+    // Help must work before anything is set up.
     if (!wantsHelp) throw error
     return { nouns: await builtInTypes(resources), from: 'built-in' }
   }
@@ -136,18 +158,18 @@ async function learn(
       warnOfPlainHttp(terminal, settings.url, settings.allowsHttp)
     return openApi({ settings: brief, env, version, tries: 1, note() {} })
   }
-  return learnTypes({ url: settings.url, open, env, resources, fresh })
+  return learnTypes({ url: settings.url, open, env, resources, refresh })
 }
 
-/** What went wrong, for people, on stderr. */
-function tell(error: unknown, terminal: Terminal): number {
+/** Reports a failure on stderr; returns the exit code. */
+function reportFailure(error: unknown, terminal: Terminal): number {
   const { stderr } = terminal
   const paint = painter(terminal, stderr)
   if (error instanceof CommanderError) {
-    // Help was shown: asked for, or because a command was missing.
+    // Help was shown: on request, or because a command was missing.
     if (error.exitCode === 0) return EXIT.ok
     if (error.code === 'commander.help') return EXIT.usage
-    return tell(misuse(error, new Command(PROGRAM)), terminal)
+    return reportFailure(misuse(error, new Command(PROGRAM)), terminal)
   }
   if (!(error instanceof Failure)) {
     stderr.write(`${paint('red', 'Error:')} ${error instanceof Error ? error.stack : String(error)}\n`)

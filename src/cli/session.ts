@@ -3,7 +3,7 @@
 import type { Settings } from './config/settings.ts'
 import { type Format, type Printable, render } from './output/print.ts'
 import { painter, plain, type Terminal } from './output/terminal.ts'
-import type { Api } from './server/api-client.ts'
+import type { Api } from './server/api.ts'
 import type { Noun } from './server/nouns.ts'
 
 export interface Session {
@@ -14,11 +14,11 @@ export interface Session {
   readonly format: Format
   readonly quiet: boolean
   readonly version: string
-  /** The result, on stdout. */
+  /** Prints the result on stdout. */
   print(result: Printable): Promise<void>
-  /** For people, on stderr, unless they want it quiet. */
+  /** Prints a note for people on stderr, unless --quiet is given. */
   note(text: string): void
-  /** What a script should not overlook either. */
+  /** Prints a warning on stderr, also with --quiet. */
   warn(text: string): void
 }
 

@@ -49,7 +49,7 @@ test('a token is all that must be set', () => {
     mirror: undefined,
     snapshotFolder: undefined,
     logLevel: 'info',
-    brakePercent: 10,
+    brake: { percent: 10, groupPercent: 25 },
     shutdownDelayMs: 0,
   })
 })
@@ -85,6 +85,7 @@ test('every setting is taken from its variable', () => {
     LISTEN_ADDR: '127.0.0.1:9090',
     LOG_LEVEL: 'debug',
     BRAKE_PERCENT: '2.5',
+    BRAKE_GROUP_PERCENT: '33',
     SHUTDOWN_DELAY_SECONDS: '7',
   })
   assert.deepEqual(config, {
@@ -123,7 +124,7 @@ test('every setting is taken from its variable', () => {
     mirror: undefined,
     snapshotFolder: '/var/lib/snapshots',
     logLevel: 'debug',
-    brakePercent: 2.5,
+    brake: { percent: 2.5, groupPercent: 33 },
     shutdownDelayMs: 7000,
   })
 })
@@ -160,6 +161,8 @@ test('a variable that is set to nothing counts as not set', () => {
     'MAX_REQUESTS',
     'MAX_AUTH_FAILURES',
     'LOG_LEVEL',
+    'BRAKE_PERCENT',
+    'BRAKE_GROUP_PERCENT',
     'SHUTDOWN_DELAY_SECONDS',
   ]
   assert.deepEqual(parsed(Object.fromEntries(names.map((name) => [name, '']))), parsed())
@@ -264,6 +267,15 @@ test('a delay is a whole number of seconds', () => {
   assert.equal(parsed({ SHUTDOWN_DELAY_SECONDS: '0' }).shutdownDelayMs, 0)
   for (const delay of ['-1', '1.5', 'soon', '1e3']) {
     assert.match(problem('SHUTDOWN_DELAY_SECONDS', delay), /whole number/)
+  }
+})
+
+test('the percentages of the brake are numbers from 0 to 100', () => {
+  for (const name of ['BRAKE_PERCENT', 'BRAKE_GROUP_PERCENT']) {
+    for (const percent of ['0', '100', '99.5']) parsed({ [name]: percent })
+    for (const percent of ['-1', '101', '100.1', '10%', 'ten', '1e1']) {
+      assert.match(problem(name, percent), /must be a number from 0 to 100, not/)
+    }
   }
 })
 

@@ -1,6 +1,7 @@
 // The environment, read once: a Config, or every problem with it at once.
 import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
+import { type BrakePercents, DEFAULT_BRAKE } from '../base/brake-percents.ts'
 import { parseDuration } from '../base/duration.ts'
 import { parseTokenList, type TokenSource } from '../base/token-list.ts'
 import { isSecure, isWellEncoded, parseBaseUrl } from '../base/urls.ts'
@@ -42,7 +43,7 @@ export interface Config {
   readonly snapshotFolder: string | undefined
   readonly logLevel: string
   /** The share of clusters that may lose inputs in one write without confirmation. */
-  readonly brakePercent: number
+  readonly brake: BrakePercents
   /** How long to stay up, not ready, before connections are closed on a stop. */
   readonly shutdownDelayMs: number
 }
@@ -145,7 +146,10 @@ export function parseConfig(env: Environment): ParsedConfig {
     mirror: parseMirror(env, problems),
     snapshotFolder: env.SNAPSHOT_DIR || undefined,
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info', problems),
-    brakePercent: parsePercent(env, 'BRAKE_PERCENT', 10, problems),
+    brake: {
+      percent: parsePercent(env, 'BRAKE_PERCENT', DEFAULT_BRAKE.percent, problems),
+      groupPercent: parsePercent(env, 'BRAKE_GROUP_PERCENT', DEFAULT_BRAKE.groupPercent, problems),
+    },
     shutdownDelayMs: parseSeconds(env, 'SHUTDOWN_DELAY_SECONDS', 0, problems) * 1000,
   }
   if (config.mode === 'crud' && config.store.backend === 'sqlite' && config.store.mode === 'ro') {

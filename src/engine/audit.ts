@@ -3,34 +3,19 @@
 import { equalJson, type Json } from '../base/json.ts'
 import { notFound, type Result, succeed } from '../base/problem.ts'
 import { enabledReferences, unmetDependencies } from '../domain/delivery/dependencies.ts'
-import { explainInput, type FieldOrigin, type LeftOut, valueAt } from '../domain/delivery/explain-input.ts'
+import {
+  type ExplainedField,
+  type ExplainedInput,
+  explainInput,
+  type FieldOrigin,
+  valueAt,
+} from '../domain/delivery/explain-input.ts'
 import { resolveInput } from '../domain/delivery/render-inputs.ts'
 import { servedTo } from '../domain/delivery/served-view.ts'
 import type { View } from '../domain/documents/view.ts'
 import { type DeliveredType, type Document, referencesOf, type Types } from '../domain/types/resource-type.ts'
 import type { DocumentSpan } from '../store/store.ts'
 import type { DocumentRevision, Past } from './past.ts'
-
-export interface ExplainedInput {
-  readonly id: string
-  readonly fields: readonly ExplainedField[]
-}
-
-interface ExplainedField {
-  /** JSON pointer into the input. */
-  readonly path: string
-  readonly value: Json
-  readonly source: FieldOrigin['source']
-  /** The document that holds the value; null for a default of the type. */
-  readonly document: string | null
-  /** The revision that last set it there; null where the log does not reach back that far. */
-  readonly revision: number | null
-  readonly time: string | null
-  readonly actor: string | null
-  readonly message: string | null
-  /** What the document names and this cluster does not get, and why not; only where there is some. */
-  readonly left_out?: readonly LeftOut[]
-}
 
 /** Says of every field of a cluster's inputs where it came from at a revision, and who last set it there. */
 export async function explain(

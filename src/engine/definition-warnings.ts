@@ -23,7 +23,7 @@ interface Write {
   readonly decision: Decision
   readonly actor: string
   /** Whether it brings back what was. */
-  readonly isWayBack: boolean
+  readonly isUndo: boolean
 }
 
 /** Costs nothing where no cluster comes back and no reference is added. */
@@ -31,10 +31,10 @@ export async function warnOfDefinitions(
   types: Types,
   past: Past,
   before: View,
-  { decision, actor, isWayBack }: Write,
+  { decision, actor, isUndo }: Write,
 ): Promise<string[]> {
   const { changes, after } = decision
-  const { returning, first } = await runTimeSliced(newUsesOf({ types, before, after }, changes, isWayBack))
+  const { returning, first } = await runTimeSliced(newUsesOf({ types, before, after }, changes, isUndo))
   return [
     ...(await warnOfReturning(types, past, after, returning)),
     ...(await warnOfFirstUse(types, past, actor, first)),

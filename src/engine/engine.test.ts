@@ -11,8 +11,9 @@ import { Interrupted } from '../runtime/run-time-sliced.ts'
 import { openMemoryStore } from '../store/memory.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite.ts'
 import { type Store, StoreError } from '../store/store.ts'
-import { importLog } from '../transfer/transfer.ts'
-import { type Engine, type EngineParts, startEngine, type Written } from './engine.ts'
+import { importLog } from '../transfer/import-log.ts'
+import { type Engine, type EngineParts, startEngine } from './engine.ts'
+import type { Written } from './writer.ts'
 
 const types = builtInTypes()
 const author = { actor: 'writer', message: null, request_id: 'r', client_address: null }
@@ -344,7 +345,7 @@ test('what was decided while another write was taken in is decided again', async
 
 /** What is kept under one key, by whoever is first. */
 function once(answer: string) {
-  return { key: 'key', fingerprint: 'same', answer: () => answer }
+  return { key: 'key', fingerprint: 'same', response: () => answer }
 }
 
 test('of two processes that find nothing to change under one key at once, both answer the same', async (t) => {
@@ -352,24 +353,24 @@ test('of two processes that find nothing to change under one key at once, both a
   const other = await start(t, memory)
   done(await other.write([cluster('one'), label('one', 'a', '1')], author))
   const again = [label('one', 'a', '1')]
-  const remember: Store['remember'] = async (answer) => {
-    done(await other.write(again, author, { once: once('theirs') }))
-    await memory.remember(answer)
+  const save: Store['idempotency']['save'] = async (record) => {
+    done(await other.write(again, author, { idempotency: once('theirs') }))
+    await memory.idempotency.save(record)
   }
-  const engine = await start(t, { ...memory, remember })
-  const { replayed, answer } = done(await engine.write(again, author, { once: once('ours') }))
-  assert.deepEqual([replayed, answer], ['theirs', undefined])
+  const engine = await start(t, { ...memory, idempotency: { ...memory.idempotency, save } })
+  const { replayed, response } = done(await engine.write(again, author, { idempotency: once('ours') }))
+  assert.deepEqual([replayed, response], ['theirs', undefined])
 })
 
 test('whoever is answered again what another process has just written finds it here', async (t) => {
   const memory = openMemoryStore()
   const other = await start(t, memory)
-  const recall: Store['recall'] = async (...asked) => {
-    done(await other.write([namespace('a')], author, { once: once('made a') }))
-    return memory.recall(...asked)
+  const find: Store['idempotency']['find'] = async (...asked) => {
+    done(await other.write([namespace('a')], author, { idempotency: once('made a') }))
+    return memory.idempotency.find(...asked)
   }
-  const engine = await start(t, { ...memory, recall })
-  const { replayed } = done(await engine.write([namespace('a')], author, { once: once('made a') }))
+  const engine = await start(t, { ...memory, idempotency: { ...memory.idempotency, find } })
+  const { replayed } = done(await engine.write([namespace('a')], author, { idempotency: once('made a') }))
   assert.equal(replayed, 'made a')
   assert.ok(engine.state.get('namespaces', 'a'))
 })

@@ -1,10 +1,9 @@
 // Reverts and rollbacks, looked up in the log: the undos and resets that they come to on top of a view.
 
+import { getOrSet } from '../base/get-or-set.ts'
 import { fail, invalid, notFound, type Result, succeed } from '../base/problem.ts'
-import { named } from '../base/sentences.ts'
 import type { Steps } from '../base/steps.ts'
 import { parseSelector, type Selector } from '../domain/access/selector.ts'
-import { asToken, TOKENS } from '../domain/access/token.ts'
 import { warnOfUnknownKeys } from '../domain/access/unknown-keys.ts'
 import type {
   Command,
@@ -16,7 +15,7 @@ import type {
   WriteCommand,
 } from '../domain/commands/command.ts'
 import type { View } from '../domain/documents/view.ts'
-import type { Document, Types } from '../domain/types/resource-type.ts'
+import type { Document, Irreversible, Types } from '../domain/types/resource-type.ts'
 import { runTimeSliced } from '../runtime/run-time-sliced.ts'
 import type { Past } from './past.ts'
 
@@ -42,7 +41,7 @@ export async function expandCommands(
       continue
     }
     const found = await (command.op === 'revert'
-      ? expandRevert(past, view, command)
+      ? expandRevert(types, past, view, command)
       : expandRollback(types, past, view, command))
     if (!found.ok) return found
     for (const each of found.value.commands) expanded.push(each)
@@ -55,43 +54,43 @@ export function isHistoryCommand(command: WriteCommand): command is HistoryComma
   return command.op === 'revert' || command.op === 'rollback'
 }
 
-async function expandRevert(past: Past, view: View, { revision }: Revert): Promise<Result<Expanded>> {
+async function expandRevert(
+  types: Types,
+  past: Past,
+  view: View,
+  { revision }: Revert,
+): Promise<Result<Expanded>> {
   if (revision < 1 || revision > view.revision) return notFound('revision', String(revision))
   const known = await past.resolve({ revision: revision - 1 }, 'the revision')
   if (!known.ok) return known
   const commands: Undo[] = []
-  const revoked: string[] = []
+  const staying = new Map<Irreversible, Document[]>()
   for await (const { changes } of past.changesOf(revision)) {
-    for (const { type, id, before, before_deleted, after, after_deleted } of changes) {
-      if (type === TOKENS) {
-        if (before === null || after !== null) return neverReturns(revision)
-        revoked.push(asToken(JSON.parse(before)).name)
+    for (const { type, id, ...change } of changes) {
+      const before = standing(change.before, change.before_deleted)
+      const after = standing(change.after, change.after_deleted)
+      const irreversible = types.system.get(type)?.irreversible
+      if (irreversible === 'ignored') continue
+      if (!irreversible) {
+        commands.push({ op: 'undo', type, id, revision, path: `/${type}/${id}`, before, after })
         continue
       }
-      commands.push({
-        op: 'undo',
-        type,
-        id,
-        revision,
-        path: `/${type}/${id}`,
-        before: standing(before, before_deleted),
-        after: standing(after, after_deleted),
-      })
+      if (!irreversible.mayStay(before?.document, after?.document)) return refuse(irreversible, revision)
+      getOrSet(staying, irreversible, () => []).push(...(before ? [before.document] : []))
     }
   }
-  if (commands.length === 0 && revoked.length > 0) return neverReturns(revision)
-  return succeed({ commands, warnings: revoked.length > 0 ? [stayRevoked(revoked)] : [] })
+  const [first] = staying.keys()
+  // When all of the revision stays as it is, there is nothing to revert.
+  if (commands.length === 0 && first) return refuse(first, revision)
+  return succeed({ commands, warnings: [...staying].map(([each, documents]) => each.warning(documents)) })
 }
 
-/** A secret that was taken out of use stays out of use. */
-function neverReturns(revision: number): Result<never> {
-  const message = `revision ${revision} changed a token, and tokens do not come back: revoke it, or create another one`
-  return fail({ code: 'conflict', message })
-}
-
-/** They went with a cluster, which comes back without them. */
-function stayRevoked(names: readonly string[]): string {
-  return `tokens that were revoked with their cluster do not come back: ${named(names.toSorted())}; create others`
+function refuse(irreversible: Irreversible, revision: number): Result<never> {
+  return fail({
+    code: 'conflict',
+    reason: 'token_not_restorable',
+    message: irreversible.refusal(revision),
+  })
 }
 
 function standing(json: string | null, deleted: boolean) {
@@ -119,7 +118,7 @@ async function expandRollback(
   }
   const commands: Reset[] = []
   for await (const { type, id, was } of past.changedAfter(revision.value)) {
-    if (!chosen.has(type) || !types.get(type) || (wanted && !wanted.has(id))) continue
+    if (!chosen.has(type) || !canRollBack(types, type) || (wanted && !wanted.has(id))) continue
     if (!matches(type, id, was?.document)) continue
     const then = was && { document: was.document, deleted: was.deleted }
     commands.push({ op: 'reset', type, id, to: then, path: `/${type}/${id}` })
@@ -130,6 +129,10 @@ async function expandRollback(
   if (!known.ok) return known
   const warnings = selector ? await runTimeSliced(warnOfUnknownKeys(types.cluster, view, selector)) : []
   return succeed({ commands, warnings })
+}
+
+function canRollBack(types: Types, type: string): boolean {
+  return types.get(type) !== undefined && types.system.get(type)?.irreversible === undefined
 }
 
 interface Choice {
@@ -159,5 +162,5 @@ function* checkChoice(
   }
   const [misspelt] = yield* warnOfUnknownKeys(types.cluster, view, selector)
   const hint = misspelt ?? 'correct it, or set allow_empty to true'
-  return invalid([{ path: '/selector', message: `matches no cluster: ${hint}` }])
+  return invalid([{ path: '/selector', message: `matches no cluster: ${hint}` }], 'no_match')
 }

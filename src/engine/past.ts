@@ -20,8 +20,10 @@ import type {
   RecordedRevision,
   Store,
 } from '../store/store.ts'
-import { type ExportOptions, exportLog } from '../transfer/transfer.ts'
+import { type ExportOptions, exportLog } from '../transfer/export-log.ts'
 import { type Verification, verifyLog } from '../transfer/verify-log.ts'
+
+export type { HistoryQuery, RecordedRevision } from '../store/store.ts'
 
 export interface Past {
   /** The newest revision of that moment, or why it cannot be told; `name` is what the caller called it. */
@@ -57,42 +59,56 @@ export function openPast(
   state: PolledView & Pick<State, 'freeze'>,
   now: () => Date,
 ): Past {
-  const clusters = types.cluster.type
+  return new LoggedPast(store, types, state, now)
+}
 
-  async function resolve(at: At, name: string): Promise<Result<number>> {
-    const anchor = await store.anchor()
+class LoggedPast implements Past {
+  readonly #store: Store
+  readonly #types: Types
+  readonly #state: PolledView & Pick<State, 'freeze'>
+  readonly #now: () => Date
+
+  constructor(store: Store, types: Types, state: PolledView & Pick<State, 'freeze'>, now: () => Date) {
+    this.#store = store
+    this.#types = types
+    this.#state = state
+    this.#now = now
+  }
+
+  async resolve(at: At, name: string): Promise<Result<number>> {
+    const anchor = await this.#store.anchor()
     const pruned = (what: string) =>
       fail({
         code: 'gone',
+        reason: 'history_pruned',
         message: `${name} is ${what}, and history is kept from revision ${anchor?.revision} (${anchor?.time}) on`,
       })
     if ('revision' in at) {
-      if (at.revision > state.revision) {
-        const message = `is revision ${at.revision}, which is still to come: the newest is ${state.revision}`
-        return invalid([{ path: name, message }])
+      if (at.revision > this.#state.revision) {
+        const message = `is revision ${at.revision}, which is still to come: the newest is ${this.#state.revision}`
+        return invalid([{ path: name, message }], 'revision_in_future')
       }
       return anchor && at.revision < anchor.revision
         ? pruned(`revision ${at.revision}`)
         : succeed(at.revision)
     }
-    if (at.time > now().toISOString()) {
+    if (at.time > this.#now().toISOString()) {
       return invalid([{ path: name, message: `is ${at.time}, which is in the future` }])
     }
-    const revision = await store.revisionAt(at.time)
-    if (revision !== undefined) return succeed(Math.min(revision, state.revision))
+    const revision = await this.#store.revisionAt(at.time)
+    if (revision !== undefined) return succeed(Math.min(revision, this.#state.revision))
     if (!anchor) return succeed(0)
     return at.time < anchor.time ? pruned(at.time) : succeed(anchor.revision)
   }
 
-  async function read<T>(
-    revision: number,
-    type: string | undefined,
-    run: (view: View) => Steps<T>,
-  ): Promise<T> {
-    const present = state.freeze()
+  async read<T>(revision: number, type: string | undefined, run: (view: View) => Steps<T>): Promise<T> {
+    const present = this.#state.freeze()
     try {
-      const view = new Overlay(present, types.cluster, revision)
-      for await (const { type: name, id, was } of store.changedAfter(revision, type ? { type } : undefined))
+      const view = new Overlay(present, this.#types.cluster, revision)
+      for await (const { type: name, id, was } of this.#store.changedAfter(
+        revision,
+        type ? { type } : undefined,
+      ))
         view.lay(name, id, was && toEntry(id, was))
       return await runTimeSliced(run(view))
     } finally {
@@ -101,28 +117,31 @@ export function openPast(
   }
 
   /** The entry of now is taken before the log is asked, which then knows of every change that counts. */
-  async function entryAt(revision: number, type: string, id: string): Promise<Entry | undefined> {
-    const current = state.get(type, id) ?? state.tombstone(type, id)
-    for await (const { was } of store.changedAfter(revision, { type, id })) return was && toEntry(id, was)
+  async entry(revision: number, type: string, id: string): Promise<Entry | undefined> {
+    const current = this.#state.get(type, id) ?? this.#state.tombstone(type, id)
+    for await (const { was } of this.#store.changedAfter(revision, { type, id }))
+      return was && toEntry(id, was)
     return current
   }
 
-  async function cluster(revision: number, id: string, type: DeliveredType): Promise<View> {
-    const view = new Overlay(state, types.cluster, revision)
-    const entry = await entryAt(revision, clusters.name, id)
-    view.lay(clusters.name, id, entry)
+  async cluster(revision: number, id: string, type: DeliveredType): Promise<View> {
+    const clusters = this.#types.cluster.type.name
+    const view = new Overlay(this.#state, this.#types.cluster, revision)
+    const entry = await this.entry(revision, clusters, id)
+    view.lay(clusters, id, entry)
     const timeSlice = new TimeSlice()
     for (const { id: assigned } of entry ? referencesOf(entry.document, type.delivery) : []) {
-      view.lay(type.name, assigned, await entryAt(revision, type.name, assigned))
+      view.lay(type.name, assigned, await this.entry(revision, type.name, assigned))
       if (timeSlice.expired) await timeSlice.yield()
     }
     return view
   }
 
-  async function revisionImpact(revision: number, limit: number): Promise<Impact> {
+  async impactOf(revision: number, limit: number): Promise<Impact> {
+    const types = this.#types
     const logged: LoggedChange[] = []
-    for await (const { changes } of store.log(revision - 1, revision)) logged.push(...changes)
-    return read(revision - 1, undefined, function* (before) {
+    for await (const { changes } of this.#store.log(revision - 1, revision)) logged.push(...changes)
+    return this.read(revision - 1, undefined, function* (before) {
       const after = new Overlay(before, types.cluster, revision)
       for (const { type, id, after: json, after_deleted: deleted } of logged) {
         yield
@@ -134,13 +153,18 @@ export function openPast(
   }
 
   /** A document's own history, newest first. */
-  async function* historyOf(
+  async *historyOf(
     type: string,
     id: string,
     from = Number.MAX_SAFE_INTEGER,
   ): AsyncGenerator<DocumentRevision> {
     for (let before = from; ; ) {
-      const page = await store.history({ documents: [{ type, id }], before, limit: PAGE, changeLimit: 1 })
+      const page = await this.#store.history({
+        documents: [{ type, id }],
+        before,
+        limit: PAGE,
+        changeLimit: 1,
+      })
       for (const { changes, ...meta } of page) {
         const [change] = changes
         if (change) yield { ...meta, change }
@@ -151,18 +175,24 @@ export function openPast(
     }
   }
 
-  return {
-    resolve,
-    read,
-    entry: entryAt,
-    cluster,
-    impactOf: revisionImpact,
-    changesOf: (revision) => store.log(revision - 1, revision),
-    changedAfter: (revision) => store.changedAfter(revision),
-    historyOf,
-    history: (query) => store.history(query),
-    verify: () => verifyLog(store),
-    export: (options) => exportLog(store, options),
+  changesOf(revision: number): AsyncIterable<LogSlice> {
+    return this.#store.log(revision - 1, revision)
+  }
+
+  changedAfter(revision: number): AsyncIterable<PastDocument> {
+    return this.#store.changedAfter(revision)
+  }
+
+  history(query: HistoryQuery): Promise<RecordedRevision[]> {
+    return this.#store.history(query)
+  }
+
+  verify(): Promise<Verification> {
+    return verifyLog(this.#store)
+  }
+
+  export(options: ExportOptions): AsyncGenerator<string> {
+    return exportLog(this.#store, options)
   }
 }
 

@@ -452,7 +452,7 @@ describe('a snapshot on the disk', () => {
     const program = `
       const { State } = await import(${JSON.stringify(join(import.meta.dirname, '../domain/documents/state.ts'))})
       const { openSnapshots } = await import(${JSON.stringify(join(import.meta.dirname, 'snapshot.ts'))})
-      const state = new State({ all: [], delivered: [], cluster: { type: { name: 'clusters' } } })
+      const state = new State({ all: [], delivered: [], cluster: { type: { name: 'clusters' } }, system: { all: [], get() {} } })
       for (let i = 0; i < 20000; i++) {
         const document = { id: String(i), text: String(i).repeat(500) }
         state.put(1, { type: 'gadgets', id: document.id, after: { document, deleted: false, size: 1 } })
@@ -865,14 +865,14 @@ test('an engine that stops while the store is away leaves what it served, and ho
   isTransient = true
   await waitFor('it is noticed', async () => (await first.check()).problem !== undefined)
   await sleep(50)
-  const { stalenessMs } = first.condition
+  const { stalenessMs } = first.status
   await first.stop()
   const second = await startEngine(parts)
   t.after(() => second.stop())
   assert.ok(second.isLoaded)
   assert.ok(second.state.get('namespaces', 'a'))
   assert.ok(
-    second.condition.stalenessMs >= Math.floor(stalenessMs),
-    `${second.condition.stalenessMs} of ${stalenessMs}`,
+    second.status.stalenessMs >= Math.floor(stalenessMs),
+    `${second.status.stalenessMs} of ${stalenessMs}`,
   )
 })

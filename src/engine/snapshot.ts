@@ -1,12 +1,15 @@
 // What a process saved of its state, to start from while the store is away.
-import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, rename, rm, utimes } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { type FileHandle, mkdir, open, readdir, rm, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { isObject } from '../base/json.ts'
 import { State } from '../domain/documents/state.ts'
 import type { Document, Types } from '../domain/types/resource-type.ts'
+import { readLines } from '../runtime/read-lines.ts'
+import { replaceFile } from '../runtime/replace-file.ts'
+import { ReportOnce } from '../runtime/report-once.ts'
 import { TimeSlice } from '../runtime/time-slice.ts'
 import { type Head, StoreError } from '../store/store.ts'
 
@@ -51,22 +54,10 @@ export function openSnapshots(folder: string, now: () => Date = () => new Date()
     const pieces = piecesOf(saved)
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await removeLeftovers(folder)
-    // Of a name of its own: another process by mistake in the same folder cannot get half of it in place.
-    const temporary = join(folder, `${FILE}.${randomUUID()}.tmp`)
-    try {
-      await using file = await open(temporary, 'wx', 0o600)
-      await file.chmod(0o600)
+    await replaceFile(path, async (file) => {
       await pipeline(pieces, createGzip({ level: 1 }), (compressed) => file.writeFile(compressed))
       await file.utimes(time, time)
-      await file.sync()
-      await rename(temporary, path)
-    } catch (error) {
-      // What cannot be removed now is removed by the next write.
-      await rm(temporary, { force: true }).catch(() => {})
-      throw error
-    }
-    await using made = await open(folder, 'r')
-    await made.sync()
+    })
   }
 
   return {
@@ -123,7 +114,7 @@ export function keepSnapshots(
   { firstMs, everyMs } = TIMES,
 ): { stop(): Promise<void> } {
   let last: Head | undefined
-  let isTold = false
+  const reports = new ReportOnce<StoreError>({ failed: (error) => kept.failed(error) })
   let isStopped = false
 
   async function keep(): Promise<void> {
@@ -135,11 +126,10 @@ export function keepSnapshots(
     if (isSame && stalenessMs) return
     try {
       if (!isSame || !(await snapshots.confirm())) await save()
-      isTold = false
+      reports.succeed()
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      if (!isTold) kept.failed(error)
-      isTold = true
+      reports.fail(error)
     }
   }
 
@@ -203,7 +193,7 @@ async function parse(types: Types, bytes: AsyncIterable<Buffer>): Promise<Saved>
   let header: Header | undefined
   let missing = 0
   let isWhole = false
-  for await (const text of linesOf(bytes)) {
+  for await (const text of readLines(bytes, { toError: () => new Error('it is cut short') })) {
     if (isWhole) throw new Error('it goes on after its end')
     const content = parseLine(text)
     if (!header) {
@@ -217,7 +207,7 @@ async function parse(types: Types, bytes: AsyncIterable<Buffer>): Promise<Saved>
       if (sha256 !== hash.copy().digest('hex')) throw new Error('it does not come to its digest')
       isWhole = true
     }
-    hash.update(text)
+    hash.update(text).update('\n')
     if (timeSlice.expired) await timeSlice.yield()
   }
   if (!header || !isWhole) throw new Error('it is cut short')
@@ -227,9 +217,11 @@ async function parse(types: Types, bytes: AsyncIterable<Buffer>): Promise<Saved>
   return { state, head: { revision, hash: hashOfRevision } }
 }
 
-function parseLine(text: Buffer): unknown {
+const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true })
+
+function parseLine(text: Uint8Array): unknown {
   try {
-    return JSON.parse(text.toString())
+    return JSON.parse(UTF8.decode(text))
   } catch (cause) {
     throw new Error('a line of it is no JSON', { cause })
   }
@@ -259,23 +251,6 @@ function put(state: State, content: unknown): void {
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
-}
-
-const LINE_END = 0x0a
-
-/** Whole lines with their ends. Told by their bytes: a document may hold other characters that end lines. */
-async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let begun: Buffer[] = []
-  for await (const chunk of bytes) {
-    let from = 0
-    for (let end = chunk.indexOf(LINE_END); end >= 0; end = chunk.indexOf(LINE_END, from)) {
-      yield Buffer.concat([...begun, chunk.subarray(from, end + 1)])
-      begun = []
-      from = end + 1
-    }
-    begun.push(chunk.subarray(from))
-  }
-  if (begun.some(({ length }) => length > 0)) throw new Error('it is cut short')
 }
 
 async function openIfThere(path: string): Promise<FileHandle | undefined> {

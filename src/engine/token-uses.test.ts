@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { recordUses } from '../store/fixtures-for-contract.ts'
 import { openMemoryStore } from '../store/memory.ts'
-import { type Store, StoreError, type TokenUse } from '../store/store.ts'
+import { type TokenUse, useOfNote } from '../store/notes.ts'
+import { type Store, StoreError } from '../store/store.ts'
 import { followUses } from './token-uses.ts'
 
 const NOON = Date.parse('2026-01-31T12:00:00.000Z')
@@ -14,14 +16,13 @@ function following(t: TestContext) {
   const recorded: (readonly TokenUse[])[] = []
   const problems: string[] = []
   const state = { time: NOON, broken: false, store: openMemoryStore() }
-  const store = {
-    ...state.store,
-    async recordUses(uses: readonly TokenUse[]) {
-      if (state.broken) throw new StoreError('the disk is full')
-      recorded.push(uses)
-      return state.store.recordUses(uses)
-    },
-  } as Store
+  const { notes } = state.store
+  const record: Store['notes']['record'] = async (kind, given) => {
+    if (state.broken) throw new StoreError('the disk is full')
+    recorded.push(given.map(useOfNote))
+    return notes.record(kind, given)
+  }
+  const store = { ...state.store, notes: { ...notes, record } }
   const uses = followUses(
     store,
     () => new Date(state.time),
@@ -72,9 +73,9 @@ describe('the last use of a token', () => {
     const { uses, state } = following(t)
     const elsewhere = (time: string) => ({ id: 'a', time, address: 'elsewhere' })
     uses.note('a', FROM)
-    await state.store.recordUses([elsewhere('2026-01-31T11:59:00.000Z')])
+    await recordUses(state.store, [elsewhere('2026-01-31T11:59:00.000Z')])
     assert.equal((await uses.of(['a'])).get('a')?.address, '10.0.0.1')
-    await state.store.recordUses([elsewhere('2026-01-31T12:01:00.000Z')])
+    await recordUses(state.store, [elsewhere('2026-01-31T12:01:00.000Z')])
     assert.equal((await uses.of(['a'])).get('a')?.address, 'elsewhere')
   })
 

@@ -1,5 +1,7 @@
 // When tokens were last used, to the minute: gathered in memory, written down once in a while.
-import { type Store, StoreError, type TokenUse } from '../store/store.ts'
+import { ReportOnce } from '../runtime/report-once.ts'
+import { noteOfUse, TOKEN_USES, type TokenUse, useOfNote } from '../store/notes.ts'
+import { type Store, StoreError } from '../store/store.ts'
 
 export interface TokenUses {
   /** Cheap enough for every poll. */
@@ -11,12 +13,16 @@ export interface TokenUses {
 
 const MINUTE_MS = 60_000
 
-/** A store that cannot take them is told of once, until it can again. */
-export function followUses(store: Store, now: () => Date, failed: (error: StoreError) => void): TokenUses {
+/** A store that cannot take them is reported once, until it can again. */
+export function followUses(
+  store: Pick<Store, 'notes'>,
+  now: () => Date,
+  failed: (error: StoreError) => void,
+): TokenUses {
   /** All that this process has seen; the fresh ones are still to be written down. */
   const seen = new Map<string, TokenUse>()
   let fresh = new Set<string>()
-  let isTold = false
+  const reports = new ReportOnce({ failed })
   let current = { minute: 0, time: '' }
 
   async function flush(): Promise<void> {
@@ -24,13 +30,13 @@ export function followUses(store: Store, now: () => Date, failed: (error: StoreE
     const ids = fresh
     fresh = new Set()
     try {
-      await store.recordUses([...ids].map((id) => seen.get(id) as TokenUse))
-      isTold = false
+      const notes = [...ids].map((id) => noteOfUse(seen.get(id) as TokenUse))
+      await store.notes.record(TOKEN_USES, notes)
+      reports.succeed()
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       fresh = ids.union(fresh)
-      if (!isTold) failed(error)
-      isTold = true
+      reports.fail(error)
     }
   }
 
@@ -50,7 +56,8 @@ export function followUses(store: Store, now: () => Date, failed: (error: StoreE
       fresh.add(id)
     },
     async of(ids) {
-      const known = new Map((await store.usesOf(ids)).map((use) => [use.id, use]))
+      const known = new Map<string, TokenUse>()
+      for await (const note of store.notes.read(TOKEN_USES, ids)) known.set(note.key, useOfNote(note))
       for (const id of ids) {
         const use = seen.get(id)
         if (use && use.time >= (known.get(id)?.time ?? '')) known.set(id, use)

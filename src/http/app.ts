@@ -1,36 +1,139 @@
 // The HTTP face: one Fastify instance over an engine, without a port or a process.
+
 import type { RequestListener, Server, ServerResponse } from 'node:http'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
-import type { Problem } from '../base/problem.ts'
+import { BODY_LIMIT } from '../api/limits.ts'
 import { POLL_BASE } from '../base/urls.ts'
-import { requireAccess } from './auth/auth.ts'
+import { requireAccess } from './auth/require-access.ts'
 import { createHttpServer, refuseBrokenRequest, type Transport } from './http-server.ts'
-import { followCaller, limitPages, refuseLateWrites, shedLoad } from './load/admission.ts'
+import { followCaller } from './load/callers.ts'
 import { FairQueue } from './load/fair-queue.ts'
-import { createPollHandler } from './poll/poll-handler.ts'
-import { addBodyParser, BODY_LIMIT } from './request/body.ts'
-import { sendProblem, toProblem, writeProblem } from './request/problem-response.ts'
-import { awaitRevision, checkQuery, isWrite } from './request/query.ts'
+import { limitPages, refuseLateWrites, shedLoad } from './load/shed-load.ts'
+import { addDocsPage } from './openapi/docs-page.ts'
+import { buildOpenapi } from './openapi/openapi.ts'
+import type { Node } from './openapi/openapi-operation.ts'
+import { createPollHandler, type PollHandler } from './poll/poll-handler.ts'
+import { awaitRevision } from './request/await-revision.ts'
+import { addBodyParser } from './request/body.ts'
+import { noRoute, sendProblem, toProblem, writeProblem } from './request/problem-response.ts'
+import { checkQuery, isWrite } from './request/query.ts'
 import { requestId } from './request/request-id.ts'
+import { REVISION_HEADER, setRevision } from './request/revision-header.ts'
 import { sendJsonInPieces } from './request/send-json.ts'
+import { addRoutes, type Route } from './route.ts'
 import { assignmentRoutes } from './routes/assignments.ts'
 import { batchRoutes } from './routes/batch.ts'
 import { bundleRoutes } from './routes/bundles.ts'
-import { copyLogRoute } from './routes/copy-log.ts'
+import { clusterRoutes } from './routes/clusters.ts'
+import { copyLogRoutes } from './routes/copy-log.ts'
 import { documentRoutes } from './routes/documents.ts'
-import { descriptionRoutes, metricsRoute, probeRoutes } from './routes/operations.ts'
+import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
+import { pollRoutes } from './routes/poll-routes.ts'
 import { revisionRoutes } from './routes/revisions.ts'
-import { tokenRoutes, whoamiRoute } from './routes/tokens.ts'
-import { watchRoute } from './routes/watch-revisions.ts'
+import { tokenRoutes, whoamiRoutes } from './routes/tokens.ts'
+import { watchRoutes } from './routes/watch-revisions.ts'
 import type { Service } from './service.ts'
 
 export async function buildApp(service: Service, transport: Transport = {}): Promise<FastifyInstance> {
-  const { engine, auth, mode, log, corsOrigins } = service
+  const { corsOrigins } = service
   const polls = createPollHandler(service)
-  const { turns } = service.admission
-  const app = createInstance(engine, (handle) =>
-    createHttpServer(service.limits, transport, turns, (request, response) => {
+  const app = createInstance(service.engine, listenerFor(service, transport, polls))
+  const allowedOn = collectMethods(app)
+  app.addHook('onRoute', ({ method, url, config }) => {
+    const isForeign = url.startsWith('/docs') || method === 'OPTIONS'
+    if (!config?.access && !isForeign) throw new Error(`${method} ${url} does not say who has access to it`)
+  })
+  app.decorateRequest('identity', undefined)
+  app.decorateRequest('bodyProblem', undefined)
+  app.decorateRequest('left')
+  app.decorateRequest('isLate', false)
+  addHeaders(app, service, transport)
+  refuseUnknownRoutes(app, service, allowedOn)
+  handleErrors(app, service)
+  if (corsOrigins.length > 0) await app.register(cors, { origin: [...corsOrigins], ...CORS })
+  addScopes(app, service, routesOf(service, polls))
+  await app.ready()
+  return app
+}
+
+/** All routes there are, by the hooks that they need. The description has them all, in this order. */
+interface Routes {
+  readonly polls: readonly Route[]
+  readonly api: readonly Route[]
+  readonly streams: readonly Route[]
+  readonly probes: readonly Route[]
+  readonly pages: readonly Route[]
+  readonly openapi: Node
+}
+
+const CRUD_ROUTES = [
+  documentRoutes,
+  clusterRoutes,
+  bundleRoutes,
+  assignmentRoutes,
+  revisionRoutes,
+  batchRoutes,
+  tokenRoutes,
+]
+
+function routesOf(service: Service, handler: PollHandler): Routes {
+  const { mode, types, version, login, hasAdminPort } = service
+  const routes = {
+    polls: pollRoutes(service, handler),
+    api: [...(mode === 'crud' ? CRUD_ROUTES : []).flatMap((build) => build(service)), ...whoamiRoutes()],
+    streams: [watchRoutes, copyLogRoutes].flatMap((build) => build(service)),
+    probes: [...probeRoutes(service), ...(hasAdminPort ? [] : metricsRoutes(service))],
+    pages: descriptionRoutes(() => openapi),
+  }
+  const openapi: Node = buildOpenapi(types, Object.values(routes).flat(), { version, login })
+  return { ...routes, openapi }
+}
+
+function addScopes(app: FastifyInstance, service: Service, routes: Routes): void {
+  addRoutes(app, routes.polls)
+  app.register(async (scope) => {
+    countAndLog(scope, service)
+    addRoutes(scope, routes.probes)
+  })
+  app.register(async (scope) => {
+    followCaller(scope)
+    limitPages(scope, service)
+    countAndLog(scope, service)
+    addRoutes(scope, routes.pages)
+    await addDocsPage(scope, routes.openapi)
+  })
+  app.register(async (scope) => {
+    admitCallers(scope, service)
+    refuseLateWrites(scope, service)
+    addBodyParser(scope, service)
+    shedLoad(scope, service)
+    sendJsonInPieces(scope)
+    countAndLog(scope, service)
+    addRoutes(scope, routes.api)
+  })
+  // Streams stay for hours: they have a limit of their own.
+  app.register(async (scope) => {
+    admitCallers(scope, service)
+    countAndLog(scope, service)
+    addRoutes(scope, routes.streams)
+  })
+}
+
+/** Who asks, whether they may, and whether they ask for something that there is. */
+function admitCallers(scope: FastifyInstance, service: Service): void {
+  followCaller(scope)
+  scope.addHook('onRequest', requireAccess(service.auth))
+  scope.addHook('onRequest', checkQuery)
+  scope.addHook('onRequest', awaitRevision(service))
+}
+
+/** Everybody takes turns, and polls do not pass through the framework: they are nearly all requests there are. */
+function listenerFor(service: Service, transport: Transport, polls: PollHandler) {
+  const { engine, auth, limits, admission } = service
+  const { turns } = admission
+  return (handle: RequestListener): Server =>
+    createHttpServer(limits, transport, turns, (request, response) => {
       const { url = '' } = request
       const isPoll = url.startsWith(POLL_BASE)
       // Lists of clusters, and polls that wait for a revision, go on after this.
@@ -42,27 +145,30 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
           if (response.destroyed) return
           if (!engine.isLoaded && !PROBES.includes(request.url ?? ''))
             return refuseUnloaded(service, response)
-          // Polls are nearly all requests there are, so they do not pass through the framework on their way.
           if (!isPoll || !polls(request, response)) handle(request, response)
         },
       )
-    }),
-  )
-  const allowedOn = collectMethods(app)
-  app.addHook('onRoute', ({ method, url, config }) => {
-    const isForeign = url.startsWith('/docs') || method === 'OPTIONS'
-    if (!config?.access && !isForeign) throw new Error(`${method} ${url} does not say who has access to it`)
-  })
-  app.decorateRequest('identity', undefined)
-  app.decorateRequest('bodyProblem', undefined)
-  app.decorateRequest('left')
-  app.decorateRequest('isLate', false)
+    })
+}
+
+function addHeaders(app: FastifyInstance, { engine }: Service, transport: Transport): void {
   const security = { ...SECURITY_HEADERS, ...(transport.tls && STRICT_TRANSPORT) }
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(security).header('X-Request-Id', request.id).header('X-Revision', engine.state.revision)
+    setRevision(reply.headers(security).header('X-Request-Id', request.id), engine.state.revision)
     done()
   })
-  // What has no route is answered before its body is looked at: what is wrong with that does not matter.
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (engine.draining && request.raw.httpVersionMajor < 2) reply.header('Connection', 'close')
+    done(null, payload)
+  })
+}
+
+/** What has no route is answered before its body is looked at: what is wrong with that does not matter. */
+function refuseUnknownRoutes(
+  app: FastifyInstance,
+  { mode }: Service,
+  allowedOn: (path: string) => string,
+): void {
   app.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done()
     const readOnly = mode === 'read-only' && isWrite(request)
@@ -71,68 +177,18 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
     const message = readOnly
       ? 'this instance is read-only: write to one in crud mode'
       : `${request.method} is not possible here, only ${allow}`
-    sendProblem(reply.header('Allow', allow), { code: 'method_not_allowed', message })
+    const reason = readOnly ? 'read_only' : 'unknown_method'
+    sendProblem(reply.header('Allow', allow), { code: 'method_not_allowed', reason, message })
   })
-  app.addHook('onSend', (request, reply, payload, done) => {
-    if (engine.draining && request.raw.httpVersionMajor < 2) reply.header('Connection', 'close')
-    done(null, payload)
-  })
+}
+
+function handleErrors(app: FastifyInstance, service: Service): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const problem = toProblem(error, request.id)
     if (problem.code === 'internal_error')
-      log.error({ err: error, ...describe(service, request) }, 'request failed')
+      service.log.error({ err: error, ...describe(service, request) }, 'request failed')
     return sendProblem(reply, problem)
   })
-  if (corsOrigins.length > 0) await app.register(cors, { origin: [...corsOrigins], ...CORS })
-  for (const url of [POLL_BASE, `${POLL_BASE}/:dns/:endpoint`]) {
-    app.get(url, { config: { access: 'poll' } }, (request, reply) => {
-      if (polls(request.raw, reply.raw)) reply.hijack()
-      // The framework knows more ways to write a path than a poll may be asked for in.
-      else sendProblem(reply, noRoute(request))
-    })
-  }
-  app.register(async (scope) => {
-    countAndLog(scope, service)
-    probeRoutes(scope, service)
-    if (!service.hasAdminPort) metricsRoute(scope, service)
-  })
-  app.register(async (scope) => {
-    followCaller(scope)
-    limitPages(scope, service)
-    countAndLog(scope, service)
-    await descriptionRoutes(scope, service)
-  })
-  app.register(async (scope) => {
-    followCaller(scope)
-    scope.addHook('onRequest', requireAccess(auth))
-    scope.addHook('onRequest', checkQuery)
-    scope.addHook('onRequest', awaitRevision(service))
-    refuseLateWrites(scope, service)
-    addBodyParser(scope, service)
-    shedLoad(scope, service)
-    sendJsonInPieces(scope)
-    countAndLog(scope, service)
-    whoamiRoute(scope)
-    if (mode !== 'crud') return
-    documentRoutes(scope, service)
-    assignmentRoutes(scope, service)
-    bundleRoutes(scope, service)
-    revisionRoutes(scope, service)
-    batchRoutes(scope, service)
-    tokenRoutes(scope, service)
-  })
-  // Streams stay for hours: they have a limit of their own.
-  app.register(async (scope) => {
-    followCaller(scope)
-    scope.addHook('onRequest', requireAccess(auth))
-    scope.addHook('onRequest', checkQuery)
-    scope.addHook('onRequest', awaitRevision(service))
-    countAndLog(scope, service)
-    watchRoute(scope, service)
-    copyLogRoute(scope, service)
-  })
-  await app.ready()
-  return app
 }
 
 /** Probes and metrics on a port of their own: without TLS, and away from whoever may reach the API. */
@@ -142,12 +198,11 @@ export async function buildAdminApp(service: Service): Promise<FastifyInstance> 
     createHttpServer(service.limits, {}, new FairQueue(), handle),
   )
   app.addHook('onRequest', (_request, reply, done) => {
-    reply.headers(SECURITY_HEADERS).header('X-Revision', engine.state.revision)
+    setRevision(reply.headers(SECURITY_HEADERS), engine.state.revision)
     done()
   })
   app.setNotFoundHandler((request, reply) => sendProblem(reply, noRoute(request)))
-  probeRoutes(app, service)
-  metricsRoute(app, service)
+  addRoutes(app, [...probeRoutes(service), ...metricsRoutes(service)])
   await app.ready()
   return app
 }
@@ -159,13 +214,9 @@ const REQUEST_MS = 0.2
 const PROBES = ['/health', '/ready', '/metrics']
 
 function refuseUnloaded({ engine }: Service, response: ServerResponse): void {
-  const message = `there is nothing to serve yet: ${engine.condition.problem ?? 'the state is being loaded'}`
-  response.setHeader('X-Revision', '0')
-  writeProblem(response, { code: 'unavailable', message })
-}
-
-function noRoute({ method, url }: FastifyRequest): Problem {
-  return { code: 'not_found', message: `no route ${method} ${url.split('?')[0]}` }
+  const message = `there is nothing to serve yet: ${engine.status.problem ?? 'the state is being loaded'}`
+  response.setHeader(REVISION_HEADER, '0')
+  writeProblem(response, { code: 'unavailable', reason: 'not_loaded', message })
 }
 
 function createInstance(
@@ -181,7 +232,7 @@ function createInstance(
     clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket),
     routerOptions: { maxParamLength: 300 },
     frameworkErrors: (error, request, reply) => {
-      reply.headers(SECURITY_HEADERS).header('X-Request-Id', request.id).header('X-Revision', state.revision)
+      setRevision(reply.headers(SECURITY_HEADERS).header('X-Request-Id', request.id), state.revision)
       sendProblem(reply, toProblem(error, request.id))
     },
   })
@@ -218,7 +269,7 @@ const CORS = {
     'Retry-After',
     'Warning',
     'X-Request-Id',
-    'X-Revision',
+    REVISION_HEADER,
     'X-Total-Count',
   ],
   maxAge: 600,

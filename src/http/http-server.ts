@@ -13,7 +13,7 @@ import type { Problem } from '../base/problem.ts'
 import { limitConnections } from './load/connections.ts'
 import type { FairQueue } from './load/fair-queue.ts'
 import { writeProblem } from './request/problem-response.ts'
-import type { Limits } from './service.ts'
+import type { Limits } from './service-limits.ts'
 import type { TlsOptions } from './tls/tls-files.ts'
 
 /** How clients get here, when not over plain HTTP. */

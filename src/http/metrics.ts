@@ -1,6 +1,5 @@
 // What Prometheus reads. Labels come from our own routes and types only, so their number is bounded.
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import { TOKENS } from '../domain/access/token.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import type { Engine } from '../engine/engine.ts'
 import { PollMetrics } from './poll/poll-metrics.ts'
@@ -21,7 +20,7 @@ export interface Metrics {
 export function createMetrics(
   types: Types,
   version: string,
-  engine: Pick<Engine, 'state' | 'condition'>,
+  engine: Pick<Engine, 'state' | 'status'>,
 ): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -68,77 +67,7 @@ export function createMetrics(
     help: 'Streams of revisions that were cut because nobody read them fast enough.',
     registers,
   })
-  new Gauge({
-    name: 'flux_resourceset_revision',
-    help: 'The last revision that this process serves.',
-    registers,
-    collect() {
-      this.set(engine.state.revision)
-    },
-  })
-  new Gauge({
-    name: 'flux_resourceset_store_revision',
-    help: 'The last revision that the store is known to have.',
-    registers,
-    collect() {
-      this.set(engine.condition.storeRevision)
-    },
-  })
-  new Gauge({
-    name: 'flux_resourceset_lag_revisions',
-    help: 'How many revisions this process is behind the store.',
-    registers,
-    collect() {
-      this.set(Math.max(0, engine.condition.storeRevision - engine.state.revision))
-    },
-  })
-  new Gauge({
-    name: 'flux_resourceset_state_age_seconds',
-    help: 'How long the store has not been followed; 0 while it can be.',
-    registers,
-    collect() {
-      this.set(engine.condition.stalenessMs / 1000)
-    },
-  })
-  new Gauge({
-    name: 'flux_resourceset_store_up',
-    help: 'Whether the store can be followed: 1, or 0 when it is away or has another history.',
-    registers,
-    collect() {
-      this.set(engine.condition.problem === undefined ? 1 : 0)
-    },
-  })
-  new Gauge({
-    name: 'flux_resourceset_documents',
-    help: 'Live documents by type.',
-    labelNames: ['type'],
-    registers,
-    collect() {
-      for (const { name } of types.all) this.set({ type: name }, engine.state.count(name))
-    },
-  })
-  new Gauge({
-    name: 'flux_resourceset_clusters',
-    help: 'Live clusters.',
-    registers,
-    collect() {
-      this.set(engine.state.count(types.cluster.type.name))
-    },
-  })
-  new Gauge({
-    name: 'flux_resourceset_tokens',
-    help: 'Named tokens, those that have expired included.',
-    registers,
-    collect() {
-      this.set(engine.state.count(TOKENS))
-    },
-  })
-  new Gauge({
-    name: 'flux_resourceset_build_info',
-    help: 'Always 1; the version is in the label.',
-    labelNames: ['version'],
-    registers,
-  }).set({ version }, 1)
+  addGauges(registry, types, version, engine)
 
   return {
     countPoll: (endpoint, status, seconds) => polls.count(endpoint, status, seconds),
@@ -152,6 +81,63 @@ export function createMetrics(
     render: async () => (await registry.metrics()) + polls.render(),
     contentType: registry.contentType,
   }
+}
+
+/** Read when Prometheus asks. */
+function addGauges(
+  registry: Registry,
+  types: Types,
+  version: string,
+  engine: Pick<Engine, 'state' | 'status'>,
+): void {
+  const registers = [registry]
+  const gauge = (name: string, help: string, read: () => number): void => {
+    new Gauge({
+      name: `flux_resourceset_${name}`,
+      help,
+      registers,
+      collect() {
+        this.set(read())
+      },
+    })
+  }
+  gauge('revision', 'The last revision that this process serves.', () => engine.state.revision)
+  gauge(
+    'store_revision',
+    'The last revision that the store is known to have.',
+    () => engine.status.storeRevision,
+  )
+  gauge('lag_revisions', 'How many revisions this process is behind the store.', () =>
+    Math.max(0, engine.status.storeRevision - engine.state.revision),
+  )
+  gauge(
+    'state_age_seconds',
+    'How long the store has not been followed; 0 while it can be.',
+    () => engine.status.stalenessMs / 1000,
+  )
+  gauge(
+    'store_up',
+    'Whether the store can be followed: 1, or 0 when it is away or has another history.',
+    () => (engine.status.problem === undefined ? 1 : 0),
+  )
+  new Gauge({
+    name: 'flux_resourceset_documents',
+    help: 'Live documents by type.',
+    labelNames: ['type'],
+    registers,
+    collect() {
+      for (const { name } of types.all) this.set({ type: name }, engine.state.count(name))
+    },
+  })
+  gauge('clusters', 'Live clusters.', () => engine.state.count(types.cluster.type.name))
+  for (const { name, gaugeHelp } of types.system.all)
+    if (gaugeHelp !== undefined) gauge(name, gaugeHelp, () => engine.state.count(name))
+  new Gauge({
+    name: 'flux_resourceset_build_info',
+    help: 'Always 1; the version is in the label.',
+    labelNames: ['version'],
+    registers,
+  }).set({ version }, 1)
 }
 
 function statusClass(status: number): string {

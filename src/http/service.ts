@@ -4,33 +4,16 @@ import type { Logger } from 'pino'
 import type { Template } from '../bootstrap/load-templates.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { RegisteredTypes } from '../registry/build-types.ts'
-import type { Auth } from './auth/auth.ts'
 import type { AddressOf } from './auth/client-address.ts'
+import type { Auth } from './auth/identify.ts'
 import type { Admission } from './load/admission.ts'
 import type { Metrics } from './metrics.ts'
-import type { Login } from './openapi/openapi.ts'
+import type { Limits } from './service-limits.ts'
 
-export interface Limits {
-  /** Requests other than polls that may be under way at once; half as many writes. */
-  readonly requests: number
-  /** Open connections, and how many of them may come from one address; half where nobody says. */
-  readonly connections: number
-  readonly connectionsPerAddress?: number
-  /** Addresses of proxies, which have connections for many. */
-  readonly trusts?: (address: string) => boolean
-  /** How long the headers of a request may take, and the whole of it. */
-  readonly headersMs?: number
-  readonly requestMs?: number
-  /** How long a connection may stay without a byte on its way, while a request is answered. */
-  readonly stalledMs?: number
-  /** Streams of revisions that may be open at once. */
-  readonly watchers?: number
-  readonly watchersPerCaller?: number
-  /** How often something is written to a stream where nothing happens. */
-  readonly heartbeatMs?: number
-  /** How much of a stream may wait for its reader, and for how long. */
-  readonly unsentBytes?: number
-  readonly stuckMs?: number
+/** Of the OIDC issuer, for those who log in on a command line. */
+export interface Login {
+  readonly issuer: string
+  readonly clientId: string
 }
 
 export interface Service {

@@ -1,16 +1,18 @@
 // Turns resource files into types: validators, references, deliveries, and the cluster's own schema.
-import { isObject, type Json, type JsonObject } from '../base/json.ts'
+import { RESERVED_ENDPOINTS, RESERVED_KINDS, RESERVED_LISTS } from '../api/reserved-names.ts'
+import type { Json, JsonObject } from '../base/json.ts'
 import type { SchemaObject } from '../base/json-schema.ts'
-import {
-  type ClusterType,
-  type DeliveredType,
-  type Delivery,
-  type DocumentName,
-  type InputField,
-  idsIn,
-  type ResourceType,
-  type Types,
+import type {
+  ClusterType,
+  DeliveredType,
+  Delivery,
+  InputField,
+  ResourceType,
+  SystemType,
+  Types,
 } from '../domain/types/resource-type.ts'
+import { inventoryType, SYSTEM_TYPES, systemTypes } from '../domain/types/system-types.ts'
+import { checkFilters } from './check-filters.ts'
 import { checkSchema } from './check-schema.ts'
 import { buildNormaliser } from './normalise.ts'
 import type { FluxSection, LoadedFile, QueryParam, ResourceFile } from './resource-file.ts'
@@ -48,16 +50,6 @@ type Built =
   | { readonly ok: true; readonly types: RegisteredTypes }
   | { readonly ok: false; readonly problems: readonly string[] }
 
-/** First segments of the service's own routes, those it keeps for later, and what the store keeps for itself. */
-const RESERVED_KINDS = new Set(
-  (
-    'api batch docs health history log metrics openapi ready revisions rollback sources tokens watch whoami ' +
-    'alerts approvals console events fleet freezes holds login proposals reports rollouts status webhooks'
-  ).split(' '),
-)
-/** Segments below a cluster that are not lists of references. */
-const RESERVED_LISTS = new Set('bootstrap history inputs patches restore status'.split(' '))
-
 /** Of files that are not all there, or lack what was wrong in them, it is told what is wrong beside that. */
 export function buildTypes(files: readonly LoadedFile[], isWhole = true): Built {
   const problems = [...files.flatMap(checkFile), ...checkTogether(files, isWhole)]
@@ -78,12 +70,20 @@ export function buildTypes(files: readonly LoadedFile[], isWhole = true): Built 
     all,
     delivered,
     cluster: buildClusterType(byName.get(clusterFile.kind) as RegisteredType),
-    bookkeeping: new Set(files.filter((file) => fluxOf(file).bookkeeping).map(({ kind }) => kind)),
+    system: systemTypes([...SYSTEM_TYPES, ...files.filter(isInventory).map(buildInventory)]),
     patchable: delivered.find((type) => type.delivery.patches),
     get: (name) => byName.get(name),
     byEndpoint: (endpoint) => byEndpoint.get(endpoint),
   }
   return { ok: true, types }
+}
+
+function isInventory(file: ResourceFile): boolean {
+  return fluxOf(file).bookkeeping === true
+}
+
+function buildInventory(file: ResourceFile): SystemType {
+  return inventoryType(file.kind, singularOf(file))
 }
 
 function fluxOf(file: ResourceFile): FluxSection {
@@ -99,23 +99,16 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
     name: file.kind,
     singular: singularOf(file),
     methods: methodsOf(file),
-    maxSize: flux.bookkeeping ? MAX_INVENTORY_SIZE : MAX_DOCUMENT_SIZE,
+    maxSize: isInventory(file) ? MAX_INVENTORY_SIZE : MAX_DOCUMENT_SIZE,
     noun: nounOf(file),
     references: Object.entries(flux.references ?? {}).map(([field, type]) => ({ field, type })),
-    filters: (file.schema.query_params ?? []).filter(({ methods }) => methods?.includes('get') ?? true),
+    filters: file.schema.query_params ?? [],
     normalise: buildNormaliser(schema) as (document: JsonObject) => JsonObject,
     check: buildDocumentChecker(schema),
     reserved: new Map(Object.entries(flux.reserved ?? {})),
-    ...(flux.bookkeeping && { holds: documentsHeld }),
   }
   if (!flux.endpoint || !flux.assigned_by) return type
   return { ...type, referenceSchema: referenceSchema(file), delivery: buildDelivery(file, flux) }
-}
-
-/** Books are ids by type, under `documents`. */
-function* documentsHeld({ documents = {} }: JsonObject): Generator<DocumentName> {
-  for (const [type, ids] of Object.entries(isObject(documents) ? documents : {}))
-    for (const id of idsIn(ids)) yield { type, id }
 }
 
 function singularOf(file: ResourceFile): string {
@@ -257,10 +250,13 @@ function defaultsOf(properties: readonly (readonly [string, SchemaObject])[]): J
 /** Everything that is wrong with a file on its own. */
 function checkFile(file: LoadedFile): string[] {
   const { kind, versionInPath, default_query_params = [] } = file
-  const { assigned_by: list = '' } = fluxOf(file)
+  const { assigned_by: list = '', endpoint = '' } = fluxOf(file)
   const problems = [
-    ...(RESERVED_KINDS.has(kind) ? [`kind "${kind}" is taken by the service itself`] : []),
+    ...(RESERVED_KINDS.has(kind) || SYSTEM_TYPES.some(({ name }) => name === kind)
+      ? [`kind "${kind}" is taken by the service itself`]
+      : []),
     ...(RESERVED_LISTS.has(list) ? [`x-flux.assigned_by "${list}" is reserved`] : []),
+    ...(RESERVED_ENDPOINTS.has(endpoint) ? [`x-flux.endpoint "${endpoint}" is reserved`] : []),
     ...(versionInPath ? ['versionInPath must be false: routes have no version in them'] : []),
     ...default_query_params
       .filter(({ name }) => name !== 'limit' && name !== 'offset')
@@ -271,6 +267,7 @@ function checkFile(file: LoadedFile): string[] {
     ...checkSecurity(file),
     ...checkNames(file),
     ...checkPatterns(file),
+    ...checkFilters(file),
     ...schemasIn(file).flatMap(([place, schema]) => checkSchema(place, close(schema))),
   ]
   return problems.map((problem) => `${file.path}: ${problem}`)

@@ -128,13 +128,19 @@ test('names that the service has routes for, or will have, are no kinds', (t) =>
   const names = [
     'batch',
     'revisions',
-    ...'alerts approvals console events fleet freezes holds login proposals reports rollouts status webhooks'.split(
-      ' ',
-    ),
+    ...'alerts approvals console debug events fleet freezes holds login mcp'.split(' '),
+    ...'policies proposals reports rollouts status strategies webhooks'.split(' '),
   ]
   for (const kind of names) {
     const { problems } = load(t, { 'a.yaml': quota({ kind }) })
     assert.deepEqual(problems, [`a.yaml: kind "${kind}" is taken by the service itself`])
+  }
+})
+
+test('what clusters will report to is no endpoint', (t) => {
+  for (const endpoint of ['ack', 'events']) {
+    const { problems } = load(t, { 'a.yaml': quota({}, { endpoint }) })
+    assert.deepEqual(problems, [`a.yaml: x-flux.endpoint "${endpoint}" is reserved`])
   }
 })
 
@@ -193,4 +199,24 @@ test('what would change nothing is refused: a version in paths, and parameters t
   assert.equal(problems.length, 2)
   assert.match(problems[0] ?? '', /versionInPath must be false/)
   assert.match(problems[1] ?? '', /default_query_params names "page"/)
+})
+
+test('what a filter says and no list does is refused', (t) => {
+  const filters = [
+    { name: 'pods', schema: { type: 'integer', default: 3 } },
+    { name: 'host', schema: { type: 'string', format: 'dnssubdomain' }, methods: ['get'] },
+    { name: 'size', schema: { type: 'string' }, methods: ['post'] },
+  ]
+  const text = { type: 'string' }
+  const file = quota({}, {}, { host: text, size: text })
+  const { problems } = load(t, {
+    'a.yaml': { ...file, schema: { ...(file.schema as object), query_params: filters } },
+  })
+  assert.equal(problems.length, 3, problems.join('\n'))
+  assert.match(
+    problems[0] ?? '',
+    /query_params\.pods\.schema\.default is refused: .*whoever does not ask for it/,
+  )
+  assert.match(problems[1] ?? '', /query_params\.host\.schema\.format "dnssubdomain" is unknown/)
+  assert.match(problems[2] ?? '', /query_params\.size\.methods must have get: only lists take filters/)
 })

@@ -1,10 +1,10 @@
 // JSON Schema validation with errors that say what is wrong and what would be right.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import { DNS_LABEL } from '../base/dns-label.ts'
 import { isObject, type Json, type JsonObject, pointer } from '../base/json.ts'
 import type { SchemaObject } from '../base/json-schema.ts'
 import { type Detail, MAX_FOUND } from '../base/problem.ts'
 
-const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
 const HOST_LABEL = '[a-zA-Z0-9](?:[-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?'
 const QUALIFIED = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
 /** What Flux takes of a Helm path between two dots; one after a backslash is a part of the key. */
@@ -30,11 +30,11 @@ function isAssigned(text: string): boolean {
 /** String formats that resource files may use, with what to tell someone who missed one. */
 const FORMATS: Record<string, Format> = {
   'dns-label': {
-    pattern: `^${LABEL}$`,
+    pattern: `^${DNS_LABEL}$`,
     hint: 'an RFC 1123 label: at most 63 of a-z, 0-9 and "-", with a letter or digit at both ends',
   },
   'dns-subdomain': {
-    pattern: `^${LABEL}(?:\\.${LABEL})*$`,
+    pattern: `^${DNS_LABEL}(?:\\.${DNS_LABEL})*$`,
     maxLength: 253,
     hint: 'an RFC 1123 subdomain: at most 253 of a-z, 0-9, "-" and ".", with a letter or digit at both ends of each part',
   },
@@ -44,7 +44,7 @@ const FORMATS: Record<string, Format> = {
     hint: 'an RFC 1123 DNS name, such as cluster-01.k8s.example.com',
   },
   'label-key': {
-    pattern: `^(?:${LABEL}(?:\\.${LABEL}){0,126}/)?${QUALIFIED}$`,
+    pattern: `^(?:${DNS_LABEL}(?:\\.${DNS_LABEL}){0,126}/)?${QUALIFIED}$`,
     maxLength: 317,
     fits: (text) => text.indexOf('/') <= 253,
     hint: 'a Kubernetes label key, such as team or example.com/team',

@@ -62,7 +62,7 @@ export function toRecorded({
   }
 }
 
-/** Whether a text is in what a revision says of itself, in either case. */
+/** Whether a text is in the meta data of a revision, in either case. */
 export function holdsText(
   { message, operation, actor, request_id }: RevisionMeta,
   text: string | undefined,
@@ -72,7 +72,7 @@ export function holdsText(
   return wanted === undefined || fields.some((field) => field.toLowerCase().includes(wanted))
 }
 
-/** Documents as they stood at a revision, as long as the log reaches back there; what was given up meanwhile would be missing. */
+/** Documents as they stood at a revision, as long as the log reaches back there; what is pruned meanwhile would be missing. */
 export async function* withinReach(
   revision: number,
   readAnchor: () => Promise<Anchor | undefined>,

@@ -1,7 +1,8 @@
 // From where a store is to the store.
 import { openMemoryStore } from './memory.ts'
 import { openPostgresStore } from './postgres/postgres.ts'
-import { migratePostgres, type PostgresOptions } from './postgres/postgres-database.ts'
+import type { PostgresOptions } from './postgres/postgres-client.ts'
+import { migratePostgres } from './postgres/postgres-migrate.ts'
 import { openSqliteStore, type SqliteOptions } from './sqlite/sqlite.ts'
 import { migrate as migrateSqlite } from './sqlite/sqlite-database.ts'
 import type { Migrated, Store } from './store.ts'

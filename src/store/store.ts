@@ -1,7 +1,9 @@
-// What survives a restart: the documents, and beside them the log of every change. Small and dumb on purpose.
+// What survives a restart: documents with the log of every change, and beside it notes, idempotency records and leases.
 import type { BeforeAndAfter } from '../domain/documents/describe-change.ts'
 import type { Applied } from '../domain/documents/state.ts'
-import type { Document } from '../domain/types/resource-type.ts'
+import type { IdempotencyRecord, IdempotencyRecords } from './idempotency.ts'
+import type { Leases } from './leases.ts'
+import type { Notes } from './notes.ts'
 
 /** Who asked for a revision, when, from where, and why. */
 export interface RevisionMeta {
@@ -15,21 +17,28 @@ export interface RevisionMeta {
   readonly operation: string
 }
 
-/** What a change leaves in the store: the document as JSON, or nothing. */
+/** A document as JSON at a version: which revision made it so, and whether it is a tombstone. */
+export interface DocumentVersion {
+  readonly type: string
+  readonly id: string
+  readonly revision: number
+  readonly deleted: boolean
+  readonly json: string
+}
+
+/** What a change leaves of a document; undefined when it removes it. */
 export interface NewChange {
   readonly type: string
   readonly id: string
-  readonly after: { readonly json: string; readonly deleted: boolean } | undefined
+  readonly after: Pick<DocumentVersion, 'json' | 'deleted'> | undefined
 }
 
 export interface NewRevision extends RevisionMeta {
   readonly changes: readonly NewChange[]
-  /** Kept with the revision, or not at all. */
-  readonly remember?: Remembered
-  /** What its hash must come to, of a revision that another store has had. */
+  /** Saved in the transaction of the revision. */
+  readonly idempotency?: IdempotencyRecord
+  /** The hash that it must have: of a revision that is copied from another store. */
   readonly hash?: string
-  /** Only while the lease has not been taken by another holder. */
-  readonly lease?: Pick<Lease, 'name' | 'term'>
 }
 
 /** Where a log ends: its last revision, 0 for none, and the hash of that, empty where there is none. */
@@ -38,46 +47,9 @@ export interface Head {
   readonly hash: string
 }
 
-/** The head of a store. */
 export interface StoreHead extends Head {
-  /** It is not all there yet of what is being brought in from elsewhere: clusters would be taken back to what is. */
+  /** The store holds only a part of what is being imported: serving it would take clusters back to an older state. */
   readonly importInProgress?: true
-}
-
-/** Who has it brings a log into a store that was empty; kept over a crash, until all of it is there. */
-export const FILLING = 'filling'
-
-/** What a store says of itself while somebody has that. */
-export function importInProgressError(): StoreError {
-  return new StoreError(
-    'the store is being filled by copy, restore or bundle import: let that finish, or run it again if it was broken off',
-    { isTransient: true },
-  )
-}
-
-/** The right to do what must be done by one process at a time. */
-export interface Lease {
-  readonly name: string
-  readonly holder: string
-  /** Grows whenever the lease changes hands: what was begun under an earlier one is known by it. */
-  readonly term: number
-}
-
-/** The answer to a write that may be sent again. */
-export interface Remembered {
-  readonly key: string
-  /** Tells a repetition from another request with the same key. */
-  readonly fingerprint: string
-  /** RFC 3339, UTC. */
-  readonly time: string
-  readonly answer: string
-}
-
-const REMEMBERED_FOR_MS = 24 * 60 * 60 * 1000
-
-/** Answers from before this time are forgotten by now. */
-export function forgottenBefore(now: string): string {
-  return new Date(Date.parse(now) - REMEMBERED_FOR_MS).toISOString()
 }
 
 export interface RecordedRevision extends RevisionMeta {
@@ -115,7 +87,7 @@ export interface HistoryQuery {
   /** Only where this text is in the message, the operation, the actor or the request id, in either case. */
   readonly text?: string
   readonly limit: number
-  /** Which changes of each revision to answer. */
+  /** Which changes of each revision to return. */
   readonly changeOffset?: number
   readonly changeLimit: number
 }
@@ -142,40 +114,16 @@ export interface LogSlice {
   readonly last: boolean
 }
 
-/** A document as it is stored, and the revision that made it so. */
-export interface StoredDocument {
-  readonly type: string
-  readonly id: string
-  readonly revision: number
-  readonly deleted: boolean
-  readonly json: string
-}
-
-/** A document as it stood at some revision, which had made it so. */
+/** A document as it stood at some revision; undefined when it did not exist. */
 export interface PastDocument {
   readonly type: string
   readonly id: string
-  readonly was:
-    | {
-        readonly document: Document
-        readonly deleted: boolean
-        readonly size: number
-        readonly revision: number
-      }
-    | undefined
+  readonly was: (NonNullable<Applied['after']> & { readonly revision: number }) | undefined
 }
 
-/** When a token was last used, and from where. */
-export interface TokenUse {
-  readonly id: string
-  /** RFC 3339, UTC. */
-  readonly time: string
-  readonly address: string | null
-}
-
-/** Where the log begins once its older part was given up. */
+/** Where a log begins whose older part was pruned. */
 export interface Anchor {
-  /** The last revision that was given up, with its time and hash. */
+  /** The last revision that was pruned, with its time and hash. */
   readonly revision: number
   readonly time: string
   readonly hash: string
@@ -185,8 +133,8 @@ export interface Anchor {
 
 export type CommitResult =
   | { readonly ok: true; readonly hash: string }
-  /** Where the store is instead; whether it is the lease that is lost. */
-  | { readonly ok: false; readonly head: number; readonly isFenced?: true }
+  /** Where the store is instead. */
+  | { readonly ok: false; readonly head: number }
 
 /** Versions of the schema, before and after. */
 export interface Migrated {
@@ -194,51 +142,54 @@ export interface Migrated {
   readonly to: number
 }
 
-/** Every method throws StoreError when the store cannot do its part; nothing is then half done. */
-export interface Store {
-  /** Nobody else can commit: there is nothing to look out for. */
+/** The log as a process follows it. Every method throws StoreError when the store cannot do its part; nothing is then half done. */
+export interface Log {
+  /** No other process can commit: there is nothing to follow. */
   readonly isPrivate?: true
 
   /**
-   * Hands over every document, tombstones included, of one consistent moment, each with the revision that made it
-   * so; answers where the log ended at that moment.
+   * Hands over every document, tombstones included, of one consistent moment, each with the revision that made it so;
+   * returns where the log ended at that moment.
    */
   load(take: (revision: number, document: Applied) => void): Promise<Head>
-
-  /** The same as they are stored, a few at a time, and so not of one moment. */
-  documents(): AsyncIterable<StoredDocument>
 
   /** Where the log ends, whatever process committed last. */
   head(): Promise<StoreHead>
 
-  /** The hash of a revision; undefined when the log does not hold it, and is not cut off right there. */
+  /** The hash of a revision; undefined when the log does not hold it, and is not pruned right there. */
   hashOf(revision: number): Promise<string | undefined>
-
-  /**
-   * Writes the changes as revision base + 1, and of any more as base + 2 and so on: all of them or none, durable when it
-   * returns, with the hash of the last. When the store is not at base, or remembers the key already, or the lease is
-   * lost, nothing is written and `head` says where it is. Records what each document was before, and the hash. Its time
-   * is not before that of the last revision, even if the clock was set back.
-   */
-  commit(base: number, ...revisions: readonly NewRevision[]): Promise<CommitResult>
-
-  /**
-   * Runs something while no other process is in its turn, where waiting for it pays: whoever commits without being asked
-   * still may. Where a turn cannot be had soon, it runs without.
-   */
-  withWriteLock<T>(run: () => Promise<T>): Promise<T>
-
-  /** Fills an empty store with the documents as they stood where another log begins. */
-  initFromSnapshot(anchor: Anchor, documents: readonly StoredDocument[]): Promise<void>
 
   /** All revisions after the given one, oldest first and without gaps. */
   changesSince(revision: number): AsyncIterable<Head & { readonly changes: readonly Applied[] }>
 
-  /** Recorded revisions, newest first; the changes of each in the order they were made. */
-  history(query: HistoryQuery): Promise<RecordedRevision[]>
+  /** Calls back soon after another process may have committed; returns how to stop that. */
+  watch(moved: () => void): () => void
+
+  /**
+   * Writes the changes as revision base + 1, and of any more as base + 2 and so on: all of them or none, durable when it
+   * returns, with the hash of the last. When the store is not at base, or has a valid record under an idempotency key,
+   * nothing is written and `head` says where the store is. Records what each document was before, and the hash. The time
+   * of a revision is not before that of the last one, even if the clock was set back.
+   */
+  commit(base: number, ...revisions: readonly NewRevision[]): Promise<CommitResult>
+
+  /**
+   * Runs something while no other process is in its own `withWriteLock`, where waiting for that pays: a commit without
+   * the lock still passes. Where the lock cannot be had soon, it runs without.
+   */
+  withWriteLock<T>(run: () => Promise<T>): Promise<T>
+}
+
+/** What the log recorded. */
+export interface LogReader {
+  /** Every document, tombstones included, read a page at a time and so not of one moment. */
+  documents(): AsyncIterable<DocumentVersion>
 
   /** The log after `since`, up to `until` where that is given, oldest first and without gaps. */
   log(since: number, until?: number): AsyncIterable<LogSlice>
+
+  /** Recorded revisions, newest first; the changes of each in the order they were made. */
+  history(query: HistoryQuery): Promise<RecordedRevision[]>
 
   /**
    * Every document that was changed after a revision, as it stood at that revision; where `only` is given, only those
@@ -254,44 +205,35 @@ export interface Store {
 
   /** Where the log begins, when it does not begin with revision 1. */
   anchor(): Promise<Anchor | undefined>
+}
+
+/** Where a log begins, and whether all of it is there. */
+export interface LogMaintenance {
+  /** Fills an empty store with the documents as they stood where another log begins. */
+  initFromSnapshot(anchor: Anchor, documents: readonly DocumentVersion[]): Promise<void>
 
   /**
-   * Gives up the log up to and including the anchor's revision. What comes after it stays as it is. Does nothing when
-   * more than that was given up already.
+   * Prunes the log up to and including the anchor's revision. What comes after it stays as it is. Does nothing when more
+   * than that was pruned already.
    */
   prune(anchor: Anchor): Promise<void>
 
-  /** What is remembered under a key at this time (RFC 3339, UTC); answers are kept for a day. */
-  recall(key: string, now: string): Promise<Remembered | undefined>
+  /** Sets or removes the marker of an import, which outlives a crash; while it is set, `head` says so. */
+  setImportInProgress(inProgress: boolean): Promise<void>
+}
 
-  /** Keeps the answer of a write that changed nothing, unless another one is remembered under the key. */
-  remember(remembered: Remembered): Promise<void>
-
-  /** Every answer that is still remembered at this time. */
-  answers(now: string): AsyncIterable<Remembered>
-
-  /** When these tokens were last used, those of them that were. */
-  usesOf(ids: readonly string[]): Promise<TokenUse[]>
-
-  /** Keeps the newest use of each token; outside the log, and no revision. */
-  recordUses(uses: readonly TokenUse[]): Promise<void>
-
-  /** Takes a lease that nobody has, or renews one's own, for a time by the store's clock; answers who has it now. */
-  acquire(name: string, holder: string, ms: number): Promise<Lease>
-
-  /** Lets go of a lease, unless another one has it already. */
-  release(lease: Lease): Promise<void>
-
-  /** Calls back soon after another process may have committed; answers how to stop that. */
-  watch(moved: () => void): () => void
-
+/** A store of documents and their log, with what is kept beside the log. */
+export interface Store extends Log, LogReader, LogMaintenance {
+  readonly notes: Notes
+  readonly idempotency: IdempotencyRecords
+  readonly leases: Leases
   close(): Promise<void>
 }
 
-/** The store is away, full or broken. What it says is fit for an operator's eyes. */
+/** The store is unreachable, full or broken. The message is fit for an operator's eyes. */
 export class StoreError extends Error {
   override readonly name = 'StoreError'
-  /** Whether it cannot be reached now, and may well be later. */
+  /** Whether the store cannot be reached now, and may well be later. */
   readonly isTransient: boolean
 
   constructor(
@@ -303,17 +245,25 @@ export class StoreError extends Error {
   }
 }
 
-/** What a store says that is asked for what was given up. */
+/** For reading what was pruned. */
 export function prunedError(revision: number, anchor: Anchor): StoreError {
   return new StoreError(`history reaches back to revision ${anchor.revision}, not to ${revision}, any more`)
 }
 
-/** What a store says that is to be filled and holds something. */
+/** For filling a store that holds something. */
 export function notEmptyError(): StoreError {
   return new StoreError('the store is not empty')
 }
 
-/** What a store says when what is being read is given up meanwhile. */
+/** For reading what is pruned meanwhile. */
 export function prunedMeanwhileError(revision: number): StoreError {
   return new StoreError(`revision ${revision} was given up while it was read`)
+}
+
+/** For serving or copying a store that an import has not filled yet. */
+export function importInProgressError(): StoreError {
+  return new StoreError(
+    'the store is being filled by copy, restore or bundle import: let that finish, or run it again if it was broken off',
+    { isTransient: true },
+  )
 }

@@ -10,7 +10,8 @@ import {
 } from 'node:crypto'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { UsageProblem } from '../base/usage-problem.ts'
-import { type Checked, type Signature, StreamError } from './transfer-lines.ts'
+import { type Signature, StreamError } from './transfer-items.ts'
+import type { Checked } from './transfer-lines.ts'
 
 /** A signature of this key over something else is none over a bundle. */
 const CONTEXT = 'flux-resourceset-bundle\n'

@@ -1,14 +1,14 @@
 // Mirror mode: another service's log, copied into a file of its own and followed over HTTPS.
-import { closeSync, existsSync, openSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isObject } from '../base/json.ts'
-import { putInPlace } from '../runtime/replace-whole.ts'
-import { openSqliteStore } from '../store/sqlite/sqlite.ts'
+import { backoff } from '../runtime/backoff.ts'
+import { ReportOnce } from '../runtime/report-once.ts'
 import { type Store, StoreError } from '../store/store.ts'
+import { importLog } from './import-log.ts'
+import { MirrorFiles } from './mirror-files.ts'
+import { MirrorStore } from './mirror-store.ts'
 import type { ReplicationStatus } from './replication-status.ts'
-import { standInFor } from './stand-in.ts'
-import { importLog } from './transfer.ts'
-import { linesOf, StreamError } from './transfer-lines.ts'
+import { StreamError } from './transfer-items.ts'
+import { Upstream } from './upstream.ts'
 
 export interface MirrorOptions {
   /** Of the service to follow. */
@@ -18,246 +18,207 @@ export interface MirrorOptions {
   readonly selector: string | undefined
   /** Where everything is kept. */
   readonly path: string
-  /** Told of the first failure after a success, and of the first success after a failure. */
+  /** The first failure after a success, and the first success after a failure. */
   readonly onProblem: (error: Error) => void
   readonly onBack: () => void
 }
 
 export interface Mirror {
-  /** Away until everything was copied once: half a history is an old one, which clusters must not go back to. */
+  /** Unavailable until everything was copied once: half a history is an old one, which clusters must not go back to. */
   readonly store: Store
-  /** How it stands to the upstream. */
-  condition(): ReplicationStatus
+  /** How far the mirror is behind its upstream. */
+  status(): ReplicationStatus
   stop(): Promise<void>
 }
 
-/** How often to ask without being told to: the stream of changes may be held back by something on the way. */
-const LOOK_MS = 5_000
-const MAX_PAUSE_MS = 30_000
-const FIRST_PAUSE_MS = 500
-/** Nothing comes for so long: the connection is dead. Heartbeats come more often. */
-const SILENCE_MS = 45_000
-/** What was not confirmed for so long may be old: the upstream is asked more often. */
+/** How often to pull without a notification: something on the way may hold back the stream of changes. */
+const PULL_MS = 5_000
+const FIRST_RETRY_MS = 500
+const MAX_RETRY_MS = 30_000
+/** A copy that was not confirmed for so long may be stale: the upstream is asked more often. */
 const CONFIRMED_MS = 15_000
 const NOTE_MS = 5_000
 
-export function startMirror({ url, token, selector, path, onProblem, onBack }: MirrorOptions): Mirror {
-  const stopped = new AbortController()
-  const { signal } = stopped
-  const movers = new Set<() => void>()
-  const draft = `${path}.copy`
-  // Its time is when the upstream last said that nothing is missing; that of the database changes for other reasons.
-  const note = `${path}.seen`
-  const found = existsSync(path) ? openSqliteStore({ path, write: true }) : undefined
-  let store: Store | undefined
+export function startMirror(options: MirrorOptions): Mirror {
+  const mirror = new RunningMirror(options)
+  return { store: mirror.store, status: () => mirror.status, stop: () => mirror.stop() }
+}
+
+class RunningMirror {
+  readonly store: MirrorStore
+  readonly #selector: string | undefined
+  readonly #files: MirrorFiles
+  readonly #upstream: Upstream
+  readonly #reports: ReportOnce<Error>
+  readonly #stopped = new AbortController()
+  readonly #running: Promise<unknown>
+  #copy: Store | undefined
   /** The last revision that was copied, and the last one that the upstream is known to have. */
-  let copied = 0
-  let newest = 0
-  let problem: string | undefined
-  let confirmedAt = monotonic(timeOf(note) ?? timeOf(path) ?? Date.now())
-  let notedAt = Number.NEGATIVE_INFINITY
-  let rung = Promise.withResolvers<void>()
+  #copied = 0
+  #newest = 0
+  #confirmedAt: number
+  #notedAt = Number.NEGATIVE_INFINITY
+  #wakeUp = Promise.withResolvers<void>()
 
-  function tell(): void {
-    for (const moved of movers) moved()
+  constructor({ url, token, selector, path, onProblem, onBack }: MirrorOptions) {
+    this.#selector = selector
+    this.#files = new MirrorFiles(path)
+    this.#upstream = new Upstream({ url, token, signal: this.#stopped.signal })
+    this.#reports = new ReportOnce({
+      failed: onProblem,
+      restored: onBack,
+      isNews: (error, last) => !isTransient(error) && error.message !== last.message,
+    })
+    this.#confirmedAt = monotonic(this.#files.upToDateAt ?? Date.now())
+    const opened = this.#openFound(this.#files.openFound())
+    this.store = new MirrorStore({ copy: () => this.#current(), opened })
+    this.#running = Promise.all([this.#follow(opened), this.#watch()]).catch((error) => this.#fail(error))
   }
 
-  function use(own: Store): void {
-    store = own
-    tell()
+  get status(): ReplicationStatus {
+    const stalenessMs = Math.max(0, performance.now() - this.#confirmedAt)
+    const why =
+      this.#reports.failure?.message ??
+      (stalenessMs > CONFIRMED_MS ? 'it has not said for a while that nothing is missing here' : undefined)
+    if (why === undefined) return { storeRevision: this.#newest, stalenessMs: 0, problem: undefined }
+    return { storeRevision: this.#newest, stalenessMs, problem: `the upstream cannot be followed: ${why}` }
   }
 
-  /** The state is known to be all there is, or to have been that so long ago: an upstream may be behind itself. */
-  function confirm(stalenessMs: number): void {
-    const now = performance.now()
-    confirmedAt = now - stalenessMs
-    if (problem !== undefined) onBack()
-    problem = undefined
-    if (now - notedAt < NOTE_MS) return
-    notedAt = now
-    try {
-      const time = new Date(Date.now() - stalenessMs)
-      closeSync(openSync(note, 'a'))
-      utimesSync(note, time, time)
-    } catch {
-      // What is served will look older to the next process than it is.
-    }
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    this.#wakeUp.resolve()
+    await this.#running
+    await this.#copy?.close()
   }
 
-  function fail(error: Error): void {
-    if (signal.aborted) return
-    if (problem === undefined || (!mayPass(error) && problem !== error.message)) onProblem(error)
-    problem = error.message
-  }
-
-  async function ask(target: string): Promise<Response> {
-    const headers = { authorization: `Bearer ${token()}` }
-    const silence = new AbortController()
-    const timer = setTimeout(() => silence.abort(), SILENCE_MS)
-    try {
-      const either = AbortSignal.any([signal, silence.signal])
-      const response = await fetch(`${url}${target}`, { headers, redirect: 'error', signal: either })
-      if (response.ok) return response
-      throw await refusal(response)
-    } catch (error) {
-      throw error instanceof StoreError ? error : unreachable(error as Error)
-    } finally {
-      clearTimeout(timer)
-    }
-  }
-
-  /** Takes in all that is new. */
-  async function pull(into: Store): Promise<void> {
-    const { revision } = await into.head()
-    const query = new URLSearchParams({ since: String(revision), ...(selector && { selector }) })
-    const response = await ask(`/log?${query}`)
-    // The page of a proxy on the way tells nothing of what is upstream.
-    if (!response.headers.get('content-type')?.startsWith('application/x-ndjson')) {
-      await response.body?.cancel()
-      throw new StoreError('what answers is not flux-resourceset: is a proxy in the way?', {
-        isTransient: true,
-      })
-    }
-    const { head } = await importLog(into, linesOf(unlessSilent(response)))
-    copied = head.revision
-    newest = head.revision
-    confirm(1000 * (Number(response.headers.get('x-state-age')) || 0))
-  }
-
-  async function pullOwn(own: Store): Promise<void> {
-    try {
-      await pull(own)
-    } catch (error) {
-      if (!isUnfit(error)) throw error
-      const way = `what is here is served on as it is. To follow this upstream from now on all the same, stop this mirror, delete ${path} and start it again`
-      throw new StoreError(`it ${error.message}; ${way}`, { cause: error })
-    } finally {
-      // Also what came before the lines broke off.
-      tell()
-    }
-  }
-
-  /** Again and again, until it worked once. */
-  async function untilDone(run: () => Promise<void>): Promise<void> {
-    for (let pause = FIRST_PAUSE_MS; !signal.aborted; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
-      try {
-        return await run()
-      } catch (error) {
-        fail(error as Error)
-      }
-      await untilRung(pause * (0.5 + Math.random()))
-    }
-  }
-
-  async function untilRung(ms: number): Promise<void> {
-    await Promise.race([rest(ms), rung.promise])
-    rung = Promise.withResolvers<void>()
-  }
-
-  function rest(ms: number): Promise<void> {
-    return sleep(ms, undefined, { signal, ref: false }).catch(() => {})
-  }
-
-  /** What was copied before; a file without a revision may be of a copy that has only begun. */
-  async function openFound(): Promise<void> {
-    if (!found) return
-    const { revision } = await found.head()
-    if (revision === 0) return found.close()
-    copied = revision
-    newest = revision
-    use(found)
-  }
-
-  async function copyAll(): Promise<void> {
-    await fillDraft()
-    // What is still in its log would be lost, and that would be half a history.
-    if ((statSync(`${draft}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
-      throw new StoreError(`${draft}-wal: could not be brought into the file beside it`)
-    removeLogs(draft)
-    removeLogs(path)
-    putInPlace(draft, path)
-    use(openSqliteStore({ path, write: true }))
-  }
-
-  async function fillDraft(): Promise<void> {
-    const copy = openSqliteStore({ path: draft, write: true })
-    const failure = await pull(copy).catch((error: Error) => error)
-    await copy.close()
-    if (!failure) return
-    if (!isUnfit(failure)) throw failure
-    // It was begun from another source; nobody has seen any of it.
-    removeLogs(draft)
-    rmSync(draft, { force: true })
-    throw new StoreError(`it ${failure.message}; the copy is begun anew`, { cause: failure })
-  }
-
-  async function follow(): Promise<void> {
-    await opened
-    if (!store) await untilDone(copyAll)
-    const own = store
-    while (own && !signal.aborted) {
-      await untilDone(() => pullOwn(own))
-      await untilRung(LOOK_MS)
-    }
-  }
-
-  /** The stream of changes is only a bell: what it tells of is pulled, and checked, like all else. */
-  async function listen(): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        const response = await ask('/watch')
-        rung.resolve()
-        for await (const chunk of unlessSilent(response)) hear(Buffer.from(chunk).toString('latin1'))
-      } catch {
-        // Asking for the log tells what is wrong.
-      }
-      rung.resolve()
-      await rest(LOOK_MS * (0.5 + Math.random()))
-    }
-  }
-
-  function hear(text: string): void {
-    const told = [...text.matchAll(/^(?:: revision|id:) (\d+)$/gm)]
-    newest = Math.max(newest, ...told.map(([, revision]) => Number(revision)))
-    // Whoever cannot take in what there is has no use for more of it.
-    if (newest > copied && problem === undefined) rung.resolve()
-  }
-
-  const opened = openFound()
-  const running = Promise.all([follow(), listen()]).catch((error: Error) => fail(error))
-  const current = (): Store => {
-    if (store) return store
-    const why = problem === undefined ? '' : `: ${problem}`
+  #current(): Store {
+    if (this.#copy) return this.#copy
+    const { failure } = this.#reports
+    const why = failure === undefined ? '' : `: ${failure.message}`
     throw new StoreError(`the mirror has not copied everything from its upstream yet${why}`, {
       isTransient: true,
     })
   }
 
-  return {
-    // It is not private: what is being copied is looked at while it comes.
-    store: standInFor(current, {
-      head: () => opened.then(() => current().head()),
-      watch(moved) {
-        movers.add(moved)
-        return () => movers.delete(moved)
-      },
-      // The mirror closes it, once nothing is being written any more.
-      async close() {},
-    }),
-    condition() {
-      const stalenessMs = Math.max(0, performance.now() - confirmedAt)
-      const why =
-        problem ??
-        (stalenessMs > CONFIRMED_MS ? 'it has not said for a while that nothing is missing here' : undefined)
-      if (why === undefined) return { storeRevision: newest, stalenessMs: 0, problem: undefined }
-      return { storeRevision: newest, stalenessMs, problem: `the upstream cannot be followed: ${why}` }
-    },
-    async stop() {
-      stopped.abort()
-      rung.resolve()
-      await running
-      await store?.close()
-    },
+  /** A file without a revision may be of a copy that has only begun. */
+  async #openFound(found: Store | undefined): Promise<void> {
+    if (!found) return
+    const { revision } = await found.head()
+    if (revision === 0) return found.close()
+    this.#copied = revision
+    this.#newest = revision
+    this.#use(found)
+  }
+
+  #use(copy: Store): void {
+    this.#copy = copy
+    this.store.notifyWatchers()
+  }
+
+  async #follow(opened: Promise<void>): Promise<void> {
+    await opened
+    if (!this.#copy) await this.#retry(() => this.#copyAll())
+    const copy = this.#copy
+    while (copy && !this.#isStopped) {
+      await this.#retry(() => this.#pullInto(copy))
+      await this.#sleepUntilWoken(PULL_MS)
+    }
+  }
+
+  /** The stream of changes only wakes up: revisions are pulled, and checked, all the same. */
+  async #watch(): Promise<void> {
+    const delays = backoff({ first: PULL_MS, max: PULL_MS })
+    while (!this.#isStopped) {
+      try {
+        const revisions = await this.#upstream.watch()
+        this.#wakeUp.resolve()
+        for await (const revision of revisions) this.#take(revision)
+      } catch {
+        // Pulling the log reports what is wrong.
+      }
+      this.#wakeUp.resolve()
+      await this.#sleep(delays.next())
+    }
+  }
+
+  #take(revision: number): void {
+    this.#newest = Math.max(this.#newest, revision)
+    // While pulling fails, it goes on at the pace of its back-off.
+    if (this.#newest > this.#copied && this.#reports.failure === undefined) this.#wakeUp.resolve()
+  }
+
+  /** Takes in all that is new. */
+  async #pull(into: Store): Promise<void> {
+    const { revision } = await into.head()
+    const { lines, stalenessMs } = await this.#upstream.log(revision, this.#selector)
+    const { head } = await importLog(into, lines)
+    this.#copied = head.revision
+    this.#newest = head.revision
+    this.#confirm(stalenessMs)
+  }
+
+  async #pullInto(copy: Store): Promise<void> {
+    try {
+      await this.#pull(copy)
+    } catch (error) {
+      if (!isUnfit(error)) throw error
+      const way = `what is here is served on as it is. To follow this upstream from now on all the same, stop this mirror, delete ${this.#files.path} and start it again`
+      throw new StoreError(`it ${error.message}; ${way}`, { cause: error })
+    } finally {
+      // Also what came before the lines broke off.
+      this.store.notifyWatchers()
+    }
+  }
+
+  async #copyAll(): Promise<void> {
+    const draft = this.#files.openDraft()
+    const failure = await this.#pull(draft).catch((error: Error) => error)
+    await draft.close()
+    if (!failure) return this.#use(await this.#files.useDraft())
+    if (!isUnfit(failure)) throw failure
+    // The draft was begun from another source, and nobody has seen any of it.
+    this.#files.removeDraft()
+    throw new StoreError(`it ${failure.message}; the copy is begun anew`, { cause: failure })
+  }
+
+  /** The copy is up to date, or was that so long ago: an upstream may be stale itself. */
+  #confirm(stalenessMs: number): void {
+    const now = performance.now()
+    this.#confirmedAt = now - stalenessMs
+    this.#reports.succeed()
+    if (now - this.#notedAt < NOTE_MS) return
+    this.#notedAt = now
+    this.#files.writeUpToDateAt(new Date(Date.now() - stalenessMs))
+  }
+
+  #fail(error: Error): void {
+    if (!this.#isStopped) this.#reports.fail(error)
+  }
+
+  get #isStopped(): boolean {
+    return this.#stopped.signal.aborted
+  }
+
+  /** Runs something again and again, until it succeeds. */
+  async #retry(run: () => Promise<void>): Promise<void> {
+    const delays = backoff({ first: FIRST_RETRY_MS, max: MAX_RETRY_MS })
+    while (!this.#isStopped) {
+      try {
+        return await run()
+      } catch (error) {
+        this.#fail(error as Error)
+      }
+      await this.#sleepUntilWoken(delays.next())
+    }
+  }
+
+  async #sleepUntilWoken(ms: number): Promise<void> {
+    await Promise.race([this.#sleep(ms), this.#wakeUp.promise])
+    this.#wakeUp = Promise.withResolvers<void>()
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return sleep(ms, undefined, { signal: this.#stopped.signal, ref: false }).catch(() => {})
   }
 }
 
@@ -267,52 +228,11 @@ function isUnfit(error: unknown): error is StreamError {
 }
 
 /** Whether it is likely to be over soon, and comes in many words. */
-function mayPass(error: Error): boolean {
+function isTransient(error: Error): boolean {
   return error instanceof StreamError ? error.isDamaged : error instanceof StoreError && error.isTransient
-}
-
-function timeOf(file: string): number | undefined {
-  return statSync(file, { throwIfNoEntry: false })?.mtimeMs
-}
-
-function removeLogs(database: string): void {
-  for (const end of ['-wal', '-shm']) rmSync(`${database}${end}`, { force: true })
 }
 
 /** A moment of the wall clock as one of the clock that never jumps. */
 function monotonic(time: number): number {
   return performance.now() - Math.max(0, Date.now() - time)
-}
-
-async function* unlessSilent({ body }: Response): AsyncGenerator<Uint8Array> {
-  const reader = (body as ReadableStream<Uint8Array>).getReader()
-  try {
-    for (;;) {
-      const timer = setTimeout(() => void reader.cancel(), SILENCE_MS)
-      const { done, value } = await reader.read().finally(() => clearTimeout(timer))
-      if (done) return
-      yield value
-    }
-  } catch (error) {
-    throw unreachable(error as Error)
-  } finally {
-    await reader.cancel().catch(() => {})
-  }
-}
-
-function unreachable(error: Error): StoreError {
-  const { cause, message } = error
-  const why = cause instanceof Error ? cause.message : message
-  return new StoreError(`it cannot be reached: ${why}`, { cause: error, isTransient: true })
-}
-
-async function refusal(response: Response): Promise<StoreError> {
-  const { status } = response
-  const body: unknown = await response.json().catch(() => undefined)
-  const said = isObject(body) && typeof body.message === 'string' ? body.message : `it answers ${status}`
-  if (status === 401) return new StoreError('it refuses UPSTREAM_TOKEN: is it still valid there?')
-  if (status === 409)
-    return new StreamError(`is an older one than what was copied from it: ${said}`, { isDamaged: false })
-  if (status >= 500) return new StoreError(said, { isTransient: true })
-  return new StoreError(status === 404 ? 'it has no log to copy: is it flux-resourceset?' : said)
 }

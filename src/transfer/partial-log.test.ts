@@ -9,19 +9,22 @@ import { renderInputs } from '../domain/delivery/render-inputs.ts'
 import { servedTo } from '../domain/delivery/served-view.ts'
 import type { Entry } from '../domain/documents/view.ts'
 import { type Document, dnsOf } from '../domain/types/resource-type.ts'
+import { SOURCES } from '../domain/types/system-types.ts'
 import type { Engine } from '../engine/engine.ts'
 import { newSecret, newToken, tokenIdOf } from '../engine/token-secret.ts'
 import { openMemoryStore } from '../store/memory.ts'
-import type { Store, StoredDocument } from '../store/store.ts'
-import { type Selection, SOURCES } from './partial-log.ts'
-import { type ExportOptions, exportLog, type Imported, importLog } from './transfer.ts'
-import { StreamError } from './transfer-lines.ts'
+import type { DocumentVersion, Store } from '../store/store.ts'
+import { type ExportOptions, exportLog } from './export-log.ts'
+import { type Imported, importLog } from './import-log.ts'
+import type { Selection } from './partial-log.ts'
+import { StreamError } from './transfer-items.ts'
 import { documentsAt, StateSeal, verifyLog } from './verify-log.ts'
 
 const NOW = new Date(0)
 const NAMES = ['k0.example.com', 'k1.example.com', 'k2.example.com']
 const CLUSTERS = types.cluster.type.name
 const CONFIRMED = { confirmRemovals: true }
+const INVENTORIES = new Set(types.system.all.filter(({ holds }) => holds).map(({ name }) => name))
 
 function selectionOf(text: string): Selection {
   const parsed = parseSelector(types, text)
@@ -33,8 +36,8 @@ function follow(source: Store, target: Store, options: Partial<ExportOptions> = 
 }
 
 /** All that there is to know of a store's documents. */
-async function documentsOf(store: Store): Promise<Map<string, StoredDocument>> {
-  const found = new Map<string, StoredDocument>()
+async function documentsOf(store: Store): Promise<Map<string, DocumentVersion>> {
+  const found = new Map<string, DocumentVersion>()
   for await (const document of store.documents())
     found.set(`${document.type}/${document.id}`, { ...document })
   return found
@@ -52,7 +55,7 @@ async function pruneTo(store: Store, revision: number): Promise<void> {
 }
 
 /** What a part is to hold of a source, in the simplest words. */
-async function partOf(source: Store, { selector }: Selection): Promise<Map<string, StoredDocument>> {
+async function partOf(source: Store, { selector }: Selection): Promise<Map<string, DocumentVersion>> {
   const all = await documentsOf(source)
   const clusters = [...all.values()]
     .filter(({ type }) => type === CLUSTERS)
@@ -67,7 +70,7 @@ async function partOf(source: Store, { selector }: Selection): Promise<Map<strin
     )
   return new Map(
     [...all].filter(([, { type, id, deleted, json }]) => {
-      if (type === SOURCES || types.bookkeeping.has(type)) return false
+      if (type === SOURCES || INVENTORIES.has(type)) return false
       const document = JSON.parse(json) as Document
       if (type === CLUSTERS) return matches(id) && !(deleted && isTaken(dnsOf(types.cluster, document)))
       const { role, cluster } = asToken(document)
@@ -79,11 +82,11 @@ async function partOf(source: Store, { selector }: Selection): Promise<Map<strin
 /** A part holds what it is to hold, and knows what it is a part of. */
 async function assertPart(source: Store, target: Store, selection: Selection): Promise<void> {
   const held = await documentsOf(target)
-  const upstream = held.get(`${SOURCES}/upstream`) as StoredDocument
+  const upstream = held.get(`${SOURCES}/upstream`) as DocumentVersion
   held.delete(`${SOURCES}/upstream`)
   const wanted = await partOf(source, selection)
-  const isMade = ({ type, deleted }: StoredDocument): boolean => type !== TOKENS && !deleted
-  const view = (documents: Map<string, StoredDocument>): object =>
+  const isMade = ({ type, deleted }: DocumentVersion): boolean => type !== TOKENS && !deleted
+  const view = (documents: Map<string, DocumentVersion>): object =>
     Object.fromEntries(
       [...documents].sort().map(([key, document]) => {
         const { json, deleted, revision } = document
@@ -267,7 +270,7 @@ describe('a part of a log', () => {
     const [store, target] = [openMemoryStore(), openMemoryStore()]
     const source = await start(store)
     const document = { id: 's', documents: { clusters: ['k0', 'outside'] } }
-    for (const type of types.bookkeeping)
+    for (const type of INVENTORIES)
       assert.ok((await source.write([{ op: 'create', type, document, path: '' }], AUTHOR)).ok)
     await source.stop()
     const lines: string[] = []
@@ -277,12 +280,10 @@ describe('a part of a log', () => {
       selection: selectionOf('environment=dev'),
     }))
       lines.push(line)
-    assert.ok(
-      types.bookkeeping.size > 0 && !lines.join().includes('outside') && !lines.join().includes('create '),
-    )
+    assert.ok(INVENTORIES.size > 0 && !lines.join().includes('outside') && !lines.join().includes('create '))
     await pruneTo(store, (await store.head()).revision)
     await follow(store, target, { selection: selectionOf('environment=dev') })
-    for (const { type } of (await documentsOf(target)).values()) assert.ok(!types.bookkeeping.has(type), type)
+    for (const { type } of (await documentsOf(target)).values()) assert.ok(!INVENTORIES.has(type), type)
   })
 
   test('has a token for a cluster when it has the cluster, whichever came first', async () => {

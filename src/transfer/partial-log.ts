@@ -1,34 +1,37 @@
 // The part of a log that a selector chooses: what of each revision concerns those who follow only some clusters.
 import { getOrSet } from '../base/get-or-set.ts'
 import type { Selector } from '../domain/access/selector.ts'
-import { asToken, TOKENS } from '../domain/access/token.ts'
-import { type ClusterType, type Document, dnsOf, type Types } from '../domain/types/resource-type.ts'
-import type { LoggedChange, Store, StoredDocument } from '../store/store.ts'
-import type { SentChange } from './transfer-lines.ts'
+import {
+  type ClusterType,
+  type Document,
+  type DocumentName,
+  dnsOf,
+  type Types,
+} from '../domain/types/resource-type.ts'
+import type { DocumentVersion, LoggedChange, Store } from '../store/store.ts'
+import type { SentChange } from './transfer-items.ts'
 import { documentsAt } from './verify-log.ts'
-
-/** Where a part says what it is a part of: beside the documents, and of no type that a request could name. */
-export const SOURCES = 'sources'
 
 /** Only the clusters that match, with everything that is not a cluster's own and names none of the others. */
 export interface Selection {
   readonly selector: Selector
-  readonly types: Pick<Types, 'cluster' | 'bookkeeping'>
+  readonly types: Pick<Types, 'cluster' | 'system'>
 }
 
 /**
- * Follows a log along its revisions. At each of them the part holds the definitions, the clusters that match, and of tokens
- * for one cluster those whose cluster matches; no bookkeeping, which names clusters of the whole fleet. A tombstone that matches is left out
- * while a live cluster outside the part has its DNS name: it would tell that one to delete everything.
+ * Follows a log along its revisions. At each of them the part holds the definitions, the clusters that match, and of what
+ * is for one cluster, such as its token, that whose cluster matches; nothing of types that are in no partial copy. A
+ * tombstone that matches is left out while a live cluster outside the part has its DNS name: it would tell that one to
+ * delete everything.
  */
 export class PartialLog {
   readonly #store: Store
   readonly #selection: Selection
-  /** What the revisions so far left; not looked for before something depends on it. */
+  /** What the revisions so far left; loaded when something depends on it. */
   #membership: Membership | undefined
   /** What this revision changed whose place depends on all of it, and whether the part held it before. */
   readonly #tombstones = new Map<string, boolean>()
-  readonly #tokens = new Map<string, boolean>()
+  readonly #owned = new Map<string, DocumentName & { readonly held: boolean }>()
 
   constructor(store: Store, selection: Selection) {
     this.#store = store
@@ -36,12 +39,12 @@ export class PartialLog {
   }
 
   /** Whether the part held a document at a revision that the log begins with. */
-  async heldAt(revision: number): Promise<(document: StoredDocument) => boolean> {
+  async heldAt(revision: number): Promise<(document: DocumentVersion) => boolean> {
     const membership = await this.#loaded(revision)
     return ({ type, id, json }) => {
       if (this.#isLeftOut(type)) return false
       if (type === this.#clusters.type.name) return membership.holdsCluster(id)
-      return type !== TOKENS || clusterOf(json) === undefined || membership.holdsToken(id)
+      return this.#ownerOf(type, json) === undefined || membership.holdsOwned(keyOf({ type, id }))
     }
   }
 
@@ -49,18 +52,17 @@ export class PartialLog {
   async take(revision: number, change: LoggedChange): Promise<SentChange[]> {
     if (this.#isLeftOut(change.type)) return []
     if (change.type === this.#clusters.type.name) return this.#takeCluster(revision, change)
-    if (change.type === TOKENS) return this.#takeToken(revision, change)
-    return [sent(change)]
+    return this.#takeOther(revision, change)
   }
 
   /** What is left of a revision when all its changes were taken. */
   end(): SentChange[] {
     const membership = this.#membership
     if (!membership) return []
-    const changes = [...this.#endTombstones(membership), ...this.#endTokens(membership)]
+    const changes = [...this.#endTombstones(membership), ...this.#endOwned(membership)]
     membership.settle()
     this.#tombstones.clear()
-    this.#tokens.clear()
+    this.#owned.clear()
     return changes
   }
 
@@ -80,13 +82,15 @@ export class PartialLog {
     return held ? [removal(change)] : []
   }
 
-  async #takeToken(revision: number, change: LoggedChange): Promise<SentChange[]> {
-    const { id, before, after } = change
-    const [was, is] = [clusterOf(before), clusterOf(after)]
-    if (was === undefined && is === undefined) return [sent(change)]
+  async #takeOther(revision: number, change: LoggedChange): Promise<SentChange[]> {
+    const { type, id, before, after } = change
+    const [ownerBefore, ownerAfter] = [this.#ownerOf(type, before), this.#ownerOf(type, after)]
+    if (ownerBefore === undefined && ownerAfter === undefined) return [sent(change)]
     const membership = await this.#loaded(revision - 1)
-    this.#tokens.set(id, before !== null && (was === undefined || membership.sentTokens.has(id)))
-    membership.setToken(id, after === null ? undefined : { cluster: is, change: sent(change) })
+    const key = keyOf(change)
+    const held = before !== null && (ownerBefore === undefined || membership.sentOwned.has(key))
+    this.#owned.set(key, { type, id, held })
+    membership.setOwned(key, after === null ? undefined : { cluster: ownerAfter, change: sent(change) })
     return []
   }
 
@@ -103,14 +107,14 @@ export class PartialLog {
     }
   }
 
-  *#endTokens(membership: Membership): Generator<SentChange> {
-    for (const id of inOrder(this.#tokens.keys(), membership.tokensTouched())) {
-      const isNew = this.#tokens.has(id)
-      const held = this.#tokens.get(id) ?? membership.sentTokens.has(id)
-      const token = membership.tokens.get(id)
-      const holds = membership.holdsToken(id)
-      if (token && holds && (isNew || !held)) yield token.change
-      else if (held && !holds) yield removal({ type: TOKENS, id })
+  *#endOwned(membership: Membership): Generator<SentChange> {
+    for (const key of inOrder(this.#owned.keys(), membership.ownedTouched())) {
+      const changed = this.#owned.get(key)
+      const held = changed?.held ?? membership.sentOwned.has(key)
+      const document = membership.owned.get(key)
+      const holds = membership.holdsOwned(key)
+      if (document && holds && (changed || !held)) yield document.change
+      else if (held && !holds) yield removal((changed ?? document?.change) as DocumentName)
     }
   }
 
@@ -119,7 +123,13 @@ export class PartialLog {
   }
 
   #isLeftOut(type: string): boolean {
-    return type === SOURCES || this.#selection.types.bookkeeping.has(type)
+    return this.#selection.types.system.get(type)?.inPartialCopies === false
+  }
+
+  /** The only cluster that a document is for. */
+  #ownerOf(type: string, json: string | null): string | undefined {
+    const system = this.#selection.types.system.get(type)
+    return json === null ? undefined : system?.clusterOf?.(JSON.parse(json) as Document)
   }
 
   async #loaded(revision: number): Promise<Membership> {
@@ -128,9 +138,10 @@ export class PartialLog {
     if (revision > 0) {
       for await (const { type, id, json, deleted } of documentsAt(this.#store, revision)) {
         if (type === this.#clusters.type.name) membership.setCluster(id, this.#look(json, deleted))
-        else if (type === TOKENS && clusterOf(json) !== undefined) {
+        else {
+          const cluster = this.#ownerOf(type, json)
           const change = { type, id, after: json, after_deleted: deleted }
-          membership.setToken(id, { cluster: clusterOf(json), change })
+          if (cluster !== undefined) membership.setOwned(keyOf(change), { cluster, change })
         }
       }
     }
@@ -156,7 +167,8 @@ interface Cluster {
   readonly json: string | undefined
 }
 
-interface TokenOfCluster {
+/** A document that is for one cluster alone. */
+interface Owned {
   readonly cluster: string | undefined
   readonly change: SentChange
 }
@@ -172,20 +184,20 @@ function inOrder(...ids: readonly Iterable<string>[]): string[] {
   return [...new Set(ids.flatMap((some) => [...some]))].sort()
 }
 
-/** The source's clusters and their tokens, by what decides whether the part holds them. */
+/** The source's clusters and what is theirs alone, by what decides whether the part holds it. */
 class Membership {
-  readonly tokens = new Map<string, TokenOfCluster>()
-  /** Tokens that the part holds since the last revision that ended. */
-  readonly sentTokens = new Set<string>()
+  readonly owned = new Map<string, Owned>()
+  /** Keys of what the part holds of these since the last revision that ended. */
+  readonly sentOwned = new Set<string>()
   readonly #clusters = new Map<string, Cluster>()
   readonly #sentTombstones = new Set<string>()
   /** How many live clusters outside the part have a DNS name, and which tombstones inside. */
   readonly #outside = new Map<string, number>()
   readonly #tombstones = new Map<string, Set<string>>()
-  readonly #tokensOf = new Map<string, Set<string>>()
+  readonly #ownedBy = new Map<string, Set<string>>()
   readonly #touchedNames = new Set<string>()
   readonly #touchedClusters = new Set<string>()
-  readonly #touchedTokens = new Set<string>()
+  readonly #touchedOwned = new Set<string>()
 
   setCluster(id: string, cluster: Cluster | undefined): void {
     const old = this.#clusters.get(id)
@@ -209,13 +221,14 @@ class Membership {
     else this.#tombstones.get(dns)?.delete(id)
   }
 
-  setToken(id: string, token: TokenOfCluster | undefined): void {
-    const old = this.tokens.get(id)
-    if (old?.cluster !== undefined) this.#tokensOf.get(old.cluster)?.delete(id)
-    if (token?.cluster !== undefined) getOrSet(this.#tokensOf, token.cluster, () => new Set<string>()).add(id)
-    if (token) this.tokens.set(id, token)
-    else this.tokens.delete(id)
-    this.#touchedTokens.add(id)
+  setOwned(key: string, document: Owned | undefined): void {
+    const old = this.owned.get(key)
+    if (old?.cluster !== undefined) this.#ownedBy.get(old.cluster)?.delete(key)
+    if (document?.cluster !== undefined)
+      getOrSet(this.#ownedBy, document.cluster, () => new Set<string>()).add(key)
+    if (document) this.owned.set(key, document)
+    else this.owned.delete(key)
+    this.#touchedOwned.add(key)
   }
 
   holdsCluster(id: string): boolean {
@@ -223,10 +236,10 @@ class Membership {
     return cluster?.matches === true && !(cluster.deleted && this.#outside.has(cluster.dns))
   }
 
-  holdsToken(id: string): boolean {
-    const token = this.tokens.get(id)
-    if (!token) return false
-    return token.cluster === undefined || this.#clusters.get(token.cluster)?.matches === true
+  holdsOwned(key: string): boolean {
+    const document = this.owned.get(key)
+    if (!document) return false
+    return document.cluster === undefined || this.#clusters.get(document.cluster)?.matches === true
   }
 
   /** Whether the part has held a cluster since the last revision that ended. */
@@ -243,8 +256,8 @@ class Membership {
     return [...this.#touchedNames].flatMap((dns) => [...(this.#tombstones.get(dns) ?? [])])
   }
 
-  tokensTouched(): string[] {
-    return [...this.#touchedClusters].flatMap((id) => [...(this.#tokensOf.get(id) ?? [])])
+  ownedTouched(): string[] {
+    return [...this.#touchedClusters].flatMap((id) => [...(this.#ownedBy.get(id) ?? [])])
   }
 
   /** From here on the part holds what it is to hold. */
@@ -253,25 +266,22 @@ class Membership {
       if (this.holdsCluster(id)) this.#sentTombstones.add(id)
       else this.#sentTombstones.delete(id)
     }
-    for (const id of [...this.tokensTouched(), ...this.#touchedTokens]) {
-      if (this.holdsToken(id)) this.sentTokens.add(id)
-      else this.sentTokens.delete(id)
+    for (const key of [...this.ownedTouched(), ...this.#touchedOwned]) {
+      if (this.holdsOwned(key)) this.sentOwned.add(key)
+      else this.sentOwned.delete(key)
     }
-    for (const touched of [this.#touchedNames, this.#touchedClusters, this.#touchedTokens]) touched.clear()
+    for (const touched of [this.#touchedNames, this.#touchedClusters, this.#touchedOwned]) touched.clear()
   }
 }
 
-/** The cluster that a token is for, of those that are for one. */
-function clusterOf(json: string | null): string | undefined {
-  if (json === null) return undefined
-  const { role, cluster } = asToken(JSON.parse(json) as Document)
-  return role === 'cluster' ? cluster : undefined
+function keyOf({ type, id }: DocumentName): string {
+  return `${type}/${id}`
 }
 
 export function sent({ type, id, after, after_deleted }: SentChange): SentChange {
   return { type, id, after, after_deleted }
 }
 
-function removal({ type, id }: Pick<SentChange, 'type' | 'id'>): SentChange {
+function removal({ type, id }: DocumentName): SentChange {
   return { type, id, after: null, after_deleted: false }
 }

@@ -9,3 +9,6 @@ export interface ReplicationStatus {
   /** Why the source cannot be followed now; undefined while it can. */
   readonly problem: string | undefined
 }
+
+/** Where a transfer has come to, of where it ends. */
+export type Progress = (revision: number, until: number) => void

@@ -1,21 +1,22 @@
 // Files that a log travels in: written whole or not at all, and read twice without a change in between.
-import { createHash, randomUUID } from 'node:crypto'
-import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { UsageProblem } from '../base/usage-problem.ts'
-import { putInPlace } from '../runtime/replace-whole.ts'
+import { replaceFile } from '../runtime/replace-file.ts'
 import { StoreError } from '../store/store.ts'
-import { FORMAT, linesOf, StreamError } from './transfer-lines.ts'
+import { FORMAT, StreamError } from './transfer-items.ts'
+import { linesOf } from './transfer-lines.ts'
 
 const STDOUT = '-'
 const BLOCK = 1024 * 1024
 /** How every file of ours begins that is not packed. */
 const FIRST = `{"format":"${FORMAT}"`
 
-/** Writes lines to a file, packed when its name ends in .gz, or to a stream; answers how many bytes they came to. */
+/** Writes lines to a file, packed when its name ends in .gz, or to a stream; returns how many bytes they came to. */
 export async function writeLines(
   path: string,
   lines: AsyncIterable<string>,
@@ -23,25 +24,18 @@ export async function writeLines(
 ): Promise<number> {
   if (path === STDOUT) return writeOut(lines, stdout)
   checkTarget(path)
-  // In containers most processes have the same id, and one that was killed has left its file.
-  const temporary = `${path}.${randomUUID()}.partial`
-  const file = await explained(path, 'written', () => open(temporary, 'wx', 0o600))
-  try {
-    const size = await send(path, lines, path.endsWith('.gz'), (chunk) => file.appendFile(chunk))
-    await explained(path, 'written', async () => {
-      await file.sync()
-      putInPlace(temporary, path)
-    })
-    return size
-  } finally {
-    await file.close()
-    rmSync(temporary, { force: true })
-  }
+  let size = 0
+  await explained(path, 'written', () =>
+    replaceFile(path, async (file) => {
+      size = await send(path, lines, path.endsWith('.gz'), (chunk) => file.appendFile(chunk))
+    }),
+  )
+  return size
 }
 
 async function writeOut(lines: AsyncIterable<string>, stdout: Writable): Promise<number> {
   const ignore = (): void => {}
-  // What goes wrong comes back from writing as well.
+  // A failure is also returned by the write.
   stdout.on('error', ignore)
   try {
     return await send(STDOUT, lines, false, (chunk) => {
@@ -157,7 +151,7 @@ async function readBlock(
 async function* unpacked(blocks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const gunzip = createGunzip()
   const fed = pipeline(blocks, gunzip)
-  // Whoever reads hears of it as well.
+  // The failure is also thrown to the reader.
   fed.catch(() => {})
   try {
     yield* gunzip as AsyncIterable<Buffer>

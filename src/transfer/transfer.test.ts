@@ -3,11 +3,24 @@ import { createHash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { STORES, temporaryDatabase } from '../../test/every-store.ts'
+import {
+  committed,
+  loadAll,
+  minute,
+  other,
+  put,
+  recordUses,
+  remove,
+  revisionOf,
+  usesOf,
+} from '../store/fixtures-for-contract.ts'
+import type { IdempotencyRecord } from '../store/idempotency.ts'
 import { openMemoryStore } from '../store/memory.ts'
-import { type NewRevision, type Remembered, type Store, StoreError } from '../store/store.ts'
-import { committed, loadAll, minute, other, put, remove, revisionOf } from '../store/store-contract.ts'
-import { type ExportOptions, exportLog, importLog } from './transfer.ts'
-import { checkLines, linesOf, StreamError } from './transfer-lines.ts'
+import { type NewRevision, type Store, StoreError } from '../store/store.ts'
+import { type ExportOptions, exportLog } from './export-log.ts'
+import { importLog } from './import-log.ts'
+import { StreamError } from './transfer-items.ts'
+import { checkLines, linesOf } from './transfer-lines.ts'
 import { pruneLog, verifyLog } from './verify-log.ts'
 
 const ALL = { limit: 1000, changeLimit: 1000 }
@@ -19,7 +32,7 @@ function at<T extends NewRevision>(revisions: readonly T[], first = 1): T[] {
 
 const TOKEN = { id: 'tok-1', name: 'ci', role: 'viewer', created_at: minute(2), secrets: [] }
 const USE = { id: `${TOKEN.id} ${TOKEN.created_at}`, time: minute(9), address: '192.0.2.7' }
-const ANSWER: Remembered = { key: 'k', fingerprint: 'f', time: minute(50), answer: '{"status":200}' }
+const ANSWER: IdempotencyRecord = { key: 'k', fingerprint: 'f', time: minute(50), answer: '{"status":200}' }
 
 /** Seven revisions, a minute from one to the next: all kinds of changes, one of many, one of none. */
 const SEVEN = at([
@@ -43,8 +56,8 @@ const MORE = at([revisionOf(put('b', { n: 8 }), other(remove('a'))), revisionOf(
 
 async function sevenIn(store: Store): Promise<Store> {
   await committed(store, ...SEVEN)
-  await store.remember(ANSWER)
-  await store.recordUses([USE])
+  await store.idempotency.save(ANSWER)
+  await recordUses(store, [USE])
   return store
 }
 
@@ -79,8 +92,8 @@ async function everythingOf(store: Store): Promise<object> {
 
 async function besideOf(store: Store): Promise<object> {
   return {
-    answers: (await listed(store.answers(NOW.toISOString()))).map((answer) => ({ ...answer })),
-    uses: (await store.usesOf([USE.id])).map((use) => ({ ...use })),
+    answers: (await listed(store.idempotency.list(NOW.toISOString()))).map((answer) => ({ ...answer })),
+    uses: await usesOf(store, USE.id),
   }
 }
 
@@ -207,22 +220,6 @@ for (const [name, open] of Object.entries(STORES)) {
       assert.deepEqual([revision, importInProgress], [1, undefined])
       assert.deepEqual(Object.keys((await loadAll(target)).documents), ['things/mine'])
     })
-
-    test('is written only by the holder of the lease that is named', async (t) => {
-      const source = await sevenIn(await opened(t, open))
-      const target = await opened(t, open)
-      const mine = await target.acquire('mirror', 'me', 60_000)
-      await importLog(target, lines(source, { until: 2 }), { lease: mine })
-      await target.release(mine)
-      const theirs = await target.acquire('mirror', 'them', 60_000)
-      await assert.rejects(
-        importLog(target, lines(source, { since: 2 }), { lease: mine }),
-        (error) => error instanceof StoreError && /another process has taken over/.test(error.message),
-      )
-      assert.equal((await target.head()).revision, 2)
-      await importLog(target, lines(source, { since: 2 }), { lease: theirs })
-      assert.deepEqual(await target.head(), await source.head())
-    })
   })
 }
 
@@ -230,15 +227,26 @@ test('a store is not said to be filled before the last of it is there', async ()
   const source = await sevenIn(openMemoryStore())
   for (const includeAuxiliary of [false, true]) {
     const done: string[] = []
-    const target = new Proxy(openMemoryStore(), {
-      get(memory, name: keyof Store) {
-        if (['commit', 'initFromSnapshot', 'remember', 'recordUses', 'release'].includes(name))
-          done.push(name)
-        return memory[name]
+    const memory = openMemoryStore()
+    const noted = <A extends unknown[], R>(name: string, run: (...given: A) => R) => {
+      return (...given: A): R => {
+        done.push(name === 'import' ? `import ${given[0]}` : name)
+        return run(...given)
+      }
+    }
+    await importLog(
+      {
+        ...memory,
+        commit: noted('commit', memory.commit),
+        initFromSnapshot: noted('initFromSnapshot', memory.initFromSnapshot),
+        setImportInProgress: noted('import', memory.setImportInProgress),
+        idempotency: { ...memory.idempotency, save: noted('save', memory.idempotency.save) },
+        notes: { ...memory.notes, record: noted('record', memory.notes.record) },
       },
-    })
-    await importLog(target, lines(source, { includeAuxiliary }))
-    assert.deepEqual([done[0], done.indexOf('release')], ['commit', done.length - 1], done.join(', '))
+      lines(source, { includeAuxiliary }),
+    )
+    const written = includeAuxiliary ? ['commit', 'save', 'record'] : ['commit']
+    assert.deepEqual(done, ['import true', ...written, 'import false'])
   }
 })
 
@@ -562,16 +570,16 @@ describe('a log that is moved while it is written', () => {
     const first = await moving.next()
     await committed(
       source,
-      { ...MORE[0], remember: { ...ANSWER, key: 'later' } } as NewRevision,
+      { ...MORE[0], idempotency: { ...ANSWER, key: 'later' } } as NewRevision,
       ...MORE.slice(1),
     )
-    await source.remember({ ...ANSWER, key: 'unchanged' })
+    await source.idempotency.save({ ...ANSWER, key: 'unchanged' })
     const all = [first.value as string, ...(await listed(moving))]
     const target = openMemoryStore()
     const { head, answers } = await importLog(target, from(all))
     assert.equal(head.revision, 7)
     assert.equal(answers, 1)
-    assert.equal(await target.recall('later', NOW.toISOString()), undefined)
+    assert.equal(await target.idempotency.find('later', NOW.toISOString()), undefined)
     assert.equal(JSON.parse(all.at(-1) as string).end.documents, 5 + 45 + 1)
     await importLog(target, lines(source, { since: 7, includeAuxiliary: true }))
     assert.deepEqual(await everythingOf(target), await everythingOf(source))
@@ -683,13 +691,13 @@ describe('a log of many revisions, and a revision of many changes', () => {
 
   test('travels without an answer that is longer than any line that is read', async () => {
     const source = await sevenIn(openMemoryStore())
-    await source.remember({ ...ANSWER, key: 'long', answer: '"'.repeat(33 * 1024 * 1024) })
+    await source.idempotency.save({ ...ANSWER, key: 'long', answer: '"'.repeat(33 * 1024 * 1024) })
     async function* file(): AsyncGenerator<Uint8Array> {
       for await (const line of lines(source, { includeAuxiliary: true })) yield Buffer.from(`${line}\n`)
     }
     const target = openMemoryStore()
     assert.equal((await importLog(target, linesOf(file()))).answers, 1)
-    assert.deepEqual(await target.recall(ANSWER.key, NOW.toISOString()), ANSWER)
+    assert.deepEqual(await target.idempotency.find(ANSWER.key, NOW.toISOString()), ANSWER)
     assert.deepEqual(await everythingOf(target), await everythingOf(source))
   })
 

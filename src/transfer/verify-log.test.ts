@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { temporaryDatabase } from '../../test/every-store.ts'
+import { committed, loadAll, minute, other, put, remove, revisionOf } from '../store/fixtures-for-contract.ts'
 import { openMemoryStore } from '../store/memory.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite.ts'
 import type { Anchor, NewRevision, Store } from '../store/store.ts'
-import { committed, loadAll, minute, other, put, remove, revisionOf } from '../store/store-contract.ts'
 import { pruneLog, verifyLog } from './verify-log.ts'
 
 const ALL = { limit: 1000, changeLimit: 1000 }

@@ -2,7 +2,7 @@
 import { createHash, hash } from 'node:crypto'
 import { TimeSlice } from '../runtime/time-slice.ts'
 import { NO_HASH, RevisionHash } from '../store/hash-chain.ts'
-import type { Anchor, LoggedChange, Store, StoredDocument } from '../store/store.ts'
+import type { Anchor, DocumentVersion, LoggedChange, Store } from '../store/store.ts'
 
 export interface Verification {
   readonly verified: boolean
@@ -13,7 +13,7 @@ export interface Verification {
   readonly hash: string
   readonly revisions: number
   readonly documents: number
-  /** Where the log begins, when older revisions were given up. */
+  /** Where the log begins, when older revisions were pruned. */
   readonly anchor: Anchor | null
   readonly problems: readonly string[]
 }
@@ -30,7 +30,7 @@ export async function verifyLog(store: Store): Promise<Verification> {
     } catch (error) {
       if ((await store.anchor())?.revision === anchor?.revision) throw error
     }
-    // The older part of the log was given up while it was read.
+    // The older part of the log was pruned while it was read.
   }
 }
 
@@ -62,7 +62,7 @@ async function verifyFrom(store: Store, anchor: Anchor | null): Promise<Verifica
   }
 }
 
-/** What the log says of each document in the end: its digest, and the revision that made it so. */
+/** The last digest of each document in the log, and the revision that made it so. */
 type Known = Map<string, { readonly digest: string | undefined; readonly revision: number }>
 
 /** Makes every hash anew, and follows every document through its changes. */
@@ -166,7 +166,7 @@ function digestOf(json: LoggedChange['before'], deleted: boolean): string | unde
 }
 
 /** All documents as they stood at a revision, whatever is written meanwhile; those that changed since come last. */
-export async function* documentsAt(store: Store, at: number): AsyncGenerator<StoredDocument> {
+export async function* documentsAt(store: Store, at: number): AsyncGenerator<DocumentVersion> {
   const seen = new Set<string>()
   for await (const document of store.documents()) {
     if (document.revision > at) continue
@@ -185,7 +185,7 @@ export async function* documentsAt(store: Store, at: number): AsyncGenerator<Sto
 export class StateSeal {
   readonly #lines = new Map<string, string>()
 
-  add({ type, id, revision, deleted, json }: StoredDocument): void {
+  add({ type, id, revision, deleted, json }: DocumentVersion): void {
     this.#lines.set(`${type}/${id}`, `${revision} ${digestOf(json, deleted)}`)
   }
 
@@ -212,7 +212,7 @@ export type PruneResult =
   | { readonly ok: true; readonly pruned: Pruned }
   | { readonly ok: false; readonly verification: Verification }
 
-/** Gives up every revision from before a time, once the log has proved to be whole. */
+/** Prunes every revision from before a time, once the log has proved to be whole. */
 export async function pruneLog(store: Store, before: string, dryRun = false): Promise<PruneResult> {
   const verification = await verifyLog(store)
   if (!verification.verified) return { ok: false, verification }

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { mayMirror, ROLES } from '../../src/domain/access/grant.ts'
+import { ROLES } from '../../src/domain/access/grant.ts'
+import { may } from '../../src/domain/access/permissions.ts'
 import { openMemoryStore } from '../../src/store/memory.ts'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
@@ -334,7 +335,7 @@ describe('the first copy', { concurrency: 2 }, () => {
     await checkSame(mirror, upstream, 1)
   })
 
-  for (const role of ROLES.filter((role) => !mayMirror({ role }))) {
+  for (const role of ROLES.filter((role) => !may({ role }, 'mirror'))) {
     test(`is not made with a token of the role ${role}, which is told`, async (t) => {
       const upstream = await upstreamOf(t)
       const UPSTREAM_TOKEN = await createToken(upstream, {

@@ -3,8 +3,8 @@ import { randomInt } from 'node:crypto'
 import { after, before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { put, revisionOf } from '../../src/store/fixtures-for-contract.ts'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
-import { put, revisionOf } from '../../src/store/store-contract.ts'
 import { type PostgresServer, runSql, startPostgres } from '../postgres-server.ts'
 import { startService, waitFor } from '../service.ts'
 import type { TcpProxy } from '../tcp-proxy.ts'
@@ -243,7 +243,7 @@ test('clocks that jump by hours take no time back, end no lease early and forget
   t.after(() => Promise.all(services.map((service) => service.stop())))
   const store = openPostgresStore({ url, write: true })
   t.after(() => store.close())
-  const lease = await store.acquire('test', 'holder', 600_000)
+  const lease = await store.leases.acquire('test', 'holder', 600_000)
   const patch = (i: number, value: string, headers = {}) =>
     (services[i] as (typeof services)[0]).call('PATCH', '/clusters/one', {
       body: { labels: { value } },
@@ -260,7 +260,7 @@ test('clocks that jump by hours take no time back, end no lease early and forget
     assert.equal(again.status, 200)
     assert.equal(again.text, made.text)
     assert.equal(again.headers['x-revision'], made.headers['x-revision'], 'it was done once')
-    assert.deepEqual(await store.acquire('test', 'other', 1000), lease)
+    assert.deepEqual(await store.leases.acquire('test', 'other', 1000), lease)
     for (const service of services) {
       const { text } = await service.call('GET', '/metrics')
       const age = Number(/^flux_resourceset_state_age_seconds (\S+)$/m.exec(text)?.[1])

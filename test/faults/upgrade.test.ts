@@ -138,7 +138,7 @@ test('a database of the first version is brought up to date with all that it hol
   assert.equal(await first.stop(), 0)
   await runSql(
     url,
-    'drop table flux_resourceset.leases; delete from flux_resourceset.migrations where version > 1',
+    'drop table flux_resourceset.leases, flux_resourceset.notes; delete from flux_resourceset.migrations where version > 1',
   )
   const second = await spawnService(settings)
   t.after(() => second.stop('SIGKILL'))

@@ -51,6 +51,7 @@ export const everything = {
   externalUrl: 'https://fleet.example.com',
   demo: true,
   brakePercent: 2.5,
+  brakeGroupPercent: 12.5,
   shutdownDelaySeconds: 45,
   resourceTypes: { 'network_policy.yaml': networkPolicy },
   templates: { 'network-policies.yaml': 'kind: ResourceSet\n' },

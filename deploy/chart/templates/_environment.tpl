@@ -68,6 +68,8 @@
   value: {{ .root.Values.logLevel }}
 - name: BRAKE_PERCENT
   value: {{ .root.Values.brakePercent | toString | quote }}
+- name: BRAKE_GROUP_PERCENT
+  value: {{ .root.Values.brakeGroupPercent | toString | quote }}
 - name: SHUTDOWN_DELAY_SECONDS
   value: {{ .delay | toString | quote }}
 {{- with include "flux-resourceset.externalUrl" .root }}

@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import jsonPatch, { type Operation } from 'fast-json-patch'
 import { equalJson, type Json, type JsonObject } from '../../base/json.ts'
-import { defaultName, entriesOf, inventoryOf, operationFor } from './apply-set.ts'
+import { operationFor } from './apply-set.ts'
+import { entriesOf, inventoryOf } from './set-entries.ts'
+import { defaultName } from './set-flags.ts'
 
 /** What a set can be called: an RFC 1123 subdomain. */
 const NAME = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)*$/

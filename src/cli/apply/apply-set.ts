@@ -1,12 +1,12 @@
 // A set of documents from files, and the operations that make the fleet hold it.
-import { basename, resolve } from 'node:path'
 import { equalJson, isObject, type Json, type JsonObject, pointer } from '../../base/json.ts'
 import { buildNormaliser } from '../../registry/normalise.ts'
 import { usage } from '../failure.ts'
-import { type Parsed, readFiles, STDIN } from '../input/read-files.ts'
+import { type Parsed, readFiles } from '../input/read-files.ts'
 import type { Terminal } from '../output/terminal.ts'
 import type { Noun } from '../server/nouns.ts'
 
+/** A document of a set, and the file that it is from. */
 export interface Wanted {
   readonly type: string
   readonly id: string
@@ -14,7 +14,13 @@ export interface Wanted {
   readonly source: string
 }
 
-/** The documents of all files, each of them once. */
+/** One operation, and the document of the set that it is for, if it is for one. */
+export interface Step {
+  readonly operation: JsonObject
+  readonly wanted?: Wanted
+}
+
+/** Reads the documents of all files; a document that is there twice is an error. */
 export async function readSet(
   terminal: Terminal,
   nouns: readonly Noun[],
@@ -33,7 +39,7 @@ export async function readSet(
   return set
 }
 
-/** One document with its type, a list of them, or a seed file: lists of documents by type. */
+/** The documents in a value: one with its type, a list of them, or a seed file (lists of documents by type). */
 function documentsIn(nouns: readonly Noun[], { value, source }: Parsed): Wanted[] {
   if (Array.isArray(value)) {
     return value.flatMap((item, i) => documentsIn(nouns, { value: item, source: `${source} [${i}]` }))
@@ -43,7 +49,7 @@ function documentsIn(nouns: readonly Noun[], { value, source }: Parsed): Wanted[
   if (typeof type === 'string') return [toWanted(nouns, value, type, source)]
   const lists = Object.entries(value)
   const isSeed = lists.length > 0 && lists.every(([, documents]) => Array.isArray(documents))
-  if (!isSeed) throw usage(`${source}: has no type: add one of ${namesOf(nouns)}`)
+  if (!isSeed) throw usage(`${source}: has no type: add one of ${typeNames(nouns)}`)
   return lists.flatMap(([name, documents]) =>
     (documents as readonly Json[]).map((item, i) => {
       const place = `${source} /${name}/${i}`
@@ -59,12 +65,12 @@ function documentsIn(nouns: readonly Noun[], { value, source }: Parsed): Wanted[
   )
 }
 
-/** Whether the type stands around the document, as where that has a field of this name itself. */
+/** Whether a value is `{type, document}`: the form for documents that have a field `type` themselves. */
 export function isWrapped(value: JsonObject): boolean {
   return isObject(value.document) && Object.keys(value).length === 2
 }
 
-/** The document of a set, whose type stands beside its fields or around them. */
+/** The document of a value of a set: `{type, ...fields}` or `{type, document}`. */
 export function withoutType(value: JsonObject): JsonObject {
   const { type: _type, ...fields } = value
   return isWrapped(value) ? (value.document as JsonObject) : fields
@@ -72,7 +78,7 @@ export function withoutType(value: JsonObject): JsonObject {
 
 function toWanted(nouns: readonly Noun[], value: JsonObject, type: string, source: string): Wanted {
   const noun = nouns.find(({ name, bookkeeping }) => name === type && !bookkeeping)
-  if (!noun) throw usage(`${source}: type "${type}" is not known: known are ${namesOf(nouns)}`)
+  if (!noun) throw usage(`${source}: type "${type}" is not known: known are ${typeNames(nouns)}`)
   const document = withoutType(value)
   const { id } = document
   if (typeof id === 'number' || typeof id === 'boolean')
@@ -82,21 +88,21 @@ function toWanted(nouns: readonly Noun[], value: JsonObject, type: string, sourc
   return { type, id, document, source }
 }
 
-function namesOf(nouns: readonly Noun[]): string {
+function typeNames(nouns: readonly Noun[]): string {
   return nouns
     .filter(({ bookkeeping }) => !bookkeeping)
     .map(({ name }) => name)
     .join(', ')
 }
 
-/** As a set writes it down. */
+/** A document as files of a set hold it. */
 export function withType({ name, schema }: Noun, document: JsonObject): JsonObject {
   return Object.hasOwn(schema.properties ?? {}, 'type')
     ? { type: name, document }
     : { type: name, ...document }
 }
 
-/** Fills the fields that a document names as the service would, so that equal ones are seen to be equal. */
+/** Normalises the fields that a document names as the service does, so that equal documents compare as equal. */
 export function completer({ schema }: Noun): (document: JsonObject) => JsonObject {
   const normalise = buildNormaliser(schema)
   return (document) => {
@@ -105,7 +111,7 @@ export function completer({ schema }: Noun): (document: JsonObject) => JsonObjec
   }
 }
 
-/** Creates what is missing; of what is there, the fields that are given become exactly that, and others stay. */
+/** The operation that makes a document what is wanted; undefined when it is. Fields that are not named stay. */
 export function operationFor(
   { type, id, document }: Wanted,
   current: JsonObject | undefined,
@@ -121,40 +127,4 @@ export function operationFor(
     value,
   }))
   return patch.length === 0 ? undefined : { op: 'patch', type, id, patch }
-}
-
-const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/
-
-/** Whether a set can be called so: as ids are, names of RFC 1123. */
-export function isSetName(name: string): boolean {
-  return name.length <= 253 && name.split('.').every((label) => LABEL.test(label))
-}
-
-/** What a set is called when nobody says: after the first file or folder. */
-export function defaultName([first = STDIN]: readonly string[]): string {
-  if (first === STDIN) return 'stdin'
-  const name = basename(resolve(first))
-    .replace(/\.(?:ya?ml|json)$/, '')
-    .toLowerCase()
-  const labels = name.split('.').map((label) =>
-    label
-      .replaceAll(/[^a-z0-9]+/g, '-')
-      .slice(0, 62)
-      .replaceAll(/^-|-$/g, ''),
-  )
-  const whole = labels.filter((label) => label !== '').join('.')
-  return isSetName(whole) ? whole : (labels.find((label) => label !== '') ?? 'set')
-}
-
-/** Ids by type, in order. */
-export type Inventory = Readonly<Record<string, readonly string[]>>
-
-export function inventoryOf(set: readonly { readonly type: string; readonly id: string }[]): Inventory {
-  const ids = new Map<string, Set<string>>()
-  for (const { type, id } of set) ids.set(type, (ids.get(type) ?? new Set()).add(id))
-  return Object.fromEntries([...ids].sort().map(([type, all]) => [type, [...all].sort()]))
-}
-
-export function entriesOf(inventory: Inventory): { readonly type: string; readonly id: string }[] {
-  return Object.entries(inventory).flatMap(([type, ids]) => ids.map((id) => ({ type, id })))
 }

@@ -1,21 +1,21 @@
 // `bootstrap`: what clusters apply once to phone home, on stdout or as files.
+
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { POLL_BASE } from '../../base/urls.ts'
-import { describeGrant } from '../../domain/access/grant.ts'
+import { isObject } from '../../base/json.ts'
 import { DEFAULT_GRACE } from '../../domain/access/token.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
-import { checkFolder, replaceFile } from '../config/replace-file.ts'
-import { EXIT, Failure, usage } from '../failure.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
+import { usage } from '../failure.ts'
+import { fillSecret, identityIn, parseManifests, pollsInPlain } from '../output/bundle-manifests.ts'
 import { count } from '../output/count.ts'
 import { harmless } from '../output/print.ts'
 import { startProgress } from '../output/progress.ts'
-import { Refusal } from '../server/api-client.ts'
-import { checkGrace, createToken, type IssuedToken, rotateToken } from '../server/mint-token.ts'
+import { checkFolder, writeOwnFile } from '../output/write-files.ts'
+import { issueClusterToken } from '../server/bootstrap-token.ts'
+import { checkGrace } from '../server/mint-token.ts'
 import { clusterNoun, type Noun } from '../server/nouns.ts'
-import { listAll, pathOf, TOKENS } from '../server/read-documents.ts'
-import { warningsIn } from '../server/send-change.ts'
+import { listAll, pathOf } from '../server/read-documents.ts'
+import { warningsIn } from '../server/response-warnings.ts'
 import type { Session } from '../session.ts'
 
 interface Flags {
@@ -31,16 +31,10 @@ interface Flags {
   readonly outputDir?: string
 }
 
-/** Bundles to ask for at once. */
-const AT_ONCE = 8
-const SEPARATOR = /(?<=\n)---\n/
-/** The URL of a provider that polls without TLS. */
-const PLAIN_POLL = new RegExp(`(?<=\\n) {2}url: http:[^\\n]*${POLL_BASE}/`)
-/** The Secret that a bundle leaves empty, and its last line. */
+/** Bundles to request at once. */
+const CONCURRENCY = 8
+/** The Secret that a bundle leaves empty. */
 const TOKEN_SECRET = 'internal-api-token'
-const EMPTY_SECRET = /(?<=\n)type: Opaque\n/
-/** Comments before a manifest: those of the Secret ask for the token. */
-const COMMENTS = /^(?:#.*\n|\n)*/
 
 export function defineBootstrap(command: Command, { run, program }: Tools): void {
   command
@@ -108,7 +102,7 @@ async function bootstrap(session: Session, cluster: string | undefined, flags: F
   checkGrace(tokenGrace, '--token-grace')
   const noun = clusterNoun(session.nouns)
   const warned = new Set<string>()
-  const read: Read = async (id, { flavor = flags.flavor, secret = tokenSecret } = {}) => {
+  const read: ReadBundle = async (id, { flavor = flags.flavor, secret = tokenSecret } = {}) => {
     const query = {
       flavor,
       interval: flags.interval,
@@ -117,24 +111,27 @@ async function bootstrap(session: Session, cluster: string | undefined, flags: F
       cert_secret: flags.certSecret,
       flux_instance: flags.fluxInstance === false ? false : undefined,
     }
-    const answer = await session.api.get(pathOf(noun, id, 'bootstrap'), { query })
-    // The same for every cluster.
-    for (const warning of warningsIn(answer).filter((each) => !warned.has(each))) {
+    const response = await session.api.get(pathOf(noun, id, 'bootstrap'), { query })
+    // Most warnings are the same for every cluster.
+    for (const warning of warningsIn(response).filter((each) => !warned.has(each))) {
       warned.add(warning)
       session.warn(warning)
     }
-    return String(answer.body)
+    return String(response.body)
   }
   if (outputDir === undefined) {
     const bundle = await read(cluster as string)
-    return print(session, withToken ? await fillIn(session, cluster as string, bundle, tokenGrace) : bundle)
+    return print(
+      session,
+      withToken ? await issueAndFill(session, cluster as string, bundle, tokenGrace) : bundle,
+    )
   }
   const ids = cluster === undefined ? await idsOf(session, noun, selector) : [cluster]
   await writeFiles(session, ids, { ...flags, outputDir }, read)
 }
 
-/** The bundle of a cluster, as the API has it. */
-type Read = (
+/** Reads the bundle of a cluster from the API. */
+type ReadBundle = (
   id: string,
   instead?: { readonly flavor?: string | undefined; readonly secret?: string | undefined },
 ) => Promise<string>
@@ -148,53 +145,15 @@ async function idsOf(session: Session, noun: Noun, selector: string | undefined)
   return ids
 }
 
-/** Makes a token last of all: whatever else is wrong is known by then. */
-async function fillIn(
+/** Issues the token of a cluster and puts it into its bundle: last of all, when nothing else can fail. */
+async function issueAndFill(
   session: Session,
   id: string,
   bundle: string,
   grace: string | undefined,
 ): Promise<string> {
-  const { secret } = await clusterToken(session, id, grace)
-  const data = `data:\n  token: ${Buffer.from(secret).toString('base64')}\n`
-  const manifests = bundle.split(SEPARATOR)
-  const first = manifests.findIndex((manifest) => EMPTY_SECRET.test(manifest))
-  const filled = (empty: string): string =>
-    empty.replace(COMMENTS, '').replace(EMPTY_SECRET, (line) => `${line}${data}`)
-  return manifests.map((manifest, i) => (i === first ? filled(manifest) : manifest)).join('---\n')
-}
-
-/** The token of a cluster: made, or given a new secret, with the old one valid until the cluster has the new bundle. */
-async function clusterToken(session: Session, id: string, grace = DEFAULT_GRACE): Promise<IssuedToken> {
-  const name = `cluster-${id}`
-  const message = `for the bootstrap of cluster ${id}`
-  try {
-    return await createToken(session, { name, role: 'cluster', cluster: id }, message)
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    if (error.status === 403) throw needsAdmin(error, id)
-    if (error.status !== 409) throw error
-  }
-  const { body: known } = await session.api.getAsWriter(pathOf(TOKENS, name))
-  // Or the cluster would be given what somebody else may do.
-  if (known.role !== 'cluster' || known.cluster !== id)
-    throw new Failure(
-      EXIT.refused,
-      `there is a token "${name}" already, and it is not for polls of this cluster: it has the ${describeGrant(known)}`,
-      { hint: `${PROGRAM} token revoke ${name}, if nobody needs it` },
-    )
-  return rotateToken(session, name, grace, message)
-}
-
-function needsAdmin({ message, details }: Refusal, id: string): Failure {
-  return new Failure(
-    EXIT.refused,
-    '--with-token makes a token for the cluster, which only the role admin may',
-    {
-      details: [message, ...details],
-      hint: `give the token of an admin by FLUX_API_WRITE_TOKEN or --write-token, or leave --with-token out and ask one for: ${PROGRAM} token create cluster-${id} --role cluster --cluster ${id}`,
-    },
-  )
+  const { secret } = await issueClusterToken(session, id, grace)
+  return fillSecret(bundle, secret)
 }
 
 async function print(session: Session, bundle: string): Promise<void> {
@@ -212,36 +171,25 @@ async function print(session: Session, bundle: string): Promise<void> {
   })
 }
 
-/** As Kubernetes reads them: YAML 1.1, with times as texts. */
-async function parseManifests(bundle: string): Promise<JsonObject[]> {
-  const { parseAllDocuments } = await import('yaml')
-  const documents = parseAllDocuments(bundle, {
-    version: '1.1',
-    customTags: (tags) =>
-      tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
-  })
-  return documents.map((document) => document.toJS() as Json).filter(isObject)
-}
-
 /**
- * Of the identity flavor there is one bundle for all, and a file for each cluster that says who it is. Tokens are the
- * clusters' own, so they are never in what all of them share.
+ * Writes a bundle for each cluster; of the identity flavor one bundle for all, and a file for each cluster with its
+ * identity. Tokens are the clusters' own, so they are never in the shared bundle.
  */
 async function writeFiles(
   session: Session,
   ids: readonly string[],
   { outputDir, flavor, withToken = false, tokenGrace }: Flags & { readonly outputDir: string },
-  read: Read,
+  read: ReadBundle,
 ): Promise<void> {
   const written: string[] = []
-  const write = (path: string, text: string): void => {
-    replaceFile(path, text)
+  const write = async (path: string, text: string): Promise<void> => {
+    await writeOwnFile(path, text)
     written.push(path)
   }
   const isShared = flavor === 'identity'
   const folder = isShared ? join(outputDir, 'clusters') : outputDir
   const shared = isShared && (await read(ids[0] as string, withToken ? { secret: TOKEN_SECRET } : {}))
-  if (shared) write(join(outputDir, 'bootstrap.yaml'), shared)
+  if (shared) await write(join(outputDir, 'bootstrap.yaml'), shared)
   let isPlain = false
   const bundleOf = async (id: string): Promise<string> => {
     const bundle = await read(id, isShared ? { flavor: 'concrete' } : {})
@@ -249,16 +197,16 @@ async function writeFiles(
     const own = shared ? identityIn(bundle, { shared, withSecret: withToken }) : bundle
     if (!withToken) return own
     checkFolder(folder)
-    return fillIn(session, id, own, tokenGrace)
+    return issueAndFill(session, id, own, tokenGrace)
   }
   const progress = startProgress(session, 'Writing')
   try {
-    for (let at = 0; at < ids.length; at += AT_ONCE) {
-      const some = ids.slice(at, at + AT_ONCE)
+    for (let at = 0; at < ids.length; at += CONCURRENCY) {
+      const some = ids.slice(at, at + CONCURRENCY)
       const texts = await Promise.allSettled(some.map(bundleOf))
-      // What one of them was given must not get lost because another was not.
+      // The token of one cluster must not get lost because another one failed.
       for (const [i, text] of texts.entries())
-        if (text.status === 'fulfilled') write(join(folder, `${some[i]}.yaml`), text.value)
+        if (text.status === 'fulfilled') await write(join(folder, `${some[i]}.yaml`), text.value)
       const failed = texts.find((text) => text.status === 'rejected')
       if (failed) throw failed.reason
       progress.show(at + some.length, ids.length)
@@ -276,20 +224,6 @@ async function writeFiles(
     names: written,
     human: () => `wrote ${written.length === 1 ? written[0] : `${written.length} files to ${outputDir}`}\n`,
   })
-}
-
-/**
- * The part of a bundle that is the cluster's own: the identity and a Secret, which follow the namespace. The namespace is
- * that of the shared bundle, so that applying one file takes nothing away that the other has set.
- */
-function identityIn(bundle: string, of: { readonly shared: string; readonly withSecret: boolean }): string {
-  const [, namespace = ''] = of.shared.split(SEPARATOR)
-  const own = bundle.split(SEPARATOR).slice(2, of.withSecret ? 4 : 3)
-  return [namespace, ...own].join('---\n')
-}
-
-function pollsInPlain(bundle: string): boolean {
-  return PLAIN_POLL.test(bundle)
 }
 
 function warnOfPlainHttp({ warn }: Session): void {

@@ -1,17 +1,12 @@
-// `completion`: scripts for shells, and the command that they ask what could come next.
-import type { Argument, Command, Option } from 'commander'
-import { keepFresh, PROGRAM, type Tools } from '../command-tree.ts'
-import { loadContexts } from '../config/contexts.ts'
-import { type GlobalFlags, resolveSettings } from '../config/settings.ts'
+// `completion`: scripts for shells, which ask `__complete` what could come next.
+import type { Command } from 'commander'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
-import { FORMATS } from '../output/print.ts'
-import { openApi } from '../server/api-client.ts'
-import { type Noun, namesOf } from '../server/nouns.ts'
-import { TOKENS } from '../server/read-documents.ts'
+import { SHELLS, type Shell } from '../input/shells.ts'
 
 const FUNCTION = '_flux_resourceset_cli'
 
-const SCRIPTS: Record<string, string> = {
+const SCRIPTS: Record<Shell, string> = {
   bash: `# ${PROGRAM} completion for bash
 ${FUNCTION}() {
   local word=\${COMP_WORDS[COMP_CWORD]} line
@@ -50,158 +45,16 @@ complete -c ${PROGRAM} -n '__fish_seen_subcommand_from apply diff batch create' 
 `,
 }
 
-export function defineCompletion(command: Command, { surroundings }: Tools): void {
+export function defineCompletion(command: Command, { context: { terminal } }: Tools): void {
   command
-    .argument('<shell>', Object.keys(SCRIPTS).join(', '))
+    .argument('<shell>', SHELLS.join(', '))
     .addHelpText(
       'after',
       `\nIt completes commands, flags, and the ids that the server has.\n\nExamples:\n  source <(${PROGRAM} completion bash)\n  ${PROGRAM} completion zsh > "\${fpath[1]}/_${PROGRAM}"\n  ${PROGRAM} completion fish > ~/.config/fish/completions/${PROGRAM}.fish`,
     )
-    .action((shell: string) => {
-      const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined
-      if (!script)
-        throw usage(`there is completion for ${Object.keys(SCRIPTS).join(', ')}, not for "${shell}"`)
-      surroundings.terminal.stdout.write(script)
+    .action((name: string) => {
+      const shell = SHELLS.find((each) => each === name)
+      if (!shell) throw usage(`there is completion for ${SHELLS.join(', ')}, not for "${name}"`)
+      terminal.stdout.write(SCRIPTS[shell])
     })
-}
-
-/** Prints what could come next, one on each line, with a tab before what it means. */
-export function defineComplete(command: Command, tools: Tools): void {
-  command
-    .argument('[words...]', 'the words so far, the one to complete last')
-    .action(async (words: string[]) => {
-      const found = await complete(tools, words)
-      tools.surroundings.terminal.stdout.write(
-        found.map(([name, about]) => `${name}${about ? `\t${about}` : ''}\n`).join(''),
-      )
-    })
-}
-
-type Candidate = readonly [name: string, about?: string]
-
-async function complete(tools: Tools, words: readonly string[]): Promise<Candidate[]> {
-  const current = words.at(-1) ?? ''
-  const [first, ...others] = words.slice(0, -1)
-  const isHelp = first === 'help'
-  const { command, given, pending } = await walk(tools, isHelp ? others : words.slice(0, -1))
-  const starts = (candidates: readonly Candidate[]): Candidate[] =>
-    candidates.filter(([name]) => name.startsWith(current))
-  if (pending) return starts(await valuesOf(tools, command, pending))
-  if (current.startsWith('-')) return starts(flagsOf(tools, command))
-  const commands = command.commands
-    .filter((child) => !child.name().startsWith('__'))
-    .map((child): Candidate => [child.name(), child.summary() || child.description()])
-  const help: Candidate[] = command.parent || isHelp ? [] : [['help', 'show help']]
-  if (commands.length > 0) return starts([...commands, ...help])
-  if (isHelp) return []
-  return starts(await argumentsOf(tools, command, given))
-}
-
-interface Place {
-  readonly command: Command
-  /** Arguments given so far. */
-  readonly given: readonly string[]
-  /** The flag that waits for its value. */
-  readonly pending: Option | undefined
-}
-
-/** Follows the words down the tree. */
-async function walk({ program, expand }: Tools, words: readonly string[]): Promise<Place> {
-  let command = program
-  let pending: Option | undefined
-  const given: string[] = []
-  for (const word of words) {
-    if (pending) {
-      pending = undefined
-      continue
-    }
-    if (word.startsWith('-')) {
-      const option = [...command.options, ...program.options].find(
-        ({ long, short }) => word === long || word === short,
-      )
-      if (option?.required) pending = option
-      continue
-    }
-    const child = command.commands.find((each) => each.name() === word || each.aliases().includes(word))
-    if (child && given.length === 0) {
-      command = child
-      await expand(command)
-    } else {
-      given.push(word)
-    }
-  }
-  return { command, given, pending }
-}
-
-function flagsOf({ program }: Tools, command: Command): Candidate[] {
-  const options = [...new Set([...command.options, ...program.options])].filter(({ hidden }) => !hidden)
-  return [
-    ...options.map(({ long, description }): Candidate => [long ?? '', description]),
-    ['--help', 'show help'],
-  ]
-}
-
-function nounOf({ nouns }: Tools, command: Command): Noun | undefined {
-  const name = command.parent?.name() ?? ''
-  return nouns.find((noun) => namesOf(noun).includes(name))
-}
-
-async function valuesOf(tools: Tools, command: Command, option: Option): Promise<Candidate[]> {
-  const { nouns, surroundings } = tools
-  if (option.argChoices) return option.argChoices.map((each): Candidate => [each])
-  const name = option.long?.slice(2) ?? ''
-  if (name === 'output') return FORMATS.map((format): Candidate => [format.replace('TEMPLATE', '')])
-  if (name === 'context')
-    return Object.keys(loadContexts(surroundings.terminal.env).contexts).map((each): Candidate => [each])
-  if (name === 'type') return nouns.map((noun): Candidate => [noun.name, noun.description])
-  if (name === 'confirm') return [['removals']]
-  const noun = nouns.find((each) => namesOf(each).includes(name))
-  if (noun) return ids(tools, noun.name)
-  const field = nounOf(tools, command)?.schema.properties?.[name.replaceAll('-', '_')]
-  return (field?.enum ?? []).map((each): Candidate => [String(each)])
-}
-
-async function argumentsOf(tools: Tools, command: Command, given: readonly string[]): Promise<Candidate[]> {
-  const { nouns, surroundings } = tools
-  const expected: Argument | undefined =
-    command.registeredArguments[given.length] ?? command.registeredArguments.at(-1)
-  if (!expected || (given.length >= command.registeredArguments.length && !expected.variadic)) return []
-  const name = expected.name()
-  if (name === 'endpoint')
-    return nouns.flatMap(({ delivery }) => (delivery ? [[delivery.endpoint] as const] : []))
-  if (name === 'token') return ids(tools, TOKENS.name)
-  if (name === 'shell') return Object.keys(SCRIPTS).map((each): Candidate => [each])
-  if (command.parent?.name() === 'config') {
-    return Object.keys(loadContexts(surroundings.terminal.env).contexts).map((each): Candidate => [each])
-  }
-  const noun = name === 'id' ? nounOf(tools, command) : nouns.find((each) => namesOf(each).includes(name))
-  return noun && command.name() !== 'create' ? ids(tools, noun.name) : []
-}
-
-const MOST_IDS = 1000
-/** A completion that makes people wait is worse than none. */
-const PATIENCE_MS = 2000
-
-/** What a list has: ids, and of tokens, which only those may see who may change them, their names. */
-async function ids({ program, surroundings, isAway }: Tools, list: string): Promise<Candidate[]> {
-  if (isAway) return []
-  const { terminal, version } = surroundings
-  const { env } = terminal
-  try {
-    const settings = { ...resolveSettings(program.opts<GlobalFlags>(), env), timeoutMs: PATIENCE_MS }
-    const api = openApi({ settings, env, version, tries: 1, fresh: keepFresh(surroundings), note() {} })
-    try {
-      const query = { limit: MOST_IDS }
-      if (list !== TOKENS.name) {
-        const { body } = await api.get(`/${list}`, { query })
-        return body.map(({ id }: { id: string }): Candidate => [id])
-      }
-      const { body } = await api.getAsWriter(`/${list}`, { query })
-      return body.map(({ name, role }: { name: string; role: string }): Candidate => [name, role])
-    } finally {
-      api.close()
-    }
-  } catch {
-    return []
-  }
 }

@@ -1,6 +1,6 @@
 // `config`: servers and their tokens under names, so that nothing has to be exported or typed.
 import { type Command, Option } from 'commander'
-import { addSubcommand, PROGRAM, type Tools } from '../command-tree.ts'
+import { addSubcommand, PROGRAM, type Tools } from '../cli-command.ts'
 import {
   ASK,
   type Ask,
@@ -15,13 +15,13 @@ import {
   updateContexts,
 } from '../config/contexts.ts'
 import { type GlobalFlags, parseToken, parseUrl } from '../config/settings.ts'
-import { linesFor } from '../config/token-files.ts'
 import { usage } from '../failure.ts'
+import { linesFor } from '../input/token-files.ts'
 import { type Printable, parseFormat, render } from '../output/print.ts'
 import type { Terminal } from '../output/terminal.ts'
 
-/** What the subcommands share: the file, and where to say what was done with it. */
-interface Config {
+/** What the subcommands share: the file of contexts, and where messages go. */
+interface ConfigTools {
   readonly terminal: Terminal
   flags(): GlobalFlags
   load(): ContextFile
@@ -29,13 +29,12 @@ interface Config {
   note(text: string): void
 }
 
-export function defineConfig(command: Command, { program, surroundings }: Tools): void {
-  const { terminal } = surroundings
+export function defineConfig(command: Command, { program, context: { terminal } }: Tools): void {
   const flags = (): GlobalFlags => program.opts<GlobalFlags>()
   const note = (text: string): void => {
     if (!flags().quiet) terminal.stderr.write(`${text}\n`)
   }
-  const config: Config = {
+  const config: ConfigTools = {
     terminal,
     flags,
     note,
@@ -58,7 +57,7 @@ export function defineConfig(command: Command, { program, surroundings }: Tools)
   defineView(command, config)
 }
 
-function defineSetContext(command: Command, config: Config): void {
+function defineSetContext(command: Command, config: ConfigTools): void {
   addSubcommand(command, 'set-context', 'Add a server under a name, or change what is known of it.')
     .argument('<name>', 'how you call it')
     .option('--allow-http', 'no warning that its URL is plain http')
@@ -109,7 +108,7 @@ function contextIn(file: ContextFile, name: string): Context | undefined {
   return hasContext(file, name) ? file.contexts[name] : undefined
 }
 
-function defineUseContext(command: Command, config: Config): void {
+function defineUseContext(command: Command, config: ConfigTools): void {
   addSubcommand(command, 'use-context', 'Talk to this server from now on.')
     .argument('<name>', 'one of get-contexts')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config use-context prod`)
@@ -120,7 +119,7 @@ function defineUseContext(command: Command, config: Config): void {
     })
 }
 
-function defineDeleteContext(command: Command, config: Config): void {
+function defineDeleteContext(command: Command, config: ConfigTools): void {
   addSubcommand(command, 'delete-context', 'Forget a server and its tokens.')
     .argument('<name>', 'one of get-contexts')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config delete-context old`)
@@ -136,7 +135,7 @@ function defineDeleteContext(command: Command, config: Config): void {
     })
 }
 
-function defineGetContexts(command: Command, config: Config): void {
+function defineGetContexts(command: Command, config: ConfigTools): void {
   addSubcommand(command, 'get-contexts', 'The servers that you have names for.')
     .addHelpText(
       'after',
@@ -162,7 +161,7 @@ function defineGetContexts(command: Command, config: Config): void {
     })
 }
 
-function defineView(command: Command, config: Config): void {
+function defineView(command: Command, config: ConfigTools): void {
   addSubcommand(command, 'view', 'The whole file, without its tokens.')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config view -o yaml`)
     .action(async () => {
@@ -172,7 +171,7 @@ function defineView(command: Command, config: Config): void {
     })
 }
 
-async function print({ terminal, flags }: Config, result: Printable): Promise<void> {
+async function print({ terminal, flags }: ConfigTools, result: Printable): Promise<void> {
   const { output, headers = true } = flags()
   terminal.stdout.write(await render(terminal, await parseFormat(output), headers, result))
 }

@@ -1,16 +1,18 @@
 // `NOUN create`: a new document; with clusters named, one that is there is brought up to date and assigned.
 import type { Command } from 'commander'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { isWrapped, operationFor, withoutType } from '../apply/apply-set.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { isWrapped, withoutType } from '../apply/apply-set.ts'
+import { ensureAssigned } from '../apply/ensure-assigned.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
-import { addFieldFlags, collectIds, givenFor, readFieldFlags } from '../input/field-flags.ts'
+import { addFieldFlags, givenFor, readFieldFlags } from '../input/field-flags.ts'
+import { collectIds } from '../input/option-parsers.ts'
 import { readOne } from '../input/read-files.ts'
-import { addTargetFlags, readTargets, type TargetFlags, type Targets } from '../input/targets.ts'
-import { printWritten } from '../output/written.ts'
+import { addTargetFlags, readTargets, type TargetFlags } from '../input/targets.ts'
+import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
+import { printDocumentWrite } from '../output/write-report.ts'
 import { fieldsOf, type Noun } from '../server/nouns.ts'
-import { findDocument, getDocument } from '../server/read-documents.ts'
-import { addWriteFlags, type Sent, sendBatch, sendChange, type WriteFlags } from '../server/send-change.ts'
+import { sendChange } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
 
 type Flags = WriteFlags & TargetFlags & { readonly file?: string } & Readonly<Record<string, unknown>>
@@ -42,7 +44,7 @@ export function defineCreate(command: Command, { run, nouns, program }: Tools, n
         const wanted = { ...document, ...given, ...assigned }
         if (targets) return ensureAssigned(session, flags, noun, wanted, targets)
         const sent = await sendChange(session, flags, { method: 'POST', path: `/${noun.name}`, body: wanted })
-        await printWritten(session, sent, { noun, id: String(wanted.id), done: 'created' })
+        await printDocumentWrite(session, sent, { noun, id: String(wanted.id), done: 'created' })
       }),
     )
 }
@@ -61,39 +63,13 @@ async function readDocument(
   return { ...document, id: own }
 }
 
-/** Files that can be applied say the type; it must be this one. */
+/** The document of a file; one that names its type must be of this type. */
 function ofThisType({ name, schema }: Noun, read: JsonObject, file: string | undefined): JsonObject {
   const isOwnField = Object.hasOwn(schema.properties ?? {}, 'type') && !isWrapped(read)
   if (read.type === undefined || isOwnField) return read
   if (read.type !== name)
     throw usage(`${file} holds a document of ${JSON.stringify(read.type)}, not of ${name}`)
   return withoutType(read)
-}
-
-/** Creates or updates, and assigns: as one revision. */
-export async function ensureAssigned(
-  session: Session,
-  flags: WriteFlags,
-  noun: Noun,
-  document: JsonObject,
-  targets: Targets,
-): Promise<void> {
-  const id = String(document.id)
-  const type = noun.name
-  const found = await findDocument(session, noun, id)
-  const write = operationFor({ type, id, document, source: '' }, found?.document)
-  const assign = { op: 'assign', type, ensure: true, ref: { id }, ...targets }
-  const operations = [...(write ? [write] : []), assign]
-  const sent = await sendBatch(session, flags, operations)
-  const written: Sent = sent.preview
-    ? sent
-    : { answer: { ...sent.answer, body: await reread(session, noun, id) } }
-  const done = found ? 'configured and assigned' : 'created and assigned'
-  await printWritten(session, written, { noun, id, done })
-}
-
-async function reread(session: Session, noun: Noun, id: string): Promise<Json> {
-  return session.format.kind === 'human' ? null : (await getDocument(session, noun, id)).body
 }
 
 function examples({ noun, cluster, delivery, schema }: Noun): string {

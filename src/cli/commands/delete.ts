@@ -1,16 +1,11 @@
-// `NOUN delete` and `cluster restore`.
+// `NOUN delete`: one document, or several together.
 import type { Command } from 'commander'
-import { PROGRAM, type Tools } from '../command-tree.ts'
-import { printWritten } from '../output/written.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
+import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
+import { printDocumentWrite, printFleetWrite } from '../output/write-report.ts'
 import type { Noun } from '../server/nouns.ts'
 import { pathOf } from '../server/read-documents.ts'
-import {
-  addWriteFlags,
-  printFleetWrite,
-  sendBatch,
-  sendChange,
-  type WriteFlags,
-} from '../server/send-change.ts'
+import { sendBatch, sendChange } from '../server/send-change.ts'
 
 interface Flags extends WriteFlags {
   readonly cascade?: boolean
@@ -43,26 +38,11 @@ export function defineDelete(command: Command, { run }: Tools, noun: Noun): void
             path: pathOf(noun, id),
             query: how,
           })
-          return printWritten(session, sent, { noun, id, done: flags.purge ? 'purged' : 'deleted' })
+          return printDocumentWrite(session, sent, { noun, id, done: flags.purge ? 'purged' : 'deleted' })
         }
         const operations = ids.map((each) => ({ op: 'delete', type: noun.name, id: each, ...how }))
         const sent = await sendBatch(session, flags, operations)
         await printFleetWrite(session, sent, `delete ${ids.length} ${noun.name}`)
-      }),
-    )
-}
-
-export function defineRestore(command: Command, { run }: Tools, noun: Noun): void {
-  command.argument('<id>', `id of the deleted ${noun.singular}`)
-  addWriteFlags(command)
-    .addHelpText(
-      'after',
-      `\nIts definitions are those of now. Warnings tell which of them have changed since it was deleted, and by whom.\n\nExamples:\n  ${PROGRAM} ${noun.noun} restore qa-eu-02 --dry-run\n  ${PROGRAM} ${noun.noun} restore qa-eu-02`,
-    )
-    .action(
-      run(async (session, id: string, flags: WriteFlags) => {
-        const sent = await sendChange(session, flags, { method: 'POST', path: pathOf(noun, id, 'restore') })
-        await printWritten(session, sent, { noun, id, done: 'restored' })
       }),
     )
 }

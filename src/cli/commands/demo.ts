@@ -1,13 +1,14 @@
 // `demo`: the workflows of the demo fleet, one command each.
 import type { Command } from 'commander'
 import { POLL_BASE } from '../../base/urls.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { ensureAssigned } from '../apply/ensure-assigned.ts'
+import { patchValues } from '../apply/patch-values.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
-import { addFieldFlags, collect, readFieldFlags } from '../input/field-flags.ts'
+import { addFieldFlags, readFieldFlags } from '../input/field-flags.ts'
+import { collect } from '../input/option-parsers.ts'
+import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
 import { fieldsOf, type Noun } from '../server/nouns.ts'
-import { addWriteFlags, type WriteFlags } from '../server/send-change.ts'
-import { patchValues } from './assign.ts'
-import { ensureAssigned } from './create.ts'
 
 type Flags = WriteFlags & Readonly<Record<string, unknown>>
 

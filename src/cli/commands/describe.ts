@@ -1,14 +1,15 @@
 // `cluster describe`: everything about one cluster, on one screen.
 import type { Command } from 'commander'
+import type { Revision } from '../../api/wire-types.ts'
 import { equalJson, type Json, type JsonObject } from '../../base/json.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import { cell } from '../output/document-table.ts'
 import type { Look } from '../output/print.ts'
+import { REVISION_HEADERS, revisionRow } from '../output/revision-table.ts'
 import { plain } from '../output/terminal.ts'
+import { type ExplainedInputs, readInputs } from '../server/cluster-inputs.ts'
 import { fieldsOf, type Noun } from '../server/nouns.ts'
 import { getDocument } from '../server/read-documents.ts'
-import { type Explained, readInputs } from './inputs.ts'
-import { REVISION_HEADERS, type Revision, revisionRow } from './log.ts'
 
 const LAST_CHANGES = 5
 
@@ -21,11 +22,11 @@ export function defineDescribe(command: Command, { run, nouns }: Tools, noun: No
       run(async (session, id: string) => {
         const { body: cluster } = await getDocument(session, noun, id)
         const endpoints = delivered.map(({ delivery }) => delivery?.endpoint ?? '')
-        const [answers, changes] = await Promise.all([
+        const [results, changes] = await Promise.all([
           readInputs(session, noun, id, endpoints, { explain: true }),
           session.api.get('/revisions', { query: { cluster: id, limit: LAST_CHANGES } }),
         ])
-        const inputs = Object.fromEntries(answers) as unknown as Record<string, Explained>
+        const inputs = Object.fromEntries(results) as unknown as Record<string, ExplainedInputs>
         await session.print({
           value: { cluster, inputs, revisions: changes.body },
           names: [`${noun.name}/${id}`],
@@ -53,8 +54,8 @@ function identity({ pairs }: Look, noun: Noun, nouns: readonly Noun[], cluster: 
   return pairs([['id:', String(cluster.id)], ...rows])
 }
 
-/** A row for each input: its values that are not everywhere the default, where they are from, and its patches. */
-function describeType(look: Look, noun: Noun, explained: Explained | undefined): string {
+/** A row for each input, with the fields that are not the default everywhere; then the patches. */
+function describeType(look: Look, noun: Noun, explained: ExplainedInputs | undefined): string {
   const inputs = explained?.inputs ?? []
   const title = heading(look, noun.name.replaceAll('_', ' '), inputs.length)
   if (inputs.length === 0) return `${title}\n`
@@ -64,12 +65,12 @@ function describeType(look: Look, noun: Noun, explained: Explained | undefined):
     patches: fields.filter(({ path }) => path.startsWith('/patches/')),
   }))
   const names = [...new Set(own.flatMap(({ fields }) => fields.map(({ path }) => path)))].filter((path) => {
-    const { default: usual } = noun.schema.properties?.[lastOf(path)] ?? {}
+    const { default: preset } = noun.schema.properties?.[lastOf(path)] ?? {}
     const values = own.flatMap(({ fields }) => fields.filter((field) => field.path === path))
-    return !values.every(({ value }) => usual !== undefined && equalJson(value, usual as Json))
+    return !values.every(({ value }) => preset !== undefined && equalJson(value, preset as Json))
   })
   // Short values first: on a narrow terminal the last columns are left out.
-  const read = (fields: Explained['inputs'][number]['fields'], path: string): string =>
+  const read = (fields: ExplainedInputs['inputs'][number]['fields'], path: string): string =>
     cell(fields.find((field) => field.path === path)?.value)
   const widest = (path: string): number => Math.max(...own.map(({ fields }) => read(fields, path).length))
   names.sort((a, b) => widest(a) - widest(b))
@@ -100,8 +101,8 @@ function unescaped(pointer: string): string {
   return pointer.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
-/** `catalog`, or what this cluster says instead. */
-function origin(fields: Explained['inputs'][number]['fields']): string {
+/** Where the values are from: `catalog`, or the fields that this cluster overrides. */
+function origin(fields: ExplainedInputs['inputs'][number]['fields']): string {
   const overridden = fields.filter(({ source }) => source === 'override').map(({ path }) => lastOf(path))
   return overridden.length > 0 ? `override: ${overridden.join(', ')}` : 'catalog'
 }

@@ -5,16 +5,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { equalJson, isObject, type JsonObject } from '../../base/json.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { parseText } from '../input/read-files.ts'
+import { addWriteFlags, checkWriteFlags, type WriteFlags } from '../input/write-flags.ts'
 import { toYaml } from '../output/print.ts'
 import { isInteractive } from '../output/terminal.ts'
-import { printWritten } from '../output/written.ts'
-import { Refusal } from '../server/api-client.ts'
+import { printDocumentWrite } from '../output/write-report.ts'
 import type { Noun } from '../server/nouns.ts'
 import { getDocument, pathOf } from '../server/read-documents.ts'
-import { addWriteFlags, checkFlags, type Sent, sendChange, type WriteFlags } from '../server/send-change.ts'
+import { Refusal } from '../server/refusal.ts'
+import { type Sent, sendChange } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
 
 export function defineEdit(command: Command, { run }: Tools, noun: Noun): void {
@@ -28,7 +29,7 @@ export function defineEdit(command: Command, { run }: Tools, noun: Noun): void {
 }
 
 async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags): Promise<void> {
-  checkFlags(flags)
+  checkWriteFlags(flags)
   const { body: original, headers } = await getDocument(session, noun, id)
   const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-edit-'))
   const file = join(folder, `${id.replaceAll(/[^\w.-]/g, '_')}.yaml`)
@@ -45,20 +46,20 @@ async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags)
   try {
     for (;;) {
       const saved = openEditor(session, file, comment(noun, id, problems), text)
-      const isLeft = saved.trim() === '' || (problems.length > 0 && saved === text)
+      const isCancelled = saved.trim() === '' || (problems.length > 0 && saved === text)
       text = saved
-      const { document, problem } = isLeft ? { document: original } : await parse(text)
+      const { document, problem } = isCancelled ? { document: original } : await parse(text)
       if (document && equalJson(document, original)) {
         session.note('Edit cancelled, nothing was changed.')
         break
       }
       const outcome = document ? await trySaving(() => save(document)) : [problem ?? '']
       if (!Array.isArray(outcome)) {
-        await printWritten(session, outcome as Sent, { noun, id, done: 'edited' })
+        await printDocumentWrite(session, outcome as Sent, { noun, id, done: 'edited' })
         break
       }
       problems = outcome
-      // Without anybody to correct it, a mistake is the end.
+      // Without a terminal nobody can correct the document.
       if (!isInteractive(session.terminal)) {
         throw new Failure(EXIT.refused, problems[0] ?? '', { details: problems.slice(1) })
       }
@@ -71,7 +72,7 @@ async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags)
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** What was sent, or what the service finds wrong with it. */
+/** Returns what was sent, or the problems of the document. */
 async function trySaving(save: () => Promise<Sent>): Promise<Sent | readonly string[]> {
   try {
     return await save()
@@ -103,11 +104,11 @@ async function parse(text: string): Promise<{ document?: JsonObject; problem?: s
   }
 }
 
-/** What is in the file after the editor has been closed. */
+/** Opens the editor on a text; returns what it saved. */
 function openEditor({ terminal }: Session, file: string, head: string, text: string): string {
   writeFileSync(file, `${head}${text}`, { mode: 0o600 })
   const editor = terminal.env.VISUAL || terminal.env.EDITOR || 'vi'
-  // As git does: the setting may hold arguments.
+  // A shell runs the editor, as with git: the variable may hold arguments.
   const { status, error } = spawnSync('sh', ['-c', `${editor} "$1"`, editor, file], { stdio: 'inherit' })
   if (error || status !== 0)
     throw usage(`the editor "${editor}" failed: nothing was changed. Set EDITOR to one that works`)

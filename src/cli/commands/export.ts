@@ -3,12 +3,12 @@ import type { Command } from 'commander'
 import type { JsonObject } from '../../base/json.ts'
 import { idsIn } from '../../domain/types/resource-type.ts'
 import { withType } from '../apply/apply-set.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
-import { parseAt } from '../output/moments.ts'
+import { parseAt } from '../input/moments.ts'
 import { harmless, toYaml } from '../output/print.ts'
 import { startProgress } from '../output/progress.ts'
-import { assignedIds, clusterNoun, type Noun, nameOf } from '../server/nouns.ts'
+import { assignedIds, clusterNoun, type DocumentName, type Noun, nameOf } from '../server/nouns.ts'
 import { listAll } from '../server/read-documents.ts'
 import type { Session } from '../session.ts'
 
@@ -17,7 +17,7 @@ interface Flags {
   readonly at?: string
 }
 
-/** Documents to write down before the writer is let go on. */
+/** Documents to write before the stream is given time to drain. */
 const CHUNK = 500
 
 export function defineExport(command: Command, { run }: Tools): void {
@@ -34,7 +34,7 @@ export function defineExport(command: Command, { run }: Tools): void {
 async function exportFleet(session: Session, { selector, at }: Flags): Promise<void> {
   const { format, nouns, api } = session
   if (format.kind === 'jsonpath') throw usage('export writes yaml, json or name')
-  // Everything as of one moment, however many pages it takes.
+  // All pages of all lists are as of one revision.
   const probe = await api.get(`/${clusterNoun(nouns).name}`, { query: { limit: 0, at: parseAt(at) } })
   const documents = await collect(session, selector, String(probe.headers['x-revision']))
   const typed = documents.map(([noun, document]) => withType(noun, document))
@@ -68,16 +68,14 @@ async function collect(
   ]
 }
 
-type Named = Parameters<typeof nameOf>[0]
-
-/** Whether clusters are given a document, or something that they are given names it. */
+/** Returns whether a document is assigned to clusters, or referred to by one that is. */
 function usesOf(
   nouns: readonly Noun[],
   lists: ReadonlyMap<Noun, readonly JsonObject[]>,
   clusters: readonly JsonObject[],
-): (document: Named) => boolean {
+): (document: DocumentName) => boolean {
   const used = new Set<string>()
-  const open: Named[] = clusters.flatMap((cluster) =>
+  const open: DocumentName[] = clusters.flatMap((cluster) =>
     nouns.flatMap((noun) => assignedIds(noun, cluster).map((id) => ({ type: noun.name, id }))),
   )
   const byKey = new Map(

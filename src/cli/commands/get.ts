@@ -1,8 +1,8 @@
 // `NOUN get`: one document.
 import type { Command } from 'commander'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
+import { parseAt } from '../input/moments.ts'
 import { printableDocument } from '../output/document-table.ts'
-import { parseAt } from '../output/moments.ts'
 import type { Noun } from '../server/nouns.ts'
 import { getDocument } from '../server/read-documents.ts'
 

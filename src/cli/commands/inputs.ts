@@ -1,35 +1,16 @@
 // `cluster inputs`: what a cluster gets when it polls, and where it comes from.
 import type { Command } from 'commander'
-import type { Json, JsonObject } from '../../base/json.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import { UnknownName } from '../failure.ts'
+import { parseAt } from '../input/moments.ts'
 import { cell } from '../output/document-table.ts'
-import { parseAt } from '../output/moments.ts'
 import type { Look } from '../output/print.ts'
+import { type ClusterInputs, type ExplainedInputs, readInputs } from '../server/cluster-inputs.ts'
 import { type Noun, namesOf } from '../server/nouns.ts'
-import { pathOf } from '../server/read-documents.ts'
-import type { Session } from '../session.ts'
 
 interface Flags {
   readonly at?: string
   readonly explain?: boolean
-}
-
-export interface Explained {
-  readonly revision: number
-  readonly inputs: readonly {
-    readonly id: string
-    readonly fields: readonly {
-      readonly path: string
-      readonly value: Json
-      readonly source: string
-      readonly revision: number | null
-      readonly time: string | null
-      readonly actor: string | null
-      readonly message: string | null
-      readonly left_out?: readonly { readonly id: string; readonly why: string }[]
-    }[]
-  }[]
 }
 
 export function defineInputs(command: Command, { run, nouns }: Tools, noun: Noun): void {
@@ -46,21 +27,21 @@ export function defineInputs(command: Command, { run, nouns }: Tools, noun: Noun
     .action(
       run(async (session, id: string, endpoint: string | undefined, { at, explain }: Flags) => {
         const chosen = endpoint === undefined ? endpoints : [findEndpoint(nouns, endpoint)]
-        const answers = await readInputs(session, noun, id, chosen, {
+        const results = await readInputs(session, noun, id, chosen, {
           at: parseAt(at),
           ...(explain && { explain }),
         })
-        const [only] = answers
+        const [only] = results
         await session.print({
-          value: endpoint !== undefined && only ? only[1] : Object.fromEntries(answers),
-          names: answers.flatMap(([name, { inputs }]) => inputs.map((input) => `${name}/${input.id}`)),
+          value: endpoint !== undefined && only ? only[1] : Object.fromEntries(results),
+          names: results.flatMap(([name, { inputs }]) => inputs.map((input) => `${name}/${input.id}`)),
           human: (look) =>
-            answers
-              .map(([name, answer]) => {
-                const title = answers.length > 1 ? `${look.paint('bold', name)}\n` : ''
+            results
+              .map(([name, result]) => {
+                const title = results.length > 1 ? `${look.paint('bold', name)}\n` : ''
                 const body = explain
-                  ? explainTable(look, answer as unknown as Explained)
-                  : inputTable(look, answer.inputs)
+                  ? explainTable(look, result as unknown as ExplainedInputs)
+                  : inputTable(look, result.inputs)
                 return title + body
               })
               .join('\n'),
@@ -69,7 +50,7 @@ export function defineInputs(command: Command, { run, nouns }: Tools, noun: Noun
     )
 }
 
-/** An endpoint by its own name, or by what its type is called. */
+/** Finds an endpoint by its name, or by a name of its type. */
 function findEndpoint(nouns: readonly Noun[], name: string): string {
   const found = nouns.find(
     (noun) => noun.delivery && [noun.delivery.endpoint, ...namesOf(noun)].includes(name),
@@ -79,25 +60,8 @@ function findEndpoint(nouns: readonly Noun[], name: string): string {
   throw new UnknownName(`there is no endpoint "${name}": known are ${known}`)
 }
 
-type Inputs = { readonly inputs: readonly (JsonObject & { readonly id: string })[] }
-
-export async function readInputs(
-  { api }: Session,
-  noun: Noun,
-  id: string,
-  endpoints: readonly string[],
-  query: Readonly<Record<string, string | boolean | undefined>>,
-): Promise<[endpoint: string, answer: Inputs][]> {
-  return Promise.all(
-    endpoints.map(async (endpoint): Promise<[string, Inputs]> => {
-      const { body } = await api.get(pathOf(noun, id, 'inputs', endpoint), { query })
-      return [endpoint, body]
-    }),
-  )
-}
-
-/** The cluster is the same in every row, so it is left out. */
-function inputTable({ table }: Look, inputs: Inputs['inputs']): string {
+/** A row for each input; the cluster is left out, since it is the same in every row. */
+function inputTable({ table }: Look, inputs: ClusterInputs['inputs']): string {
   if (inputs.length === 0) return '(none)\n'
   const names = [...new Set(inputs.flatMap((input) => Object.keys(input)))].filter(
     (name) => name !== 'cluster',
@@ -108,7 +72,7 @@ function inputTable({ table }: Look, inputs: Inputs['inputs']): string {
   )
 }
 
-function explainTable({ table }: Look, { inputs }: Explained): string {
+function explainTable({ table }: Look, { inputs }: ExplainedInputs): string {
   const rows = inputs.flatMap(({ id, fields }) =>
     fields.map(({ path, value, source, revision, actor, message, left_out = [] }) => [
       id,

@@ -1,11 +1,11 @@
 // `NOUN list`: documents of a type, all of them or some.
-import { type Command, InvalidArgumentError } from 'commander'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import type { Command } from 'commander'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
-import { collect } from '../input/field-flags.ts'
 import { parsePair } from '../input/field-values.ts'
+import { parseAt } from '../input/moments.ts'
+import { collect, parseCount } from '../input/option-parsers.ts'
 import { printableList } from '../output/document-table.ts'
-import { parseAt } from '../output/moments.ts'
 import type { Noun } from '../server/nouns.ts'
 import { listAll, usedBy } from '../server/read-documents.ts'
 
@@ -14,11 +14,6 @@ interface Flags {
   readonly filter?: readonly string[]
   readonly limit?: number
   readonly at?: string
-}
-
-export function parseCount(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
-  return Number(text)
 }
 
 export function defineList(command: Command, { run, nouns }: Tools, noun: Noun): void {

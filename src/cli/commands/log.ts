@@ -1,29 +1,10 @@
-// The audit: `log`, `show`, and `NOUN history`.
+// `log`: who changed what, when and why.
 import type { Command } from 'commander'
-import type { Impact } from '../../domain/delivery/impact.ts'
-import type { DescribedChange } from '../../domain/documents/describe-change.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
-import { usage } from '../failure.ts'
-import { describeChanges } from '../output/change-report.ts'
-import { describeImpact } from '../output/impact-report.ts'
-import { parseMoment, parseRevision } from '../output/moments.ts'
-import type { Look, Printable } from '../output/print.ts'
-import type { Call } from '../server/api-client.ts'
-import { type Noun, typeNamed } from '../server/nouns.ts'
-import { pathOf } from '../server/read-documents.ts'
-import type { Session } from '../session.ts'
-import { parseCount } from './list.ts'
-
-export interface Revision {
-  readonly revision: number
-  readonly time: string
-  readonly actor: string
-  readonly message: string | null
-  readonly operation: string
-  readonly change_count: number
-  readonly changes: readonly DescribedChange[]
-  readonly [more: string]: unknown
-}
+import { PROGRAM, type Tools } from '../cli-command.ts'
+import { parseMoment } from '../input/moments.ts'
+import { parseCount } from '../input/option-parsers.ts'
+import { printRevisions } from '../output/revision-table.ts'
+import { typeNamed } from '../server/nouns.ts'
 
 interface Flags {
   readonly actor?: string
@@ -35,8 +16,6 @@ interface Flags {
   readonly grep?: string
   readonly limit: number
 }
-
-const PAGE = 1000
 
 export function defineLog(command: Command, { run }: Tools): void {
   command
@@ -71,94 +50,4 @@ export function defineLog(command: Command, { run }: Tools): void {
 
 function moment(text: string | undefined, flag: string): string | undefined {
   return text === undefined ? undefined : parseMoment(text, flag, new Date())
-}
-
-export function defineHistory(command: Command, { run }: Tools, noun: Noun): void {
-  command
-    .argument('<id>', `id of the ${noun.singular}`)
-    .option('--limit <number>', 'at most so many', parseCount, 20)
-    .addHelpText('after', `\nExamples:\n  ${PROGRAM} ${noun.noun} history ID\n  ${PROGRAM} show REVISION`)
-    .action(
-      run((session, id: string, { limit }: { limit: number }) =>
-        printRevisions(session, pathOf(noun, id, 'history'), {}, limit),
-      ),
-    )
-}
-
-async function printRevisions(
-  session: Session,
-  path: string,
-  query: Call['query'],
-  limit: number,
-): Promise<void> {
-  const revisions: Revision[] = []
-  // One more than is shown tells whether there are more.
-  while (revisions.length <= limit) {
-    const before = revisions.at(-1)?.revision
-    const size = Math.min(PAGE, limit + 1 - revisions.length)
-    const { body } = await session.api.get(path, { query: { ...query, limit: size, before } })
-    for (const revision of body) revisions.push(revision)
-    if (body.length < size) break
-  }
-  const shown = revisions.slice(0, limit)
-  await session.print(printableRevisions(shown))
-  if (shown.length < revisions.length) session.note(`the newest ${shown.length}; --limit shows more`)
-  if (shown.length === 0 && session.format.kind === 'human') session.note('No revisions found.')
-}
-
-export const REVISION_HEADERS = ['REVISION', 'TIME', 'ACTOR', 'CHANGES', 'MESSAGE', 'OPERATION']
-
-export function revisionRow({ revision, time, actor, change_count, message, operation }: Revision): string[] {
-  return [
-    String(revision),
-    time.replace(/\.\d+Z$/, 'Z'),
-    actor,
-    String(change_count),
-    message ?? '',
-    operation,
-  ]
-}
-
-function printableRevisions(revisions: readonly Revision[]): Printable {
-  return {
-    value: revisions,
-    names: revisions.map(({ revision }) => `revisions/${revision}`),
-    human: ({ table }) => (revisions.length === 0 ? '' : table(REVISION_HEADERS, revisions.map(revisionRow))),
-  }
-}
-
-export function defineShow(command: Command, { run }: Tools): void {
-  command
-    .argument('<revision>', 'its number')
-    .addHelpText(
-      'after',
-      `\nExamples:\n  ${PROGRAM} show 12\n  ${PROGRAM} show 12 -o jsonpath='{.impact.clusters}'`,
-    )
-    .action(
-      run(async (session, text: string) => {
-        const revision = parseRevision(text)
-        if (revision === undefined) throw usage(`a revision is a whole number, not "${text}"`)
-        const { body } = await session.api.get(`/revisions/${revision}`)
-        await session.print({
-          value: body,
-          names: [`revisions/${revision}`],
-          human: (look) => describeRevision(look, body),
-        })
-      }),
-    )
-}
-
-function describeRevision(look: Look, revision: Revision & { impact?: Impact }): string {
-  const { message, operation, actor, time, changes, change_count, impact } = revision
-  const head = look.pairs([
-    ['Revision:', String(revision.revision)],
-    ['Time:', time],
-    ['Actor:', actor],
-    ['From:', String(revision.client_address ?? '')],
-    ['Message:', message ?? ''],
-    ['Operation:', operation],
-    ['Request id:', String(revision.request_id ?? '')],
-    ['Hash:', String(revision.hash ?? '')],
-  ])
-  return `${head}\n${describeChanges(look, changes, change_count)}${impact ? describeImpact(look, impact) : ''}`
 }

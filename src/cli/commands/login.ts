@@ -1,8 +1,9 @@
-// `login` and `logout`: a token for a context, typed, piped or from an OIDC issuer, and none any more.
+// `login`: keeps a token for a context, typed, piped or from an OIDC issuer.
 import type { Command } from 'commander'
+import type { CallerIdentity } from '../../api/wire-types.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
-import { describeGrant, type Grant } from '../../domain/access/grant.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { describeGrant } from '../../domain/access/grant.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import {
   type Context,
   type ContextFile,
@@ -11,26 +12,22 @@ import {
   loadContexts,
   unknownContext,
   updateContexts,
+  withoutTokens,
 } from '../config/contexts.ts'
 import { type GlobalFlags, parseTimeout, parseToken, parseUrl, type Settings } from '../config/settings.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { askHidden } from '../input/ask.ts'
 import { readStdin } from '../input/read-files.ts'
-import { fromNow } from '../output/moments.ts'
+import { warnOfPlainHttp } from '../output/plain-http.ts'
 import { parseFormat, render } from '../output/print.ts'
+import { fromNow } from '../output/relative-time.ts'
 import { type Env, painter, plain, type Terminal } from '../output/terminal.ts'
-import { type Api, openApi, Refusal } from '../server/api-client.ts'
+import type { Api } from '../server/api.ts'
+import { openApi } from '../server/api-client.ts'
 import { type Client, loginByDevice, type Prompt } from '../server/device-login.ts'
-import { warnOfPlainHttp } from '../server/plain-http.ts'
+import { Refusal } from '../server/refusal.ts'
 
-/** As the service takes somebody. */
-export interface Identity extends Grant {
-  readonly name: string
-  readonly via: string
-  readonly expires_at?: string
-}
-
-export function defineLogin(command: Command, { program, surroundings }: Tools): void {
+export function defineLogin(command: Command, { program, context: { terminal, version } }: Tools): void {
   command
     .option('--with-token', 'read a token from stdin, or type it, instead of logging in at the issuer')
     .addHelpText(
@@ -46,30 +43,7 @@ Examples:
   ${PROGRAM} logout`,
     )
     .action(async ({ withToken = false }: { withToken?: boolean }) => {
-      const { terminal, version } = surroundings
       await login(terminal, version, program.opts<GlobalFlags>(), withToken)
-    })
-}
-
-export function defineLogout(command: Command, { program, surroundings }: Tools): void {
-  command
-    .addHelpText(
-      'after',
-      `\nThe context keeps its URL. A token is good for others until it is revoked: ${PROGRAM} token revoke NAME\n\nExamples:\n  ${PROGRAM} logout\n  ${PROGRAM} logout --context prod`,
-    )
-    .action(async () => {
-      const { env, stderr } = surroundings.terminal
-      const { context, apiUrl, quiet } = program.opts<GlobalFlags>()
-      if (apiUrl !== undefined) throw usage('logout is from a context: give --context NAME')
-      const file = loadContexts(env)
-      const name = context ?? file.current_context
-      if (name === undefined) throw usage('there is no context in use: give --context NAME')
-      if (!hasContext(file, name)) throw unknownContext(file, name)
-      await updateContexts(env, ({ contexts, ...rest }) => ({
-        ...rest,
-        contexts: { ...contexts, [name]: withoutTokens(contexts[name] as Context) },
-      }))
-      if (!quiet) stderr.write(`context "${name}" holds no tokens any more\n`)
     })
 }
 
@@ -107,27 +81,31 @@ async function login(
   warnOfPlainHttp(terminal, url, isKnown && known.contexts[name]?.allow_http)
   const token = await givenToken(terminal, withToken)
   const client = token === undefined && !withToken ? await as(undefined, issuerOf) : undefined
-  const gained = client
+  const credential = client
     ? await loginByDevice(client, { env, version, timeoutMs }, (prompt) => show(terminal, prompt))
     : (token ?? (await typedToken(terminal, url)))
-  const identity = await as(typeof gained === 'string' ? gained : gained.token, (api) => whoami(api))
+  const identity = await as(typeof credential === 'string' ? credential : credential.token, (api) =>
+    whoami(api),
+  )
   let isCurrent = false
   await updateContexts(env, (file) => {
     const current_context = file.current_context ?? name
     isCurrent = current_context === name
     const old = file.contexts[name]
-    const context = { ...(old && withoutTokens(old)), api_url, ...held(gained, identity) }
+    const context = { ...(old && withoutTokens(old)), api_url, ...tokensFor(credential, identity) }
     return { ...file, current_context, contexts: { ...file.contexts, [name]: context } }
   })
-  const isRenewed = typeof gained !== 'string' && gained.refresh_token !== undefined
+  const isRenewed = typeof credential !== 'string' && credential.refresh_token !== undefined
   const what = isRenewed ? describeGrant(identity) : describeIdentity(identity)
   note(`logged in to ${url.href} as ${identity.name}: ${what}`)
   note(`context "${name}" ${isKnown ? 'changed' : 'added'}${isCurrent ? ', and in use' : ''}`)
-  const before = ['FLUX_API_URL', 'FLUX_API_TOKEN', 'FLUX_API_WRITE_TOKEN'].filter((each) =>
+  const overriding = ['FLUX_API_URL', 'FLUX_API_TOKEN', 'FLUX_API_WRITE_TOKEN'].filter((each) =>
     env[each]?.trim(),
   )
-  if (before.length > 0)
-    note(`set in the environment, and before the context: ${before.join(', ')}; or give --context ${name}`)
+  if (overriding.length > 0)
+    note(
+      `set in the environment, and before the context: ${overriding.join(', ')}; or give --context ${name}`,
+    )
   if (format.kind === 'human') return
   const value = { context: name, server: url.href, ...identity }
   const printable = { value, names: [name], human: () => '' }
@@ -140,7 +118,7 @@ interface Chosen {
   readonly isKnown: boolean
 }
 
-/** The context to log in to, which need not be there yet when a URL is given. */
+/** The context to log in to; with a URL it may be a new one. */
 function chooseContext(flags: GlobalFlags, env: Env, file: ContextFile): Chosen {
   const { contexts, current_context: current } = file
   const urlOf = (name: string): string => (contexts[name] as Context).api_url
@@ -164,7 +142,7 @@ function chooseContext(flags: GlobalFlags, env: Env, file: ContextFile): Chosen 
   return { name, api_url: given, isKnown }
 }
 
-/** What is piped in, if anything is. */
+/** The token on stdin, if it is not a terminal. */
 async function givenToken(terminal: Terminal, withToken: boolean): Promise<string | undefined> {
   if (terminal.stdin.isTTY) return undefined
   const token = parseToken(await readStdin(terminal), 'stdin')
@@ -181,7 +159,7 @@ async function typedToken(terminal: Terminal, { href }: URL): Promise<string> {
   return token
 }
 
-/** Where people log in, when the server says so. */
+/** The issuer in the server's OpenAPI document; undefined where it has none. */
 async function issuerOf(api: Api): Promise<Client | undefined> {
   const { body } = await api.get('/openapi.json')
   const schemes: JsonObject = body?.components?.securitySchemes ?? {}
@@ -190,7 +168,7 @@ async function issuerOf(api: Api): Promise<Client | undefined> {
   return isWhole ? { openIdConnectUrl, clientId } : undefined
 }
 
-/** On stderr whatever else is to be quiet: without it nobody can log in. */
+/** Prints the code on stderr, also with --quiet: without it nobody can log in. */
 function show(terminal: Terminal, { url, completeUrl, code, seconds }: Prompt): void {
   const bold = (text: string): string => painter(terminal, terminal.stderr)('bold', plain(text))
   const minutes = Math.max(1, Math.round(seconds / 60))
@@ -202,8 +180,8 @@ function show(terminal: Terminal, { url, completeUrl, code, seconds }: Prompt): 
   terminal.stderr.write(` within ${minutes} minute${minutes === 1 ? '' : 's'}.\n`)
 }
 
-/** Asked before anything is kept: a token that is not taken is of no use. */
-async function whoami(api: Api): Promise<Identity> {
+/** Reads who the token is for, before it is stored: a token that is refused is not. */
+async function whoami(api: Api): Promise<CallerIdentity> {
   try {
     return (await api.get('/whoami')).body
   } catch (error) {
@@ -213,17 +191,16 @@ async function whoami(api: Api): Promise<Identity> {
   }
 }
 
-function withoutTokens({ api_url, allow_http, ask }: Context): Context {
-  return { api_url, ...(allow_http && { allow_http }), ...(ask && { ask }) }
+/** The tokens of the context: one that may write is for both uses, and so is a login. */
+function tokensFor(credential: string | IssuerLogin, { role }: CallerIdentity): Omit<Context, 'api_url'> {
+  if (typeof credential !== 'string') return { login: credential }
+  return {
+    api_token: credential,
+    ...((role === 'editor' || role === 'admin') && { write_token: credential }),
+  }
 }
 
-/** One token for everything, where it may write; a login is for everything anyway. */
-function held(gained: string | IssuerLogin, { role }: Identity): Omit<Context, 'api_url'> {
-  if (typeof gained !== 'string') return { login: gained }
-  return { api_token: gained, ...((role === 'editor' || role === 'admin') && { write_token: gained }) }
-}
-
-function describeIdentity(identity: Identity): string {
+function describeIdentity(identity: CallerIdentity): string {
   const { expires_at } = identity
   return `${describeGrant(identity)}${expires_at ? `, expires ${fromNow(expires_at, new Date())}` : ''}`
 }

@@ -1,25 +1,23 @@
 // `token`: who may come in, as what, and until when.
+
 import { type Command, Option } from 'commander'
+import type { CallerIdentity, IssuedToken, ShownToken } from '../../api/wire-types.ts'
 import { describeGrant, ROLE_MEANINGS, ROLES, scopeOf } from '../../domain/access/grant.ts'
-import { addSubcommand, PROGRAM, type Tools } from '../command-tree.ts'
+import { addSubcommand, PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
 import { agree, isAsked } from '../input/agree.ts'
-import { collectIds } from '../input/field-flags.ts'
-import { fromNow, parseExpiry } from '../output/moments.ts'
+import { parseExpiry } from '../input/moments.ts'
+import { collectIds } from '../input/option-parsers.ts'
+import { checkWriteFlags } from '../input/write-flags.ts'
 import type { Look } from '../output/print.ts'
+import { fromNow } from '../output/relative-time.ts'
 import { plain } from '../output/terminal.ts'
-import {
-  checkGrace,
-  createToken,
-  type IssuedToken,
-  rotateToken,
-  type ShownToken,
-} from '../server/mint-token.ts'
+import { checkGrace, createToken, rotateToken } from '../server/mint-token.ts'
 import { typeNamed } from '../server/nouns.ts'
-import { pathOf, TOKENS } from '../server/read-documents.ts'
-import { checkFlags, sendChange } from '../server/send-change.ts'
+import { pathOf, TOKEN_ROUTES } from '../server/read-documents.ts'
+import { readPages } from '../server/read-pages.ts'
+import { sendChange } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
-import type { Identity } from './login.ts'
 
 export function defineToken(command: Command, tools: Tools): void {
   command.addHelpText(
@@ -83,7 +81,7 @@ function roleOption(about: string): Option {
   return new Option('--role <role>', about).choices([...ROLES])
 }
 
-/** A secret that is not printed is lost. */
+/** Throws for -o name: a secret that is not printed is lost. */
 function refuseNames({ format }: Session): void {
   if (format.kind === 'name') throw usage('the secret would be lost: use another --output')
 }
@@ -119,19 +117,20 @@ function defineList(command: Command, { run }: Tools): void {
     )
 }
 
-const PAGE = 1000
+const PAGE_SIZE = 1000
 
-/** All pages; one that moved from a page to the next meanwhile is there once. */
+/** All tokens; one that moves from a page to the next while they are read is there once. */
 async function readAll(
   { api }: Session,
   query: { readonly role: string | undefined; readonly cluster: string | undefined },
 ): Promise<ShownToken[]> {
   const found = new Map<string, ShownToken>()
-  for (let offset = 0; ; offset += PAGE) {
-    const { body, headers } = await api.getAsWriter('/tokens', { query: { ...query, limit: PAGE, offset } })
-    for (const token of body as ShownToken[]) found.set(token.id, token)
-    if (body.length === 0 || offset + PAGE >= Number(headers['x-total-count'])) return [...found.values()]
-  }
+  const pages = readPages<ShownToken>(
+    ({ limit, offset }) => api.getAsWriter('/tokens', { query: { ...query, limit, offset } }),
+    { size: PAGE_SIZE },
+  )
+  for await (const { items } of pages) for (const token of items) found.set(token.id, token)
+  return [...found.values()]
 }
 
 function describeTokens({ table, wide }: Look, tokens: readonly ShownToken[]): string {
@@ -187,25 +186,25 @@ function defineRevoke(command: Command, { run }: Tools): void {
     .action(
       run(async (session, names: string[], { yes = false, message }: RevokeFlags) => {
         const flags = { yes: true, ...(message !== undefined && { message }) }
-        checkFlags(flags)
-        // One that is not there is noticed before any other is gone.
+        checkWriteFlags(flags)
+        // A token that does not exist is noticed before any other is revoked.
         const tokens = new Map<string, ShownToken>()
         for (const name of names) {
-          const { body } = await session.api.getAsWriter(pathOf(TOKENS, name))
+          const { body } = await session.api.getAsWriter(pathOf(TOKEN_ROUTES, name))
           tokens.set(body.id, body)
         }
         if (isAsked(session, { yes })) await askFirst(session, [...tokens.values()])
         const revoked: ShownToken[] = []
         try {
           for (const { id } of tokens.values()) {
-            const { answer } = await sendChange(session, flags, {
+            const { response } = await sendChange(session, flags, {
               method: 'DELETE',
-              path: pathOf(TOKENS, id),
+              path: pathOf(TOKEN_ROUTES, id),
             })
-            revoked.push(answer?.body)
+            revoked.push(response?.body)
           }
         } finally {
-          // What is gone is told, whatever became of the others.
+          // Revoked tokens are printed, whatever became of the others.
           if (revoked.length > 0) await printRevoked(session, revoked)
         }
       }),
@@ -244,7 +243,7 @@ function defineWhoami(command: Command, { run }: Tools): void {
         const [reader, writer] = (await Promise.all([
           api.get('/whoami').then(({ body }) => body),
           isOne ? undefined : api.getAsWriter('/whoami').then(({ body }) => body),
-        ])) as [Identity, Identity | undefined]
+        ])) as [CallerIdentity, CallerIdentity | undefined]
         const isSame = !writer || JSON.stringify(writer) === JSON.stringify(reader)
         await session.print({
           value: isSame ? reader : { ...reader, writes_as: writer },
@@ -265,7 +264,7 @@ const MEANS: Readonly<Record<string, string>> = {
   oidc: 'a login at the issuer',
 }
 
-function describeIdentity({ pairs }: Look, identity: Identity): string {
+function describeIdentity({ pairs }: Look, identity: CallerIdentity): string {
   const { name, via, role, expires_at } = identity
   const expires = expires_at ? `${fromNow(expires_at, new Date())} (${expires_at})` : 'never'
   const scope = scopeOf(identity)

@@ -1,10 +1,12 @@
 // `batch`: operations of the API, from a file.
 import type { Command } from 'commander'
 import { isObject } from '../../base/json.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
 import { readOne } from '../input/read-files.ts'
-import { addWriteFlags, printFleetWrite, sendChange, type WriteFlags } from '../server/send-change.ts'
+import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
+import { printFleetWrite } from '../output/write-report.ts'
+import { sendChange } from '../server/send-change.ts'
 
 export function defineBatch(command: Command, { run }: Tools): void {
   command.requiredOption('-f, --file <file>', 'a YAML or JSON file with operations, - for stdin')

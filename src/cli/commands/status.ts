@@ -1,9 +1,8 @@
-// The server itself: `status` and `verify`.
+// `status`: which server this is, how it is, and what it holds.
 import type { Command } from 'commander'
-import { PROGRAM, type Tools } from '../command-tree.ts'
-import { unmet, usage } from '../failure.ts'
-import { count } from '../output/count.ts'
-import { plain } from '../output/terminal.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
+import { unmet } from '../failure.ts'
+import { refuseNameOutput } from '../output/print.ts'
 import type { Session } from '../session.ts'
 
 export function defineStatus(command: Command, { run }: Tools): void {
@@ -11,7 +10,7 @@ export function defineStatus(command: Command, { run }: Tools): void {
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} status\n  ${PROGRAM} status -o jsonpath='{.revision}'`)
     .action(
       run(async (session) => {
-        refuseNames(session)
+        refuseNameOutput(session)
         const { api, settings } = session
         const [ready, openapi] = await Promise.all([
           api.get('/ready', { expect: [503] }),
@@ -51,10 +50,6 @@ export function defineStatus(command: Command, { run }: Tools): void {
     )
 }
 
-function refuseNames({ format }: Session): void {
-  if (format.kind === 'name') throw usage('there are no names to print here: use another --output')
-}
-
 async function countAll({ api, nouns }: Session): Promise<Record<string, number>> {
   const counts = await Promise.all(
     nouns.map(async ({ name }): Promise<[string, number]> => {
@@ -63,27 +58,4 @@ async function countAll({ api, nouns }: Session): Promise<Record<string, number>
     }),
   )
   return Object.fromEntries(counts)
-}
-
-export function defineVerify(command: Command, { run }: Tools): void {
-  command.addHelpText('after', `\nExits with 4 when it is not.\n\nExamples:\n  ${PROGRAM} verify`).action(
-    run(async (session) => {
-      refuseNames(session)
-      const { body } = await session.api.get('/revisions/verify')
-      const { verified, revisions, documents, problems = [] } = body
-      await session.print({
-        value: body,
-        human: () =>
-          verified
-            ? `The log is whole: ${count(revisions, 'revision')}, ${count(documents, 'document')}.\n`
-            : problems
-                .map(
-                  (problem: unknown) =>
-                    `${plain(typeof problem === 'string' ? problem : JSON.stringify(problem))}\n`,
-                )
-                .join(''),
-      })
-      if (!verified) throw unmet('the log is not whole')
-    }),
-  )
 }

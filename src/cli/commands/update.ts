@@ -1,7 +1,7 @@
 // `NOUN update`: some fields of a document, by path.
 import type { Command } from 'commander'
 import { type Json, pointer } from '../../base/json.ts'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
 import {
   applySettings,
@@ -12,18 +12,12 @@ import {
   type Setting,
   schemaAt,
 } from '../input/field-values.ts'
-import { printWritten } from '../output/written.ts'
-import { Refusal } from '../server/api-client.ts'
+import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
+import { printDocumentWrite, printFleetWrite } from '../output/write-report.ts'
 import type { Noun } from '../server/nouns.ts'
 import { getDocument, pathOf } from '../server/read-documents.ts'
-import {
-  addWriteFlags,
-  printFleetWrite,
-  type Sent,
-  sendBatch,
-  sendChange,
-  type WriteFlags,
-} from '../server/send-change.ts'
+import { Refusal } from '../server/refusal.ts'
+import { type Sent, sendBatch, sendChange } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
 
 interface Flags extends WriteFlags {
@@ -33,7 +27,7 @@ interface Flags extends WriteFlags {
 const TRIES = 5
 
 export function defineUpdate(command: Command, { run }: Tools, noun: Noun): void {
-  // In the order in which they are given, whichever of the two it is.
+  // --set and --unset are applied in the order in which they are given.
   const settings: Setting[] = []
   command
     .argument(noun.cluster ? '[id]' : '<id>', `id of the ${noun.singular}`)
@@ -61,7 +55,7 @@ export function defineUpdate(command: Command, { run }: Tools, noun: Noun): void
         }
         if (id === undefined) return updateMany(session, noun, flags, settings)
         const sent = await updateOne(session, noun, id, flags, settings)
-        await printWritten(session, sent, { noun, id, done: 'configured' })
+        await printDocumentWrite(session, sent, { noun, id, done: 'configured' })
       }),
     )
 }
@@ -92,13 +86,13 @@ async function updateMany(
   await printFleetWrite(session, sent, `${noun.name} (${flags.selector})`)
 }
 
-/** Fields as a whole can be replaced everywhere. */
+/** A JSON patch that replaces whole fields; undefined when a setting is of something else. */
 function wholeFields(settings: readonly Setting[]): Json | undefined {
   if (settings.some(({ path, value }) => path.length > 1 || value === null)) return undefined
   return settings.map(({ path, value }) => ({ op: 'add', path: pointer('', path[0] ?? ''), value }))
 }
 
-/** Without lists the service merges. A place in a list is changed on what was read, and only if it is still so. */
+/** Sends a merge patch; a place in a list is changed on the document that was read, with optimistic locking. */
 async function updateOne(
   session: Session,
   noun: Noun,
@@ -121,8 +115,8 @@ async function updateOne(
         body: changed,
       })
     } catch (error) {
-      const isLost = error instanceof Refusal && error.code === 'precondition_failed'
-      if (!isLost || attempt === TRIES) throw error
+      const isConflict = error instanceof Refusal && error.code === 'precondition_failed'
+      if (!isConflict || attempt === TRIES) throw error
     }
   }
 }

@@ -1,24 +1,29 @@
 // `watch`: revisions as they happen.
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { PROGRAM, type Tools } from '../command-tree.ts'
+import type { Revision } from '../../api/wire-types.ts'
+import { backoff } from '../../runtime/backoff.ts'
+import { PROGRAM, type Tools } from '../cli-command.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
+import { parseCount } from '../input/option-parsers.ts'
 import { harmless, render } from '../output/print.ts'
+import { revisionRow } from '../output/revision-table.ts'
 import { plain } from '../output/terminal.ts'
-import { type Answer, Refusal } from '../server/api-client.ts'
+import type { ApiResponse } from '../server/api.ts'
+import { Refusal } from '../server/refusal.ts'
+import { revisionsIn } from '../server/watch-stream.ts'
 import type { Session } from '../session.ts'
-import { parseCount } from './list.ts'
-import { type Revision, revisionRow } from './log.ts'
 
 interface Flags {
   readonly since?: number
   readonly count?: number
 }
 
-/** How often to come back to a server that does not answer: for some minutes. */
+/** Attempts to reconnect to a server that does not respond: some minutes. */
 const TRIES = 30
 const FIRST_DELAY_MS = 1000
-const LONGEST_DELAY_MS = 10_000
+const MAX_DELAY_MS = 10_000
 
 export function defineWatch(command: Command, { run }: Tools): void {
   command
@@ -28,10 +33,10 @@ export function defineWatch(command: Command, { run }: Tools): void {
       'after',
       `\nCtrl-C ends it. With -o json there is one revision on each line.\n\nExamples:\n  ${PROGRAM} watch\n  ${PROGRAM} watch --since 0 -o json | jq -c .operation`,
     )
-    .action(run(follow))
+    .action(run(watch))
 }
 
-async function follow(session: Session, { since, count = Number.POSITIVE_INFINITY }: Flags): Promise<void> {
+async function watch(session: Session, { since, count = Number.POSITIVE_INFINITY }: Flags): Promise<void> {
   const { format, api } = session
   if (format.kind === 'yaml') throw usage('watch prints lines: use -o json, name or jsonpath=…')
   let { headers, body } = await api.stream('/watch', { query: { since } })
@@ -45,64 +50,27 @@ async function follow(session: Session, { since, count = Number.POSITIVE_INFINIT
       if (shown === count) return
     }
     session.note(`the stream was cut after revision ${last}: coming back`)
-    body = (await comeBack(session, last)).body
+    body = (await reconnect(session, last)).body
   }
 }
 
-/** Whoever has waited for hours waits for a server that restarts, too. */
-async function comeBack({ api, note }: Session, last: number): Promise<Answer> {
+/** Connects again after a revision, also to a server that takes some minutes to restart. */
+async function reconnect({ api, note }: Session, last: number): Promise<ApiResponse> {
+  const delays = backoff({ first: FIRST_DELAY_MS, max: MAX_DELAY_MS })
   for (let attempt = 1; ; attempt++) {
-    const delay = Math.min(FIRST_DELAY_MS * 2 ** (attempt - 1), LONGEST_DELAY_MS)
-    await sleep((delay * (1 + Math.random())) / 2)
+    await sleep(delays.next())
     try {
       return await api.stream('/watch', { headers: { 'last-event-id': String(last) } })
     } catch (error) {
-      if (attempt === TRIES || !isPassing(error)) throw error
+      if (attempt === TRIES || !isTransient(error)) throw error
       note((error as Failure).message)
     }
   }
 }
 
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   if (error instanceof Refusal) return error.status >= 500
   return error instanceof Failure && error.exitCode === EXIT.unreachable
-}
-
-/** What comes of a stream before it ends, or is cut. */
-async function* revisionsIn(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Revision> {
-  for await (const event of eventsIn(stream)) {
-    const [data] = event.filter((line) => line.startsWith('data:'))
-    if (event.includes('event: revision') && data) yield JSON.parse(data.slice('data:'.length))
-  }
-}
-
-/** The lines of each event. */
-async function* eventsIn(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
-  let event: string[] = []
-  for await (const line of linesIn(stream)) {
-    if (line !== '') event.push(line)
-    else {
-      yield event
-      event = []
-    }
-  }
-}
-
-async function* linesIn(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder()
-  let rest = ''
-  try {
-    for await (const bytes of stream) {
-      const [first = '', ...more] = decoder.decode(bytes, { stream: true }).split('\n')
-      rest += first
-      for (const next of more) {
-        yield rest.replace(/\r$/, '')
-        rest = next
-      }
-    }
-  } catch {
-    // A connection that breaks is one that ended: what is not whole comes again.
-  }
 }
 
 async function show(session: Session, revision: Revision): Promise<void> {

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { isObject } from '../../base/json.ts'
 import { type Failure, usage } from '../failure.ts'
 import type { Env } from '../output/terminal.ts'
+import { writeOwnFile } from '../output/write-files.ts'
 import { withLock } from './file-lock.ts'
-import { replaceFile } from './replace-file.ts'
 
-/** What somebody who logged in at an OIDC issuer has from there, and what it takes to renew it. */
+/** The tokens of a login at an OIDC issuer, and what it takes to renew them. */
 export interface IssuerLogin {
   readonly token: string
-  /** RFC 3339; when the token stops being one, as far as that is known. */
+  /** RFC 3339; when the token expires, where that is known. */
   readonly expires_at?: string
   readonly refresh_token?: string
   readonly token_endpoint: string
@@ -21,9 +21,9 @@ export interface Context {
   readonly api_url: string
   readonly api_token?: string
   readonly write_token?: string
-  /** In the place of both tokens. */
+  /** A login at an issuer, instead of both tokens. */
   readonly login?: IssuerLogin
-  /** No warning before tokens are sent in plain http. */
+  /** Whether to leave out the warning about tokens in plain http. */
   readonly allow_http?: boolean
   /** Whether somebody has to agree to what touches several clusters, or takes something from one. */
   readonly ask?: Ask
@@ -44,10 +44,10 @@ export interface ContextFile {
   readonly contexts: Readonly<Record<string, Context>>
 }
 
-/** Folders as the XDG base directory specification has them; relative ones do not count. Without a home there is none. */
+/** A folder by the XDG base directory specification, which ignores relative paths; undefined without a home. */
 function xdg(env: Env, name: string, fallback: string): string | undefined {
-  const set = env[name]
-  const base = set?.startsWith('/') ? set : env.HOME?.startsWith('/') ? join(env.HOME, fallback) : undefined
+  const path = env[name]
+  const base = path?.startsWith('/') ? path : env.HOME?.startsWith('/') ? join(env.HOME, fallback) : undefined
   return base && join(base, 'flux-resourceset')
 }
 
@@ -83,7 +83,7 @@ function parseContexts(path: string, text: string): ContextFile {
   try {
     content = JSON.parse(text)
   } catch {
-    // The parser quotes what it reads, and that may be a token.
+    // The parser's message quotes the file, which may be a token.
     throw usage(`${path} is not JSON: correct it, or delete it and set your contexts again`)
   }
   const contexts = isObject(content) ? content.contexts : undefined
@@ -114,11 +114,16 @@ export function hasContext({ contexts }: ContextFile, name: string | undefined):
   return name !== undefined && Object.hasOwn(contexts, name)
 }
 
+/** The context of a server that nobody is logged in to. */
+export function withoutTokens({ api_url, allow_http, ask }: Context): Context {
+  return { api_url, ...(allow_http && { allow_http }), ...(ask && { ask }) }
+}
+
 export function unknownContext({ contexts }: ContextFile, name: string): Failure {
   return usage(`there is no context "${name}": known are ${Object.keys(contexts).join(', ') || 'none yet'}`)
 }
 
-/** Changes the file as it is by then: what one process has just read, another must not write meanwhile. */
+/** Changes the file under a lock: no other process writes between reading and writing. */
 export async function updateContexts(
   env: Env,
   change: (file: ContextFile) => ContextFile | Promise<ContextFile>,
@@ -128,11 +133,11 @@ export async function updateContexts(
   await withLock(path, async () => {
     const file = loadContexts(env)
     const changed = await change(file)
-    if (changed !== file) replaceFile(path, `${JSON.stringify(changed, null, 2)}\n`)
+    if (changed !== file) await writeOwnFile(path, `${JSON.stringify(changed, null, 2)}\n`)
   })
 }
 
-/** What to say when others on this machine can read the tokens. */
+/** A warning when other users of this machine can read the tokens; undefined when they cannot. */
 export function permissionWarning(env: Env): string | undefined {
   const path = configPath(env)
   if (path === undefined) return undefined

@@ -32,9 +32,9 @@ export interface Settings {
   readonly readToken: string | undefined
   readonly writeToken: string | undefined
   readonly context: string | undefined
-  /** Of the context, where its token is used. */
+  /** The login of the context, where its token is used. */
   readonly login: IssuerLogin | undefined
-  /** Whether the context says that its server is spoken to in plain http knowingly. */
+  /** Whether the context allows tokens in plain http. */
   readonly allowsHttp: boolean
   /** Whether somebody has to agree to what touches several clusters, or takes something from one. */
   readonly ask: Ask
@@ -50,14 +50,14 @@ export function resolveSettings(flags: GlobalFlags, env: Env): Settings {
   const given = flags.apiUrl ?? (explicit ? context?.api_url : env.FLUX_API_URL || context?.api_url)
   const source = flags.apiUrl !== undefined ? '--api-url' : 'the API URL'
   const url = parseUrl(given ?? DEFAULT_URL, source)
-  // A context's tokens are for its own server and no other; and with a context that has tokens, no other's are for it.
+  // Tokens of a context go to its own server only; a context with tokens gets no tokens from the environment.
   const own = context && parseUrl(context.api_url, 'the context').href === url.href ? context : undefined
   const { api_token, write_token, login } = own ?? {}
   const isComplete = explicit && Boolean(api_token || write_token || login)
   const pick = (flag: string | undefined, flagName: string, variable: string, held: string | undefined) => {
     if (flag !== undefined) return parseToken(flag, flagName)
-    const set = isComplete ? undefined : parseToken(env[variable], variable)
-    return set ?? parseToken(held, `the token of context "${name}"`)
+    const fromEnv = isComplete ? undefined : parseToken(env[variable], variable)
+    return fromEnv ?? parseToken(held, `the token of context "${name}"`)
   }
   const readToken = pick(flags.apiToken, '--api-token', 'FLUX_API_TOKEN', api_token ?? login?.token)
   const writeToken = pick(
@@ -93,7 +93,7 @@ function chooseContext(
   return { name, context, explicit }
 }
 
-/** The base that routes are below; it may have a path of its own. */
+/** Parses the base URL of the API, which may have a path. */
 export function parseUrl(text: string, source: string): URL {
   if (/^[^/]*\/\/[^/]*@/.test(text)) {
     throw usage(`${source} must hold no credentials: give tokens by FLUX_API_TOKEN or a context`)
@@ -106,7 +106,7 @@ export function parseUrl(text: string, source: string): URL {
   return url
 }
 
-/** Secrets from files end with a line break now and then; one inside is a mistake. */
+/** Parses a token. Line breaks around it are ignored, since files end with one; one inside is an error. */
 export function parseToken(text: string | undefined, source: string): string | undefined {
   const token = text?.trim()
   if (!token) return undefined

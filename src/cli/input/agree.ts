@@ -11,15 +11,15 @@ export interface Question {
   readonly does: string
   /** What has to be typed. */
   readonly word: string
-  /** What it comes to, in a line: told where the whole of it is not, or is not on the screen any more. */
+  /** The preview in one line: printed where the whole of it is not, or has scrolled off the screen. */
   readonly summary?: string
-  /** What to know before answering, a line each. */
+  /** Lines to read before answering. */
   readonly notes: readonly string[]
-  /** Asked only where somebody can be. */
+  /** Whether the change goes on without a question where there is no terminal. */
   readonly isOptional?: boolean
 }
 
-/** Lines that are still to be seen when the question comes. */
+/** Lines that are still on the screen when the question is asked. */
 const ON_SCREEN = 20
 
 /** Whether questions are to be asked at all. */
@@ -28,8 +28,8 @@ export function isAsked({ settings }: Session, { yes = false }: { readonly yes?:
 }
 
 /**
- * Asks, after what `show` renders. Returns whether somebody agreed; false when there is nobody to ask, and need not be.
- * Anything but the word ends the command, and so does a question that nobody is there for.
+ * Asks a question, after the text of `show`. Returns true when somebody agreed, and false when an optional question had
+ * no terminal. Throws when anything but the word is typed, or when a question that is not optional has no terminal.
  */
 export async function agree(
   session: Session,

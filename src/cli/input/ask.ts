@@ -6,10 +6,10 @@ import { ReadStream, WriteStream } from 'node:tty'
 import { Failure, unmet } from '../failure.ts'
 import { hasCursor, isInteractive, type Terminal } from '../output/terminal.ts'
 
-/** How shells tell of Ctrl-C. */
+/** The exit code of a program that Ctrl-C has ended, as shells have it. */
 export const INTERRUPTED = 130
 
-/** Where somebody can be asked. */
+/** A terminal to ask on. */
 export interface Asking {
   readonly env: Terminal['env']
   readonly stdin: NodeJS.ReadStream
@@ -18,8 +18,8 @@ export interface Asking {
 }
 
 /**
- * The terminal that somebody sits at, or undefined when there is none. Like git and ssh do: when stdin is a pipe or
- * stderr a file, it is the terminal that the process belongs to.
+ * Opens the terminal to ask on; undefined when there is none. When stdin is a pipe or stderr a file, it is the
+ * controlling terminal of the process, as with git and ssh.
  */
 export function openAsking(terminal: Terminal): Asking | undefined {
   const { env, stdin, stderr } = terminal
@@ -37,18 +37,18 @@ export function openAsking(terminal: Terminal): Asking | undefined {
   }
 }
 
-/** What is typed; nothing at all when the input ends. */
+/** Asks for a line; returns an empty one when the input ends. */
 function ask(asking: Asking, question: string): Promise<string> {
   const { stdin, stderr } = asking
   const isEdited = hasCursor(asking, stderr)
   return read(asking, question, createInterface({ input: stdin, output: stderr, terminal: isEdited }))
 }
 
-/** The same for what must not stand on the screen. */
+/** Asks for a line that is not shown while it is typed. */
 export async function askHidden(terminal: Terminal, question: string): Promise<string> {
   const { stdin, stderr } = terminal
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
-  // From here on the terminal shows nothing of what is typed.
+  // readline writes what is typed to its output, which discards it.
   const lines = createInterface({ input: stdin, output, terminal: true })
   stderr.write(question)
   const answer = await read(terminal, '', lines)
@@ -56,7 +56,7 @@ export async function askHidden(terminal: Terminal, question: string): Promise<s
   return answer
 }
 
-/** Goes on only when this word is typed. */
+/** Throws unless this word is typed. */
 export async function confirm(asking: Asking, question: string, word: string): Promise<void> {
   const answer = (await ask(asking, `${question} Type "${word}" to go on: `)).trim().toLowerCase()
   if (answer !== word.toLowerCase() && !(word === 'yes' && answer === 'y')) throw unmet('nothing was changed')
@@ -81,7 +81,7 @@ function read({ stderr }: Pick<Terminal, 'stderr'>, question: string, lines: Int
     }
     lines.once('close', end)
     lines.once('SIGINT', interrupt)
-    // A terminal that readline does not edit lines on makes a signal of Ctrl-C itself.
+    // Where readline does not edit lines, the terminal turns Ctrl-C into a signal.
     process.once('SIGINT', interrupt)
     lines.question(question, (answer) => {
       finish()

@@ -1,20 +1,20 @@
 // What somebody is asked before a change: whether clusters go, lose something, or change.
 
+import type { Preview } from '../../api/wire-types.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Impact } from '../../domain/delivery/impact.ts'
 import type { DescribedChange } from '../../domain/documents/describe-change.ts'
-import { PROGRAM } from '../command-tree.ts'
-import type { Preview } from '../output/change-report.ts'
+import { PROGRAM } from '../cli-command.ts'
 import { count, firstOf } from '../output/count.ts'
 import { withCounts } from '../output/impact-report.ts'
 import { clusterNoun, type Noun } from '../server/nouns.ts'
 import type { Question } from './agree.ts'
 
-/** Of what is removed, so many are named. */
+/** How many of the removed inputs are named. */
 const NAMED = 3
 const REVERT = `${PROGRAM} revert, with the revision that this makes`
 
-/** Nothing for a change of at most one cluster that removes nothing. */
+/** The question before a change; undefined for one of at most one cluster that removes nothing. */
 export function questionFor(
   nouns: readonly Noun[],
   preview: Preview,
@@ -24,7 +24,7 @@ export function questionFor(
   const impact = withCounts(preview.impact)
   const clusters = changes.filter(({ type }) => type === clusterNoun(nouns).name)
   const gone = clusters.filter(({ op }) => op === 'delete' || op === 'purge')
-  // Of many changes a preview shows the first.
+  // A preview holds only the first of many changes.
   const touched = Math.max(impact.touched, clusters.length)
   const leaving = Math.max(impact.leaving, gone.length)
   if (leaving > 0) return leavingQuestion(nouns, preview, gone, { touched, leaving })
@@ -45,7 +45,7 @@ interface Counts {
   readonly leaving: number
 }
 
-/** One is known by its id, several by how many they are. */
+/** Asks to type the id of one cluster, or the number of several. */
 function leavingQuestion(
   nouns: readonly Noun[],
   { changes, change_count }: Preview,
@@ -88,14 +88,14 @@ const PURGE_NOTES = [
   `Way back: none by restore; by ${REVERT}, for as long as the log reaches back.`,
 ]
 
-/** What clusters have that is switched on, by type; empty when they have nothing. */
+/** The number of enabled references by type, in words; empty when there are none. */
 function assignedTo(nouns: readonly Noun[], deleted: readonly DescribedChange[]): string {
   const counts = nouns.flatMap(({ delivery, singular }) => {
     if (!delivery) return []
     const { assigned_by, enabled_by = '' } = delivery
     const references = deleted.flatMap(({ before }) => (before?.[assigned_by] ?? []) as readonly JsonObject[])
-    const on = references.filter((reference) => reference[enabled_by] !== false)
-    return on.length === 0 ? [] : [count(on.length, singular)]
+    const enabled = references.filter((reference) => reference[enabled_by] !== false)
+    return enabled.length === 0 ? [] : [count(enabled.length, singular)]
   })
   return counts.join(', ')
 }

@@ -1,9 +1,10 @@
 // One flag for every field of a document, and back from the flags to the fields.
-import { Command, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
-import { addWriteFlags } from '../server/send-change.ts'
 import { parsePair, parseValue } from './field-values.ts'
+import { collect } from './option-parsers.ts'
+import { WRITE_FLAG_NAMES } from './write-flags.ts'
 
 type Field = readonly [name: string, schema: SchemaObject]
 type Values = Readonly<Record<string, unknown>>
@@ -17,25 +18,10 @@ function shapeOf({ type, additionalProperties, items }: SchemaObject): 'one' | '
   return member === 'array' ? 'lists' : 'pairs'
 }
 
-/** `labels` is given as --label, one at a time. */
+/** The flag of a field: `labels` is given as --label, one at a time. */
 function flagName([name, schema]: Field): string {
   const singular = shapeOf(schema) === 'one' ? name : name.replace(/ies$/, 'y').replace(/s$/, '')
   return `--${singular.replaceAll('_', '-')}`
-}
-
-export function collect(value: string, earlier: readonly string[] = []): string[] {
-  return [...earlier, value]
-}
-
-/** Several ids, repeated or joined by commas. */
-export function collectIds(value: string, earlier: readonly string[] = []): string[] {
-  return [
-    ...earlier,
-    ...value
-      .split(',')
-      .map((id) => id.trim())
-      .filter((id) => id !== ''),
-  ]
 }
 
 function toOption(field: Field): Option {
@@ -69,8 +55,8 @@ function defaultOf({ default: value }: SchemaObject): string {
 }
 
 /**
- * Adds the flags of fields; answers those that have one. Flags that the command has, or that the program, every write
- * and this command later add, keep their names.
+ * Adds a flag for each field; returns the fields that have one. A field whose flag has the name of a flag of the
+ * command, of the program, of every write or of `later` gets none.
  */
 export function addFieldFlags(
   command: Command,
@@ -78,7 +64,7 @@ export function addFieldFlags(
   program: Command,
   later: readonly string[] = [],
 ): readonly Field[] {
-  const reserved = [...program.options, ...addWriteFlags(new Command()).options].map(({ long }) => long)
+  const reserved = [...program.options.map(({ long }) => long), ...WRITE_FLAG_NAMES]
   return fields.filter((field) => {
     const option = toOption(field)
     const taken = [...reserved, ...later, '--help', ...command.options.map(({ long }) => long)]
@@ -88,7 +74,7 @@ export function addFieldFlags(
   })
 }
 
-/** What was given for a flag. */
+/** The value that commander read for a flag. */
 export function givenFor(flag: string, values: Values): unknown {
   return values[new Option(`${flag} <x>`).attributeName()]
 }
@@ -101,7 +87,7 @@ export function readFieldFlags(fields: readonly Field[], values: Values): JsonOb
       const flag = flagName(field)
       const given = givenFor(flag, values)
       if (given === undefined) return []
-      // A switch alone means yes.
+      // A flag without a value means true.
       return [[name, readField(schema, given === true ? 'true' : (given as string | string[]), flag)]]
     }),
   )

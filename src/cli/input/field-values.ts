@@ -7,7 +7,7 @@ export type Path = readonly (string | number)[]
 
 const STEP = /\.?((?:[^.[\]=\\]|\\.)+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]/y
 
-/** `a.b[0]=x`: keys with dots are written `a\.b` or `["a.b"]`. */
+/** Parses `a.b[0]=x`; keys with dots are written `a\.b` or `["a.b"]`. */
 export function parseSetting(text: string, flag: string): { readonly path: Path; readonly value: string } {
   const { path, rest } = readPath(text)
   if (path.length === 0 || !rest.startsWith('=')) {
@@ -38,7 +38,7 @@ function readPath(text: string): { path: Path; rest: string } {
   }
 }
 
-/** `key=value`; the value may hold anything. */
+/** Parses `key=value`; the value may hold anything. */
 export function parsePair(text: string, flag: string): [key: string, value: string] {
   const at = text.indexOf('=')
   if (at < 1) throw usage(`${flag} must be key=value, not "${text}"`)
@@ -52,7 +52,7 @@ function typeOf({ type, properties, additionalProperties, items }: SchemaObject)
   return items ? 'array' : undefined
 }
 
-/** The schema of what lies at a path, as far as it is known. */
+/** The schema at a path; an empty one where it is not known. */
 export function schemaAt(schema: SchemaObject, path: Path): SchemaObject {
   return path.reduce((found: SchemaObject, step) => {
     if (typeof step === 'number') return found.items ?? {}
@@ -62,7 +62,7 @@ export function schemaAt(schema: SchemaObject, path: Path): SchemaObject {
   }, schema)
 }
 
-/** The value that a field of this schema takes from text. */
+/** Parses text as a value of a schema. */
 export function parseValue(schema: SchemaObject, text: string, flag: string): Json {
   switch (typeOf(schema)) {
     case 'string':
@@ -93,7 +93,7 @@ function parseJson(text: string, flag: string): Json {
   }
 }
 
-/** `kind=Group,name=dev-team` for an object with few fields. */
+/** Parses `kind=Group,name=dev-team` as an object. */
 function parsePairs(schema: SchemaObject, text: string, flag: string): JsonObject {
   const pairs = text.split(',').map((pair) => parsePair(pair, flag))
   return Object.fromEntries(
@@ -101,7 +101,7 @@ function parsePairs(schema: SchemaObject, text: string, flag: string): JsonObjec
   )
 }
 
-/** Where no schema tells, what looks like JSON is JSON. */
+/** Parses text without a schema: as JSON where it is JSON. */
 function guess(text: string): Json {
   try {
     return JSON.parse(text)
@@ -112,13 +112,13 @@ function guess(text: string): Json {
 
 export interface Setting {
   readonly path: Path
-  /** Null removes what is there. */
+  /** Null removes the field. */
   readonly value: Json
 }
 
 /**
- * A merge patch that does the same, for as long as one can: it cannot reach into lists, nor make a map exactly what is
- * given, nor do things one after the other.
+ * The settings as a merge patch; undefined where there is none: it cannot change an item of a list, replace a whole map,
+ * or set a field and then one below it.
  */
 export function mergePatchOf(settings: readonly Setting[]): JsonObject | undefined {
   const isPlain = settings.every(
@@ -138,10 +138,10 @@ function startsWith(path: Path, start: Path): boolean {
   return start.every((step, i) => path[i] === step)
 }
 
-/** Stands for what is removed from a list until all is done: indices are those of the document as it was. */
+/** Marks a removed item until all settings are applied, so that indices stay those of the document as it was. */
 const GONE = { removed: true }
 
-/** The document with all of it done, in order. */
+/** The document with all settings applied, in order. */
 export function applySettings(document: JsonObject, settings: readonly Setting[]): JsonObject {
   const changed = settings.reduce(
     (target: Json, { path, value }) => (value === null ? removeAt(target, path) : setAt(target, path, value)),
@@ -150,7 +150,7 @@ export function applySettings(document: JsonObject, settings: readonly Setting[]
   return withoutGone(changed) as JsonObject
 }
 
-/** The value with one place changed; what is missing on the way is made. */
+/** The value with another one at a path; objects and lists that are missing on the way are created. */
 export function setAt(target: Json | undefined, [step, ...rest]: Path, value: Json): Json {
   if (step === undefined) return value
   if (typeof step === 'number') {
@@ -162,7 +162,7 @@ export function setAt(target: Json | undefined, [step, ...rest]: Path, value: Js
   return { ...object, [step]: setAt(own(object, step), rest, value) }
 }
 
-/** The value without what is at a path; what is not there cannot be removed. */
+/** The value without the one at a path; unchanged where there is none. */
 function removeAt(target: Json | undefined, [step, ...rest]: Path): Json {
   if (typeof step === 'number' && Array.isArray(target)) {
     if (step >= target.length) throw beyond(step, target, '')

@@ -7,17 +7,17 @@ import type { Terminal } from '../output/terminal.ts'
 
 export interface Parsed {
   readonly value: Json
-  /** Where it is from, for messages. */
+  /** The file that it is from, for messages. */
   readonly source: string
 }
 
 export const STDIN = '-'
-/** Files of a folder that count. */
+/** The files of a folder that are read. */
 const READ = /\.(?:ya?ml|json)$/
-/** An anchor may be used often; a file that unfolds to millions of values is an attack. */
+/** How often aliases of YAML may be used: a file that expands to millions of values is an attack. */
 const MAX_ALIASES = 10_000
 
-/** Everything that a path holds: the documents of a file, of every YAML and JSON file below a folder, or of stdin. */
+/** Reads the documents of a file, of every YAML and JSON file below a folder, or of stdin. */
 export async function readFiles(terminal: Terminal, path: string): Promise<Parsed[]> {
   if (path === STDIN) return parseText(await readStdin(terminal), 'stdin')
   const files = isFolder(path) ? filesBelow(path, new Set()) : [path]
@@ -27,7 +27,7 @@ export async function readFiles(terminal: Terminal, path: string): Promise<Parse
   return parsed
 }
 
-/** The one document of a file. */
+/** Reads a file that holds one document. */
 export async function readOne(terminal: Terminal, path: string): Promise<Json> {
   const name = path === STDIN ? 'stdin' : path
   if (path !== STDIN && isFolder(path))
@@ -38,12 +38,12 @@ export async function readOne(terminal: Terminal, path: string): Promise<Json> {
 }
 
 function isFolder(path: string): boolean {
-  return reading(path, () => statSync(path).isDirectory())
+  return explainErrors(path, () => statSync(path).isDirectory())
 }
 
-/** In order; links are followed, since mounted configuration consists of them. Hidden files do not count. */
+/** The files below a folder, in order, without hidden ones. Links are followed: mounted configuration has them. */
 function filesBelow(folder: string, above: ReadonlySet<string>): string[] {
-  return reading(folder, () => {
+  return explainErrors(folder, () => {
     const here = new Set([...above, realpathSync(folder)])
     const names = readdirSync(folder).filter((name) => !name.startsWith('.'))
     return names.sort().flatMap((name) => {
@@ -56,12 +56,12 @@ function filesBelow(folder: string, above: ReadonlySet<string>): string[] {
 
 export function readText(path: string): string {
   return decode(
-    reading(path, () => readFileSync(path)),
+    explainErrors(path, () => readFileSync(path)),
     path,
   )
 }
 
-/** Bytes of another encoding would be stored with holes. */
+/** Decodes UTF-8; bytes of another encoding would be lost, so they are an error. */
 function decode(bytes: Buffer, source: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -75,7 +75,7 @@ const REASONS: Record<string, string> = {
   EACCES: 'permission denied',
 }
 
-function reading<T>(path: string, read: () => T): T {
+function explainErrors<T>(path: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
@@ -91,7 +91,7 @@ export async function readStdin({ stdin }: Terminal): Promise<string> {
   return decode(Buffer.concat(chunks), 'stdin')
 }
 
-/** JSON is tried first: it is YAML too, and read much faster so. */
+/** Parses the documents of a text. JSON is tried first: it is YAML too, and parsed much faster. */
 export async function parseText(text: string, source: string): Promise<Parsed[]> {
   const values = parseJson(text, source) ?? (await parseYaml(text, source))
   return values.map((value, i) => {
@@ -108,7 +108,7 @@ function parseJson(text: string, source: string): Json[] | undefined {
   try {
     return [JSON.parse(text)]
   } catch (error) {
-    // Flow style of YAML starts like JSON as well.
+    // The flow style of YAML also begins with a bracket.
     if (isJson) throw usage(`${source} is not valid JSON: ${(error as Error).message}`)
     return undefined
   }

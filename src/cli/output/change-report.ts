@@ -1,25 +1,13 @@
 // Changes and what they mean for clusters, in lines for people.
 
+import type { Preview } from '../../api/wire-types.ts'
 import { diffFields } from '../../base/diff.ts'
 import { type Json, pointer } from '../../base/json.ts'
-import type { Impact } from '../../domain/delivery/impact.ts'
 import type { DescribedChange } from '../../domain/documents/describe-change.ts'
 import { count, firstOf } from './count.ts'
 import { describeField, type ReportLook, single } from './field-report.ts'
 import { describeImpact, NAMED, SHOWN } from './impact-report.ts'
 import { plain, type Style } from './terminal.ts'
-
-/** What a dry run answers. */
-export interface Preview {
-  readonly dry_run: true
-  readonly base_revision: number
-  readonly change_count: number
-  readonly changes: readonly DescribedChange[]
-  readonly impact: Impact
-  readonly warnings: readonly string[]
-  readonly requires_confirmation: readonly string[]
-  readonly plan: string
-}
 
 const LOOKS: Record<DescribedChange['op'], readonly [mark: string, style: Style, done: string]> = {
   create: ['+', 'green', 'created'],
@@ -50,7 +38,7 @@ export function describeChanges(
   changes: readonly DescribedChange[],
   total = changes.length,
 ): string {
-  // Many clusters are changed in the same way: that is told once. What is cut may be the same where the whole is not.
+  // Documents with the same change are one group; compared in full, since values that are cut may look the same.
   const groups = Map.groupBy(changes, (change) =>
     [change.op, change.type, ...fieldLines({ ...look, width: undefined }, change)].join('\n'),
   )
@@ -67,11 +55,11 @@ export function describeChanges(
   return all.map((line) => `${line}\n`).join('')
 }
 
-/** What differs; of something new, what it says. */
+/** Lines for the fields that differ; of a new document, for its fields. */
 function fieldLines(look: ReportLook, { op, before, after }: DescribedChange): string[] {
   if (op === 'create') {
-    const said = Object.entries(after ?? {}).filter(([name, value]) => name !== 'id' && !isEmpty(value))
-    return said.map(
+    const fields = Object.entries(after ?? {}).filter(([name, value]) => name !== 'id' && !isEmpty(value))
+    return fields.map(
       ([name, value]) => `    ${look.paint('green', plain(`${pointer('', name)}: ${single(look, value)}`))}`,
     )
   }

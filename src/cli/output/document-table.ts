@@ -9,7 +9,7 @@ interface Column {
   read(document: JsonObject): string
 }
 
-/** Scalars and what is required; maps and the rest when it may be wide. */
+/** The columns of a type: scalars and required fields, and all others in wide tables. */
 function columnsOf(noun: Noun, nouns: readonly Noun[]): Column[] {
   const required = noun.schema.required ?? []
   const fields = fieldsOf(noun, nouns).map(([name, schema]): Column => {
@@ -53,7 +53,7 @@ function sizeOf(value: Json): number {
   return Array.isArray(value) ? value.length : 0
 }
 
-/** A value in a table. */
+/** Renders a value in a table. */
 export function cell(value: Json | undefined): string {
   if (value === undefined || value === null) return ''
   if (Array.isArray(value)) return value.map(inList).join(',')

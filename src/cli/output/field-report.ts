@@ -4,7 +4,7 @@ import { excerpt, excerpts, isObject, type Json, type JsonObject } from '../../b
 import type { Look } from './print.ts'
 import { plain, type Style } from './terminal.ts'
 
-/** How a report looks: values are cut where lines have a width. */
+/** The layout of a report: values are cut where lines have a width. */
 export type ReportLook = Pick<Look, 'paint' | 'width'>
 
 export function describeField(look: ReportLook, indent: string, field: FieldChange): string[] {
@@ -14,14 +14,14 @@ export function describeField(look: ReportLook, indent: string, field: FieldChan
     const lines = describeList(look, indent, path, before, after)
     if (lines.length > 0) return lines
   }
-  const [was, is] = pair(look, before, after)
+  const [oldText, newText] = pair(look, before, after)
   const none = look.paint('dim', '(none)')
-  const from = before === null ? none : value(was, 'red')
-  const to = after === null ? none : value(is, 'green')
+  const from = before === null ? none : value(oldText, 'red')
+  const to = after === null ? none : value(newText, 'green')
   return [`${indent}${plain(path)}: ${from} → ${to}`]
 }
 
-/** One value, cut only where lines have a width. */
+/** Renders one value, cut only where lines have a width. */
 export function single({ width }: ReportLook, value: Json): string {
   return width === undefined ? JSON.stringify(value) : excerpt(value)
 }
@@ -30,7 +30,7 @@ function pair({ width }: ReportLook, before: Json, after: Json): readonly [strin
   return width === undefined ? [JSON.stringify(before), JSON.stringify(after)] : excerpts(before, after)
 }
 
-/** What joined a list, what left it, and which fields of its items changed; nothing when only the order did. */
+/** Lines for items that were added, removed or changed; none when only the order changed. */
 function describeList(
   look: ReportLook,
   indent: string,
@@ -38,22 +38,22 @@ function describeList(
   before: readonly Json[],
   after: readonly Json[],
 ): string[] {
-  const had = byId(before)
-  const has = byId(after)
-  if (!had || !has) return describeMembers(look, indent, path, before, after)
-  const gone = [...had].flatMap(([id, item]) => (has.has(id) ? [] : [item]))
-  const come = [...has].flatMap(([id, item]) => (had.has(id) ? [] : [item]))
-  const changed = [...has].flatMap(([id, item]) => {
-    const old = had.get(id)
+  const oldItems = byId(before)
+  const newItems = byId(after)
+  if (!oldItems || !newItems) return describeMembers(look, indent, path, before, after)
+  const removed = [...oldItems].flatMap(([id, item]) => (newItems.has(id) ? [] : [item]))
+  const added = [...newItems].flatMap(([id, item]) => (oldItems.has(id) ? [] : [item]))
+  const changed = [...newItems].flatMap(([id, item]) => {
+    const old = oldItems.get(id)
     return old ? diffFields(old, item, `${path}[${id}]`) : []
   })
   return [
-    ...describeMembers(look, indent, path, gone, come),
+    ...describeMembers(look, indent, path, removed, added),
     ...changed.flatMap((field) => describeField(look, indent, field)),
   ]
 }
 
-/** Items that are told apart by their ids; undefined where they are not. */
+/** The items of a list by id; undefined where they have none, or one twice. */
 function byId(list: readonly Json[]): Map<string, JsonObject> | undefined {
   const items = new Map<string, JsonObject>()
   for (const item of list) {
@@ -70,17 +70,17 @@ function describeMembers(
   before: readonly Json[],
   after: readonly Json[],
 ): string[] {
-  const had = new Map(before.map((item) => [JSON.stringify(item), item]))
-  const has = new Map(after.map((item) => [JSON.stringify(item), item]))
-  const gone = [...had].flatMap(([text, item]) => (has.has(text) ? [] : [item]))
-  const come = [...has].flatMap(([text, item]) => (had.has(text) ? [] : [item]))
-  if (gone.length + come.length === 0) return []
-  // Of two that take each other's place, the difference has to show.
-  const told = (item: Json, other: Json | undefined): string =>
+  const oldItems = new Map(before.map((item) => [JSON.stringify(item), item]))
+  const newItems = new Map(after.map((item) => [JSON.stringify(item), item]))
+  const removed = [...oldItems].flatMap(([text, item]) => (newItems.has(text) ? [] : [item]))
+  const added = [...newItems].flatMap(([text, item]) => (oldItems.has(text) ? [] : [item]))
+  if (removed.length + added.length === 0) return []
+  // Of two items that replace each other, the excerpts show where they differ.
+  const rendered = (item: Json, other: Json | undefined): string =>
     plain(other === undefined ? single(look, item) : pair(look, item, other)[0])
   return [
     `${indent}${plain(path)}:`,
-    ...gone.map((item, i) => `${indent}  ${look.paint('red', `- ${told(item, come[i])}`)}`),
-    ...come.map((item, i) => `${indent}  ${look.paint('green', `+ ${told(item, gone[i])}`)}`),
+    ...removed.map((item, i) => `${indent}  ${look.paint('red', `- ${rendered(item, added[i])}`)}`),
+    ...added.map((item, i) => `${indent}  ${look.paint('green', `+ ${rendered(item, removed[i])}`)}`),
   ]
 }

@@ -1,18 +1,19 @@
 // What a change means for clusters, in lines for people.
 import type { Impact } from '../../domain/delivery/impact.ts'
 import type { InputImpact } from '../../domain/delivery/impact-counts.ts'
+import type { Session } from '../session.ts'
 import { count, firstOf } from './count.ts'
 import { describeField, type ReportLook } from './field-report.ts'
-import { plain } from './terminal.ts'
+import { painter, plain } from './terminal.ts'
 
-/** Of different changes, so many are shown, and so many names with each. */
+/** How many different changes are shown, and how many names with each. */
 export const SHOWN = 20
 export const NAMED = 8
-/** Of kinds of differences; and so many fields are named with each. */
+/** How many kinds of differences the summary has, and how many fields it names with each. */
 const KINDS = 4
 const FIELDS = 2
 
-/** Which clusters receive what differently; those with the same difference together. */
+/** Lines for the clusters that receive something else; those with the same difference are one group. */
 export function describeImpact(look: ReportLook, impact: Impact): string {
   const { paint } = look
   const { clusters, details } = impact
@@ -34,8 +35,8 @@ export function describeImpact(look: ReportLook, impact: Impact): string {
       ]),
     ]
   })
-  const told = new Set(shown.flat().map(({ cluster }) => cluster)).size
-  const more = clusters - told
+  const named = new Set(shown.flat().map(({ cluster }) => cluster)).size
+  const more = clusters - named
   const all = [
     paint('bold', receivers(impact)),
     ...lines,
@@ -44,7 +45,13 @@ export function describeImpact(look: ReportLook, impact: Impact): string {
   return all.map((line) => `${line}\n`).join('')
 }
 
-/** A service of an earlier version counts less: what it takes from some clusters it may take from all. */
+/** Prints on stderr what a refused write would have meant for clusters. */
+export function noteImpact({ terminal, note }: Pick<Session, 'terminal' | 'note'>, impact: Impact): void {
+  const look = { paint: painter(terminal, terminal.stderr), width: undefined }
+  note(describeImpact(look, impact).trimEnd())
+}
+
+/** Adds counts that an older service does not send; what it removes from some clusters may be removed from all. */
 export function withCounts(impact: Impact): Impact {
   const { clusters, endpoints } = impact
   const takes = Object.values(endpoints).some(({ removed }) => removed > 0)
@@ -52,7 +59,7 @@ export function withCounts(impact: Impact): Impact {
   return Object.assign({ ...counts, inputs: [], input_count: 0 }, impact)
 }
 
-/** How many clusters, and what it is that they receive differently, in a line. */
+/** A summary in one line: how many clusters receive something else, and what. */
 export function receivers(impact: Impact): string {
   const { clusters, by_environment } = impact
   if (clusters === 0) return 'no cluster receives anything else'
@@ -62,7 +69,7 @@ export function receivers(impact: Impact): string {
   return `${head}: ${tiers.join(', ')}${kinds && ` — ${kinds}`}`
 }
 
-/** Losses first, then what is new, then what is different. */
+/** The kinds of differences: losses first, then what is new, then what is different. */
 function kindsOf({ joining, leaving, inputs, input_count }: Impact): string {
   const kinds = [
     ...some(leaving, 'leave', 'the fleet'),
@@ -86,7 +93,7 @@ function number(value: number): string {
   return value.toLocaleString('en')
 }
 
-/** Of those that have it and keep it on. */
+/** The difference for clusters that have an input before and after, enabled. */
 function changesOf(input: InputImpact, isOnly: boolean): string[] {
   const { id, added, removed, changed, switched_off: off, fields } = input
   const kept = changed - off
@@ -97,7 +104,7 @@ function changesOf(input: InputImpact, isOnly: boolean): string[] {
   return [`${number(kept)} another ${plain(names.join(' and '))}${isNamed ? '' : ` of ${id}`}`]
 }
 
-/** The name of a field, by its JSON pointer. */
+/** The last step of a JSON pointer. */
 function lastStep(path: string): string {
   return path
     .slice(path.lastIndexOf('/') + 1)

@@ -8,7 +8,7 @@ type Part =
 
 type Step = (values: readonly unknown[], root: unknown) => unknown[]
 
-/** Reads a template; what it answers renders values with it. */
+/** Parses a template; returns a function that renders values with it. */
 export function compileJsonpath(template: string): (root: unknown) => string {
   const { parts } = new Template(template)
   return (root) => parts.map((part) => renderPart(part, root, root)).join('')
@@ -61,7 +61,7 @@ function descendants(name: string): Step {
 
 const all: Step = (values) => values.flatMap(childrenOf)
 
-/** From, to (left out) and every so many; from the end when negative. */
+/** A slice: start, end (exclusive) and step; negative ones count from the end. */
 function slice(from: number | undefined, to: number | undefined, every: number): Step {
   return (values) =>
     values.flatMap((value) =>
@@ -93,7 +93,7 @@ function filter(left: Operand, operator: string | undefined, right: Operand | un
   const holds = operator === undefined ? undefined : COMPARE[operator]
   return (values, root) =>
     values.flatMap(childrenOf).filter((item) => {
-      // What does not have the field is not compared at all.
+      // Items without the field do not match.
       const value = left(item, root)
       return value !== undefined && (holds && right ? holds(value, right(item, root)) : true)
     })
@@ -106,7 +106,7 @@ class Template {
   #at = 0
 
   constructor(text: string) {
-    // Without any brace the whole of it is one expression.
+    // A template without braces is one expression.
     this.#text = text.includes('{') ? text : `{${text}}`
     this.parts = this.#parts(false)
   }
@@ -168,7 +168,7 @@ class Template {
     return (values, root) => values.flatMap((value) => steps.flatMap((step) => step([value], root)))
   }
 
-  /** One of what stands in brackets: a name, a part of a list, an index. */
+  /** Parses what is in brackets: a name, a slice or an index. */
   #choice(): Step {
     const name = this.#literal()
     if (name !== undefined) return member(name)
@@ -200,7 +200,7 @@ class Template {
     return () => value
   }
 
-  /** Text in quotes. */
+  /** Parses text in quotes. */
   #literal(): string | undefined {
     const quoted = this.#take(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/y)
     if (quoted === undefined) return undefined

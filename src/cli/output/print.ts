@@ -1,4 +1,4 @@
-// Puts a result on stdout in the format that was asked for, and nothing else beside it.
+// Renders a result in the format of --output.
 import { usage } from '../failure.ts'
 import { renderTable } from './table.ts'
 import { type Paint, painter, plain, type Terminal } from './terminal.ts'
@@ -11,27 +11,27 @@ export type Format =
 export const FORMATS = ['table', 'wide', 'json', 'yaml', 'name', 'jsonpath=TEMPLATE']
 
 export interface Printable {
-  /** The API's document. */
+  /** The value for JSON, YAML and JSONPath: mostly a document of the API. */
   readonly value: unknown
-  /** For people. */
+  /** Renders text for people. */
   human(look: Look): string
-  /** `type/id` of what it is about. */
+  /** The names for -o name: `type/id`. */
   readonly names?: readonly string[]
 }
 
-/** How text for people is to look. */
+/** How text for people is laid out. */
 export interface Look {
   readonly wide: boolean
   readonly headers: boolean
-  /** Columns of the terminal, when there is one. */
+  /** Columns of the terminal; undefined where nothing is cut. */
   readonly width: number | undefined
   readonly paint: Paint
   table(headers: readonly string[], rows: readonly (readonly string[])[]): string
-  /** Names and what they are, one on each line. */
+  /** Renders names with their values, one on each line. */
   pairs(rows: readonly (readonly [name: string, value: string])[]): string
 }
 
-/** Checked before anything is done: a change must not be made and then be called wrong use. */
+/** Parses --output. Commands do so first: a change must not be made and then fail for its output format. */
 export async function parseFormat(text: string | undefined): Promise<Format> {
   if (text === undefined || text === 'table') return { kind: 'human', wide: false }
   if (text === 'wide') return { kind: 'human', wide: true }
@@ -42,6 +42,11 @@ export async function parseFormat(text: string | undefined): Promise<Format> {
     return { kind: 'jsonpath', render: compileJsonpath(template) }
   }
   throw usage(`--output must be one of ${FORMATS.join(', ')}, not "${text}"`)
+}
+
+/** Throws for -o name, where a result has no names. */
+export function refuseNameOutput({ format }: { readonly format: Format }): void {
+  if (format.kind === 'name') throw usage('there are no names to print here: use another --output')
 }
 
 function lookOf(terminal: Terminal, options: { wide: boolean; headers: boolean }): Look {
@@ -78,13 +83,13 @@ export async function render(
   }
 }
 
-/** Blocks would lose what is nothing but spaces and line breaks. */
+/** Renders YAML without block scalars, which would lose strings of nothing but spaces and line breaks. */
 export async function toYaml(value: unknown): Promise<string> {
   const { stringify } = await import('yaml')
   return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, blockQuote: false })
 }
 
-/** Documents as they are; on a terminal, without what would move the cursor or reorder lines. */
+/** Text for stdout; on a terminal, control characters that move the cursor or reorder lines are escaped. */
 export function harmless({ stdout }: Terminal, text: string): string {
   return stdout.isTTY ? text.split('\n').map(plain).join('\n') : text
 }

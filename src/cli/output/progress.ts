@@ -1,4 +1,4 @@
-// How far long work is, on a terminal.
+// A progress bar on the terminal.
 import type { Session } from '../session.ts'
 import { hasCursor } from './terminal.ts'
 
@@ -8,8 +8,8 @@ export interface Progress {
 }
 
 const WIDTH = 30
-/** Work that is over before that shows nothing. */
-const PATIENCE_MS = 400
+/** Shorter work shows no bar. */
+const DELAY_MS = 400
 
 export function startProgress(
   { terminal, quiet }: Pick<Session, 'terminal' | 'quiet'>,
@@ -23,7 +23,7 @@ export function startProgress(
     isDrawn = true
     stderr.write(`\r\u001b[K${line}`)
   }
-  const timer = setTimeout(draw, PATIENCE_MS).unref()
+  const timer = setTimeout(draw, DELAY_MS).unref()
   return {
     show(done, total) {
       const share = total > 0 ? Math.min(1, done / total) : 1

@@ -1,6 +1,6 @@
 // What to try after a refusal, by its code.
+import { PROGRAM } from '../cli-command.ts'
 
-const PROGRAM = 'flux-resourceset-cli'
 const WHOAMI = `${PROGRAM} token whoami`
 
 const HINTS: Record<string, string> = {
@@ -38,15 +38,15 @@ export function hintFor(
   if (message.includes('allow_empty')) {
     return `${PROGRAM} cluster list --selector '…' shows what a selector matches`
   }
-  // Of a type without this method the message says all there is to say.
+  // For a type without this method the message is enough.
   if (error === 'method_not_allowed' && !message.includes('read-only')) return undefined
   if (error === 'not_found' && message.startsWith('no route')) return HINTS.method_not_allowed
   return HINTS[error] ?? (status === 429 ? HINTS.too_many_requests : undefined)
 }
 
-/** By what is lacking: a role, which another token may have, or a part of the fleet. */
+/** The hint by what is missing: a role, which another token may have, or a wider scope. */
 function hintForRole(message: string): string | undefined {
-  // Where there is no role at all, the message says whom to ask.
+  // Where the caller has no role at all, the message says whom to ask.
   if (message.includes('gives you a role')) return undefined
   const [, role] = /needs the role (\w+)/.exec(message) ?? []
   if (role === 'editor' || role === 'admin')

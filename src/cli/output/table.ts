@@ -8,7 +8,7 @@ export interface TableOptions {
 }
 
 const GAP = '  '
-/** A column that is cut is still as wide as this. */
+/** The least width of a column that is cut. */
 const NARROWEST = 12
 
 export function renderTable(
@@ -35,7 +35,7 @@ function renderLine(cells: readonly string[], widths: readonly number[]): string
     .trimEnd()
 }
 
-/** The last columns go until the others can be shown at all; then the widest give way. The first is never cut for them. */
+/** Fits columns into a width: drops the last ones until the others have room, then cuts the widest. The first is kept. */
 function fit(natural: readonly number[], width: number): number[] {
   const [first = 0, ...others] = natural
   const roomFor = (columns: readonly number[]): number => width - first - GAP.length * columns.length
@@ -45,7 +45,7 @@ function fit(natural: readonly number[], width: number): number[] {
   return [Math.min(first, width), ...(others.length > 0 ? shrink(others, roomFor(others)) : [])]
 }
 
-/** Cuts the widest down to the next, again and again, until all of them have room; there is room for the narrowest. */
+/** Cuts the widest columns down to the next widest, until all fit. */
 function shrink(natural: readonly number[], room: number): number[] {
   const widths = [...natural]
   for (;;) {

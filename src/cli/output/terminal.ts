@@ -1,4 +1,4 @@
-// The terminal, or what stands in its place: where output goes, how wide it is, and whether anybody is there to answer.
+// The terminal of the process: its streams, colours, and the width of text on it.
 
 export type Env = Readonly<Record<string, string | undefined>>
 
@@ -22,12 +22,12 @@ const CODES: Record<Style, readonly [open: number, close: number]> = {
 
 export type Paint = (style: Style, text: string) => string
 
-/** Whether escape sequences, colours among them, do what they are for. */
+/** Whether a stream is a terminal that understands escape sequences. */
 export function hasCursor({ env }: Pick<Terminal, 'env'>, stream: NodeJS.WriteStream): boolean {
   return stream.isTTY && env.TERM !== 'dumb'
 }
 
-/** Colours for a stream that shows them, unless NO_COLOR asks for none. */
+/** Returns a function that colours text, where the stream shows colours and NO_COLOR is not set. */
 export function painter(terminal: Pick<Terminal, 'env'>, stream: NodeJS.WriteStream): Paint {
   const coloured = hasCursor(terminal, stream) && !terminal.env.NO_COLOR
   if (!coloured) return (_style, text) => text
@@ -42,7 +42,7 @@ export function isInteractive({ stdin, stderr }: Pick<Terminal, 'stdin' | 'stder
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
-/** Text of others in a line of ours: what would move the cursor or reorder the line is written out. */
+/** Escapes control characters in text from elsewhere: they would move the cursor or reorder the line. */
 export function plain(text: string): string {
   return text.replaceAll(CONTROL, (character) => {
     if (character === '\n') return '\\n'
@@ -66,7 +66,7 @@ export function widthOf(text: string): number {
   return graphemes(text).reduce((sum, grapheme) => sum + (WIDE.test(grapheme) ? 2 : 1), 0)
 }
 
-/** The text in at most so many columns. */
+/** The text cut to a number of columns. */
 export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   if (width <= 0) return ''

@@ -1,41 +1,43 @@
-// Talks to an OIDC issuer: where it is found, its endpoints, and the tokens that it gives.
+// The client of an OIDC issuer: discovery, its endpoints, and the tokens that it returns.
 
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { isSecure } from '../../base/urls.ts'
+import { PROGRAM } from '../cli-command.ts'
 import type { IssuerLogin } from '../config/contexts.ts'
 import { EXIT, Failure } from '../failure.ts'
 import type { Env } from '../output/terminal.ts'
-import { describeAnswer, explain, openSender, type Raw } from './send-request.ts'
+import { describeResponse, explain, openSender, type Raw } from './send-request.ts'
 
-export interface How {
+/** How an issuer is asked. */
+export interface IssuerOptions {
   readonly env: Env
   readonly version: string
   readonly timeoutMs: number
 }
 
-export interface FormAnswer {
+export interface FormResponse {
   readonly status: number
   readonly body: JsonObject
 }
 
-/** What an issuer says of itself, as far as somebody who logs in needs it. */
+/** The part of the discovery document that a login needs. */
 export interface Discovered {
   readonly issuer: string
   readonly tokenEndpoint: URL
   readonly deviceEndpoint: URL | undefined
-  /** Those that it names, if it names any. */
+  /** The scopes in the document, if it has any. */
   readonly scopes: readonly string[] | undefined
 }
 
 const DISCOVERY = '/.well-known/openid-configuration'
 
-export async function discover(text: string, how: How): Promise<Discovered> {
+export async function discover(text: string, options: IssuerOptions): Promise<Discovered> {
   const url = secureUrl(text, 'the address of the issuer')
-  const raw = await send(url, 'GET', undefined, how)
+  const raw = await send(url, 'GET', undefined, options)
   const body = parse(raw)
-  if (raw.status !== 200 || !body) throw strange(url, raw)
+  if (raw.status !== 200 || !body) throw notAnIssuer(url, raw)
   const { issuer, token_endpoint, device_authorization_endpoint: device, scopes_supported: scopes } = body
-  // Or somebody else's tokens would be asked for under this one's name.
+  // The document of another issuer would lead to tokens of that one.
   if (typeof issuer !== 'string' || issuer.replace(/\/$/, '') + DISCOVERY !== text)
     throw refused(`${url.href} is the description of another issuer: ${JSON.stringify(issuer)}`)
   return {
@@ -49,32 +51,37 @@ export async function discover(text: string, how: How): Promise<Discovered> {
   }
 }
 
-/** Where secrets may travel to. */
+/** Parses a URL that secrets may be sent to: https, or this machine. */
 export function secureUrl(text: unknown, what: string, origin?: URL): URL {
   const url = typeof text === 'string' ? URL.parse(text) : null
   if (url && !url.username && !url.password && isSecure(url, origin)) return url
   throw refused(`${what} must be an https URL, not ${JSON.stringify(text) ?? 'left out'}`)
 }
 
-/** Posts a form; the answer is JSON of OAuth, of an error too. */
+/** Posts a form; the response is JSON of OAuth, also of an error. */
 export async function postForm(
   url: URL,
   form: Readonly<Record<string, string>>,
-  how: How,
-): Promise<FormAnswer> {
-  const raw = await send(url, 'POST', new URLSearchParams(form).toString(), how)
+  options: IssuerOptions,
+): Promise<FormResponse> {
+  const raw = await send(url, 'POST', new URLSearchParams(form).toString(), options)
   const body = parse(raw)
   const isOk = raw.status === 200
-  if (!body || (!isOk && typeof body.error !== 'string') || raw.status >= 500) throw strange(url, raw)
+  if (!body || (!isOk && typeof body.error !== 'string') || raw.status >= 500) throw notAnIssuer(url, raw)
   return { status: raw.status, body }
 }
 
-async function send(url: URL, method: string, form: string | undefined, how: How): Promise<Raw> {
-  const sender = openSender(url.protocol, how.env, how.timeoutMs)
+async function send(
+  url: URL,
+  method: string,
+  form: string | undefined,
+  options: IssuerOptions,
+): Promise<Raw> {
+  const sender = openSender(url.protocol, options.env, options.timeoutMs)
   const payload = form === undefined ? undefined : Buffer.from(form)
   const headers = {
     accept: 'application/json',
-    'user-agent': `flux-resourceset-cli/${how.version}`,
+    'user-agent': `${PROGRAM}/${options.version}`,
     ...(payload && {
       'content-type': 'application/x-www-form-urlencoded',
       'content-length': payload.length,
@@ -98,9 +105,9 @@ function parse({ text }: Raw): JsonObject | undefined {
   }
 }
 
-/** What came may hold what was sent, so none of it is shown. */
-function strange(url: URL, raw: Raw): Failure {
-  const message = `what answers at ${url.origin}${url.pathname} is no issuer that works: ${describeAnswer(raw)}`
+/** The body is not shown: it may repeat secrets that were sent. */
+function notAnIssuer(url: URL, raw: Raw): Failure {
+  const message = `what answers at ${url.origin}${url.pathname} is no issuer that works: ${describeResponse(raw)}`
   return new Failure(EXIT.unreachable, message)
 }
 
@@ -108,13 +115,13 @@ export function refused(message: string, hint?: string): Failure {
   return new Failure(EXIT.refused, message, { hint })
 }
 
-/** What an issuer says of a refusal, without the secrets that were sent. */
+/** The reason of a refusal, without the secrets that were sent. */
 export function reasonIn({ error, error_description: why }: JsonObject, ...secrets: string[]): string {
-  const said = typeof why === 'string' && why !== '' ? `${error}: ${why}` : String(error)
-  return secrets.reduce((text, secret) => text.replaceAll(secret, '(secret)'), said)
+  const reason = typeof why === 'string' && why !== '' ? `${error}: ${why}` : String(error)
+  return secrets.reduce((text, secret) => text.replaceAll(secret, '(secret)'), reason)
 }
 
-/** The tokens of an answer: the one that says who somebody is, where there is one. */
+/** The token of a response, which is the ID token where there is one, its expiry, and the refresh token. */
 export function tokensIn(
   { id_token, access_token, expires_in, refresh_token }: JsonObject,
   now: Date,
@@ -122,8 +129,8 @@ export function tokensIn(
   const token = id_token ?? access_token
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
     throw refused('the issuer answered without a token')
-  const told = token === access_token && typeof expires_in === 'number' ? expires_in : undefined
-  const ends = expiryOf(token) ?? (told === undefined ? undefined : now.getTime() / 1000 + told)
+  const lifetime = token === access_token && typeof expires_in === 'number' ? expires_in : undefined
+  const ends = expiryOf(token) ?? (lifetime === undefined ? undefined : now.getTime() / 1000 + lifetime)
   return {
     token,
     ...(ends !== undefined && { expires_at: new Date(ends * 1000).toISOString() }),
@@ -131,7 +138,7 @@ export function tokensIn(
   }
 }
 
-/** The last second of a JSON Web Token; nothing when it is none, or does not say. */
+/** The expiry of a JSON Web Token in seconds; undefined when it is none, or has none. */
 function expiryOf(token: string): number | undefined {
   try {
     const { exp } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))

@@ -1,11 +1,11 @@
-// How the command line learns which types a server has: asked once in a while, remembered, or the built-in ones.
+// Which types a server has: from the server, from a cache of its last answer, or the built-in ones.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cacheFolder } from '../config/contexts.ts'
-import { replaceFile } from '../config/replace-file.ts'
 import { Failure } from '../failure.ts'
 import type { Env } from '../output/terminal.ts'
-import type { Api } from './api-client.ts'
+import { writeOwnFile } from '../output/write-files.ts'
+import type { Api } from './api.ts'
 import { isNoun, type Noun, readNouns } from './nouns.ts'
 
 export interface Learned {
@@ -21,26 +21,26 @@ interface Options {
   readonly env: Env
   /** Folder of the resource files that come with the program. */
   readonly resources: string
-  /** Asks the server even when it was asked a moment ago. */
-  readonly fresh?: boolean
+  /** Asks the server even where the cache is recent. */
+  readonly refresh?: boolean
 }
 
-const REMEMBERED_MS = 10 * 60 * 1000
+const CACHE_MS = 10 * 60 * 1000
 
-export async function learnTypes({ url, open, env, resources, fresh = false }: Options): Promise<Learned> {
+export async function learnTypes({ url, open, env, resources, refresh = false }: Options): Promise<Learned> {
   const folder = cacheFolder(env)
   const path = folder && join(folder, `types-${encodeURIComponent(url.href)}.json`)
   const cached = path ? readCache(path) : undefined
-  const isRecent = cached && Date.now() - cached.at < REMEMBERED_MS
-  if (isRecent && !fresh) return { nouns: cached.nouns, from: 'cache' }
+  const isRecent = cached && Date.now() - cached.at < CACHE_MS
+  if (isRecent && !refresh) return { nouns: cached.nouns, from: 'cache' }
   const { nouns, problem } = await askServer(open())
-  if (nouns && path) writeCache(path, nouns)
+  if (nouns && path) await writeCache(path, nouns)
   if (nouns) return { nouns, from: 'server' }
   const known = cached?.nouns ?? (await builtInTypes(resources))
   return { nouns: known, from: cached ? 'cache' : 'built-in', ...(problem && { problem }) }
 }
 
-/** The command itself will say that the server is away; help does not need it. */
+/** A failure is returned: the command reports it where it needs the server, and help does not. */
 async function askServer(api: Api): Promise<{ nouns?: readonly Noun[] | undefined; problem?: Failure }> {
   try {
     return { nouns: readNouns((await api.get('/openapi.json')).body) }
@@ -68,19 +68,17 @@ function readCache(path: string): Cached | undefined {
 }
 
 /** A cache that cannot be written only costs time. */
-function writeCache(path: string, nouns: readonly Noun[]): void {
+async function writeCache(path: string, nouns: readonly Noun[]): Promise<void> {
   try {
-    replaceFile(path, JSON.stringify({ at: Date.now(), nouns }))
+    await writeOwnFile(path, JSON.stringify({ at: Date.now(), nouns }))
   } catch {}
 }
 
 export async function builtInTypes(resources: string): Promise<readonly Noun[]> {
   const { loadTypes } = await import('../../registry/load-types.ts')
-  const { buildOpenapi } = await import('../../http/openapi/openapi.ts')
+  const { describeTypes } = await import('../../registry/describe-types.ts')
   const loaded = loadTypes([resources])
   if (!loaded.ok) throw new Error(loaded.problems.join('\n'))
-  const nouns = readNouns(
-    JSON.parse(JSON.stringify(buildOpenapi(loaded.types, { version: '', mode: 'crud' }))),
-  )
+  const nouns = readNouns({ 'x-flux-types': describeTypes(loaded.types), components: { schemas: {} } })
   return nouns ?? []
 }

@@ -1,29 +1,21 @@
-// Tokens with their secrets, which the service shows once: made, replaced, and never lost without a word.
+// Creating and rotating tokens: the service shows a secret once, so one that gets lost is reported.
+import type { IssuedToken } from '../../api/wire-types.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { GRACE, type PublicToken, parseGrace } from '../../domain/access/token.ts'
+import { GRACE, parseGrace } from '../../domain/access/token.ts'
+import { PROGRAM } from '../cli-command.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import type { Session } from '../session.ts'
-import type { Answer } from './api-client.ts'
-import { pathOf, TOKENS } from './read-documents.ts'
+import type { ApiResponse } from './api.ts'
+import { pathOf, TOKEN_ROUTES } from './read-documents.ts'
 import { sendChange } from './send-change.ts'
-
-/** As the API shows it. */
-export interface ShownToken extends PublicToken {
-  readonly last_used_at: string | null
-  readonly last_used_from: string | null
-}
-
-export interface IssuedToken extends ShownToken {
-  readonly secret: string
-}
 
 export async function createToken(
   session: Session,
   token: JsonObject & { readonly name: string },
   message: string | undefined,
 ): Promise<IssuedToken> {
-  const answer = await send(session, '/tokens', token, message)
-  return issued(answer, `the token "${token.name}" was made`, `token rotate ${token.name} --grace 0s`)
+  const response = await send(session, '/tokens', token, message)
+  return issued(response, `the token "${token.name}" was made`, `token rotate ${token.name} --grace 0s`)
 }
 
 export async function rotateToken(
@@ -32,32 +24,32 @@ export async function rotateToken(
   grace: string | undefined,
   message: string | undefined,
 ): Promise<IssuedToken> {
-  const answer = await send(session, pathOf(TOKENS, name, 'rotate'), grace ? { grace } : {}, message)
+  const response = await send(session, pathOf(TOKEN_ROUTES, name, 'rotate'), grace ? { grace } : {}, message)
   const again = `token rotate ${name}${grace ? ` --grace ${grace}` : ''}`
-  return issued(answer, `the token "${name}" was rotated`, again)
+  return issued(response, `the token "${name}" was rotated`, again)
 }
 
-/** There is nothing to preview: no cluster receives anything else. */
+/** Sends without a preview: no cluster receives anything else. */
 async function send(
   session: Session,
   path: string,
   body: JsonObject,
   message: string | undefined,
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const flags = { yes: true, ...(message !== undefined && { message }) }
-  const { answer } = await sendChange(session, flags, { method: 'POST', path, body })
-  return answer as Answer
+  const { response } = await sendChange(session, flags, { method: 'POST', path, body })
+  return response as ApiResponse
 }
 
-/** The answer to a request that was repeated, because the first answer got lost, has no secret. */
-function issued({ body }: Answer, done: string, next: string): IssuedToken {
+/** The response to a retry, after the first response got lost, has no secret. */
+function issued({ body }: ApiResponse, done: string, next: string): IssuedToken {
   if (typeof body?.secret === 'string') return body
   throw new Failure(EXIT.unreachable, `${done}, but its secret got lost on the way, and is not shown twice`, {
-    hint: `flux-resourceset-cli ${next} gives it another one`,
+    hint: `${PROGRAM} ${next} gives it another one`,
   })
 }
 
-/** Before anything is sent: what is wrong must not be noticed half way. */
+/** Checks a duration before anything is sent. */
 export function checkGrace(text: string | undefined, flag: string): void {
   if (text !== undefined && parseGrace(text) === undefined)
     throw usage(`${flag} must be ${GRACE}, not "${text}"`)

@@ -1,41 +1,13 @@
 // What the command line knows of a type: its names, its schema, and how it reaches clusters.
-
+import type { Noun } from '../../api/noun.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
 import { withArticle } from '../../base/sentences.ts'
 import type { WriteMethod } from '../../domain/types/resource-type.ts'
 
-export interface Noun {
-  /** As in routes: `platform_components`. */
-  readonly name: string
-  /** In sentences: `platform component`. */
-  readonly singular: string
-  /** As a command: `component`. */
-  readonly noun: string
-  readonly description: string
-  readonly bookkeeping: boolean
-  readonly schema: SchemaObject
-  readonly filters: readonly string[]
-  /** What can be done on its routes; all of it where an older server does not say. */
-  readonly methods?: readonly string[]
-  /** Fields that name documents of a type. */
-  readonly references: Readonly<Record<string, string>>
-  readonly cluster?: {
-    readonly dns: string
-    readonly patches: string
-    readonly labels?: string
-    readonly environment?: string
-  }
-  readonly delivery?: {
-    readonly endpoint: string
-    readonly assigned_by: string
-    readonly patches: boolean
-    readonly enabled_by?: string
-    readonly reference: SchemaObject
-  }
-}
+export type { Noun }
 
-/** Whether a value has what every command relies on. */
+/** Whether a value has the members that every command relies on. */
 export function isNoun(value: unknown): value is Noun {
   if (!isObject(value)) return false
   const { name, singular, noun, description, schema, filters, references } = value
@@ -48,7 +20,7 @@ export function isNoun(value: unknown): value is Noun {
   )
 }
 
-/** The nouns of a server's description of itself, with whole schemas; undefined when it has none. */
+/** The nouns of an OpenAPI document, with schemas resolved; undefined when it has none. */
 export function readNouns(openapi: unknown): readonly Noun[] | undefined {
   const document = openapi as {
     'x-flux-types'?: readonly Noun[]
@@ -70,7 +42,7 @@ export function readNouns(openapi: unknown): readonly Noun[] | undefined {
       ...(items && { items: resolve(items) }),
     }
   }
-  // What tools keep for themselves comes last.
+  // Types of bookkeeping come last.
   const ordered = document['x-flux-types'].toSorted((a, b) => Number(a.bookkeeping) - Number(b.bookkeeping))
   const nouns = ordered.map((noun: Noun) => ({
     ...noun,
@@ -80,23 +52,29 @@ export function readNouns(openapi: unknown): readonly Noun[] | undefined {
   return nouns.every(isNoun) && nouns.some(({ cluster }) => cluster) ? nouns : undefined
 }
 
-/** Every name that a noun is understood by, the proper one first. */
+/** Every name that a noun has on the command line, the proper one first. */
 export function namesOf({ name, noun, singular }: Noun): string[] {
   return [...new Set([noun, singular.replaceAll(' ', '-'), name, name.replaceAll('_', '-')])]
 }
 
-/** What a document is called: `namespaces/team-a`. */
-export function nameOf({ type, id }: { readonly type: string; readonly id: string }): string {
+/** Which document something is about. */
+export interface DocumentName {
+  readonly type: string
+  readonly id: string
+}
+
+/** The name of a document: `namespaces/team-a`. */
+export function nameOf({ type, id }: DocumentName): string {
   return `${type}/${id}`
 }
 
-/** The ids of what a cluster is given of a type. */
+/** The ids of a type that are assigned to a cluster. */
 export function assignedIds({ delivery }: Noun, cluster: JsonObject): string[] {
   const references = (cluster[delivery?.assigned_by ?? ''] ?? []) as readonly { readonly id: string }[]
   return references.map(({ id }) => id)
 }
 
-/** Whether its routes have a method. */
+/** Whether the routes of a noun have a method. */
 export function takes({ methods }: Noun, method: WriteMethod): boolean {
   return methods?.includes(method) ?? true
 }
@@ -105,12 +83,12 @@ export function describeMethods({ name, methods = [] }: Noun): string {
   return `the server takes only ${methods.join(', ')} of ${name}`
 }
 
-/** In a sentence, with its article. */
+/** The noun in a sentence, with its article. */
 export function aNoun({ singular }: Noun): string {
   return withArticle(singular)
 }
 
-/** The name of a type that may be given as it is called on the command line. */
+/** The name of a type in routes, from any of its names; a name that is not known is returned as it is. */
 export function typeNamed(nouns: readonly Noun[], text: string): string {
   return nouns.find((noun) => namesOf(noun).includes(text))?.name ?? text
 }

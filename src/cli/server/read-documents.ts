@@ -1,76 +1,70 @@
 // Reading documents: one by its id, or all pages of a list.
+import { PAGES } from '../../api/limits.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Document } from '../../domain/types/resource-type.ts'
 import { usage } from '../failure.ts'
 import { startProgress } from '../output/progress.ts'
 import type { Session } from '../session.ts'
-import type { Answer, Call } from './api-client.ts'
-import { assignedIds, clusterNoun, type Noun } from './nouns.ts'
-import { warningsIn } from './send-change.ts'
+import type { ApiResponse, Call } from './api.ts'
+import { assignedIds, clusterNoun, type DocumentName, type Noun, nameOf } from './nouns.ts'
+import { readPages } from './read-pages.ts'
+import { warningsIn } from './response-warnings.ts'
 
-const PAGE = 5000
-/** They are found like documents, and are of no type. */
-export const TOKENS = { name: 'tokens' }
+/** So few documents are read one by one, more of them as a list. */
+const FEW = 20
+/** Tokens have routes like documents, and no type. */
+export const TOKEN_ROUTES = { name: 'tokens' }
 
-/** Where a document, or something below it, is found. */
+/** The path of a document, or of something below it. */
 export function pathOf(noun: Pick<Noun, 'name'>, id: string, ...below: readonly string[]): string {
   return `/${[noun.name, id, ...below].map(segment).join('/')}`
 }
 
-/** A URL would resolve dots and lose what is empty. */
+/** A URL would resolve dots and drop empty segments. */
 function segment(text: string): string {
   if (/^\.{0,2}$/.test(text)) throw usage(`"${text}" is not an id`)
   return encodeURIComponent(text)
 }
 
-export interface ListOptions {
+interface ListOptions {
   readonly query?: Call['query']
   readonly limit?: number | undefined
 }
 
-export interface Listed {
+interface Listed {
   readonly documents: Document[]
   readonly total: number
-  readonly revision: string
-  readonly warnings: readonly string[]
 }
 
-/** All documents of a list, or the first so many of them. */
+/** All documents of a list, or the first `limit` of them, as of one revision. */
 export async function listAll(session: Session, noun: Noun, options: ListOptions = {}): Promise<Listed> {
   const { query, limit = Number.POSITIVE_INFINITY } = options
   const documents: Document[] = []
-  // All pages are of one revision, that of the first.
+  let listed = 0
+  // The revision of the first page is the one of all others.
   let at = query?.at
   const progress = startProgress(session, `Reading ${noun.name}`)
   try {
-    for (;;) {
-      const size = Math.min(PAGE, limit - documents.length)
-      const page = await readPage(session, noun, { ...query, at, limit: size, offset: documents.length })
-      // They are of the selector, and the same on every page.
-      if (documents.length === 0) for (const warning of page.warnings) session.warn(warning)
-      for (const document of page.documents) documents.push(document)
-      at ??= page.revision
-      progress.show(documents.length, Math.min(page.total, limit))
-      const isLast = page.documents.length === 0 || documents.length >= Math.min(page.total, limit)
-      if (isLast) return { ...page, documents }
+    const pages = readPages<Document>(
+      ({ limit: size, offset }) =>
+        session.api.get(`/${noun.name}`, { query: { ...query, at, limit: size, offset } }),
+      { size: PAGES.max, limit },
+    )
+    for await (const { items, total = items.length, response } of pages) {
+      // Warnings are about the selector, and the same on every page.
+      if (documents.length === 0) for (const warning of warningsIn(response)) session.warn(warning)
+      for (const document of items) documents.push(document)
+      at ??= String(response.headers['x-revision'])
+      listed = total
+      progress.show(documents.length, Math.min(total, limit))
     }
+    return { documents, total: listed }
   } finally {
     progress.end()
   }
 }
 
-async function readPage(session: Session, noun: Noun, query: NonNullable<Call['query']>): Promise<Listed> {
-  const answer = await session.api.get(`/${noun.name}`, { query })
-  const { body, headers } = answer
-  return {
-    warnings: warningsIn(answer),
-    documents: body,
-    total: Number(headers['x-total-count'] ?? body.length),
-    revision: String(headers['x-revision']),
-  }
-}
-
-/** Keeps the documents that clusters of a selector are given. */
+/** The ids of documents that are assigned to the clusters of a selector. */
 export async function usedBy(
   session: Session,
   noun: Noun,
@@ -87,11 +81,11 @@ export async function getDocument(
   noun: Noun,
   id: string,
   query: Call['query'] = {},
-): Promise<Answer & { readonly body: Document }> {
+): Promise<ApiResponse & { readonly body: Document }> {
   return session.api.get(pathOf(noun, id), { query })
 }
 
-/** The document, or nothing when there is none. */
+/** The document, or undefined when there is none. */
 export async function findDocument(
   session: Session,
   noun: Noun,
@@ -99,4 +93,26 @@ export async function findDocument(
 ): Promise<{ readonly document: JsonObject; readonly etag: string } | undefined> {
   const { status, body, headers } = await session.api.get(pathOf(noun, id), { expect: [404] })
   return status === 404 ? undefined : { document: body, etag: String(headers.etag) }
+}
+
+/** The documents of these entries that exist, by name: `namespaces/team-a`. */
+export async function readDocuments(
+  session: Session,
+  entries: readonly DocumentName[],
+): Promise<Map<string, JsonObject>> {
+  const documents = new Map<string, JsonObject>()
+  for (const [type, wanted] of Map.groupBy(entries, (each) => each.type)) {
+    const noun = session.nouns.find(({ name }) => name === type)
+    if (!noun) continue
+    if (wanted.length > FEW) {
+      const { documents: listed } = await listAll(session, noun)
+      for (const document of listed) documents.set(nameOf({ type, id: document.id }), document)
+      continue
+    }
+    const found = await Promise.all(wanted.map(({ id }) => findDocument(session, noun, id)))
+    for (const [i, each] of found.entries()) {
+      if (each) documents.set(nameOf(wanted[i] as DocumentName), each.document)
+    }
+  }
+  return documents
 }

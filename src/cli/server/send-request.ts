@@ -1,4 +1,4 @@
-// One request over HTTP and its whole answer: proxies, time limits, and why it failed in words.
+// One HTTP request and its whole response: proxies, timeouts, and why it failed in words.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Env } from '../output/terminal.ts'
 
@@ -6,11 +6,11 @@ export interface Raw {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** What comes of an answer that does not end, instead of its text. */
+  /** The body of server-sent events, instead of its text. */
   readonly stream?: AsyncIterable<Uint8Array>
 }
 
-interface Outgoing {
+export interface Outgoing {
   readonly method: string
   readonly headers: Readonly<Record<string, string | number>>
   readonly payload?: Buffer | undefined
@@ -18,18 +18,18 @@ interface Outgoing {
 
 export interface Sender {
   readonly isProxied: boolean
-  /** Redirects are not followed. Server-sent events are handed on as they come, to those who accept nothing else. */
+  /** Redirects are not followed. Server-sent events are returned as a stream where nothing else is accepted. */
   send(target: URL, outgoing: Outgoing): Promise<Raw>
   close(): void
 }
 
 export const EVENTS = 'text/event-stream'
-/** The service says something more often than that. */
-const SILENCE_MS = 60_000
+/** Idle timeout of a stream; the service sends keep-alives more often. */
+const IDLE_MS = 60_000
 
-/** For URLs of one protocol. */
+/** Opens a sender for URLs of one protocol. */
 export function openSender(protocol: string, env: Env, timeoutMs: number): Sender {
-  // An import would load all that these modules can do, the websocket client included: twice the time to start.
+  // An import would load these modules with all that they export, the websocket client included: twice the start time.
   const { request, Agent } = process.getBuiltinModule(protocol === 'https:' ? 'node:https' : 'node:http')
   const proxyEnv = proxySettings(env)
   const agent = new Agent({ keepAlive: true, ...(proxyEnv && { proxyEnv }) })
@@ -56,7 +56,7 @@ export function openSender(protocol: string, env: Env, timeoutMs: number): Sende
   }
 }
 
-/** The variables of proxies when there are any; like curl, one without a scheme is of HTTP. */
+/** The environment with proxies, undefined where it has none; like curl, one without a scheme is HTTP. */
 function proxySettings(env: Env): Record<string, string | undefined> | undefined {
   const names = Object.keys(env).filter((name) => /^https?_proxy$/i.test(name) && env[name])
   if (names.length === 0) return undefined
@@ -77,7 +77,7 @@ function readAll(response: IncomingMessage): Promise<string> {
 }
 
 function streamOf(response: IncomingMessage): Raw {
-  response.setTimeout(SILENCE_MS, () => response.destroy(new TimeoutError(SILENCE_MS)))
+  response.setTimeout(IDLE_MS, () => response.destroy(new TimeoutError(IDLE_MS)))
   return { status: response.statusCode ?? 0, headers: response.headers, text: '', stream: response }
 }
 
@@ -100,14 +100,14 @@ const REASONS: Record<string, string> = {
   EPROTO: 'what answers does not speak TLS: is it http instead of https?',
 }
 
-/** Why nothing came back. */
+/** Why no response came. */
 export function explain(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException
   return REASONS[code] ?? (message || code)
 }
 
-/** What came back that is not what was asked for. */
-export function describeAnswer({ status, headers }: Raw): string {
+/** Status, content type and redirect of an unexpected response. */
+export function describeResponse({ status, headers }: Raw): string {
   const type = String(headers['content-type'] ?? 'no content type').split(';')[0]
   const where = headers.location ? `, and points to ${headers.location}` : ''
   return `HTTP ${status}, ${type}${where}`

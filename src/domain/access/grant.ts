@@ -4,7 +4,7 @@ import type { View } from '../documents/view.ts'
 import type { Types } from '../types/resource-type.ts'
 import { parseSelector } from './selector.ts'
 
-/** Each may do what those before it may, but for copying the log; `cluster` only for one cluster. */
+/** From the least to the most; `permissions.ts` says what each may do. */
 export const ROLES = ['cluster', 'poller', 'mirror', 'viewer', 'editor', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
@@ -38,16 +38,7 @@ export interface Grant {
   readonly types?: readonly string[]
 }
 
-/** Copies hold what nobody else gets to see, and neither viewers nor editors need it. */
-export function mayMirror({ role }: Grant): boolean {
-  return role === 'mirror' || role === 'admin'
-}
-
-export function reaches(grant: Grant, role: Role): boolean {
-  return ROLES.indexOf(grant.role) >= ROLES.indexOf(role)
-}
-
-/** Which clusters and types; nothing where there is no limit. */
+/** Returns the clusters and types of a grant; empty without a limit. */
 export function scopeOf({ cluster, selector, types }: Grant): string {
   const parts = [cluster, selector !== undefined && `(${selector})`, types?.join(',')]
   return parts.filter(Boolean).join(' ')

@@ -2,20 +2,23 @@
 import { forbidden, type Problem } from '../../base/problem.ts'
 import type { Entry, PolledView } from '../documents/view.ts'
 import type { Types } from '../types/resource-type.ts'
-import { type Grant, reaches } from './grant.ts'
+import type { Grant } from './grant.ts'
+import { leastRoleWith, may } from './permissions.ts'
 
 /** Why a caller may poll for no cluster at all; undefined where it may. */
-export function refusePolls({ role, selector }: Grant): Problem | undefined {
-  // What a partial copy may have of its clusters comes with the log, where the others are left out.
-  if (role !== 'mirror' || selector === undefined) return undefined
-  return forbidden(`this token copies the clusters (${selector}), and polls for none`)
+export function refusePolls(grant: Grant): Problem | undefined {
+  if (may(grant, 'poll')) return undefined
+  return forbidden('copies_only', `this token copies the clusters (${grant.selector}), and polls for none`)
 }
 
 /** Why a caller may not poll the list of all clusters; undefined where it may. */
 export function refuseClusterList(grant: Grant): Problem | undefined {
   const refused = refusePolls(grant)
-  if (refused || reaches(grant, 'poller')) return refused
-  return forbidden('this token polls for one cluster: the list of all needs the role poller')
+  if (refused || may(grant, 'list_clusters')) return refused
+  return forbidden(
+    'needs_poller',
+    `this token polls for one cluster: the list of all needs the role ${leastRoleWith('list_clusters')}`,
+  )
 }
 
 /** Why a caller may not poll for the cluster that was found by a DNS name, or was not; undefined where it may. */
@@ -26,14 +29,14 @@ export function refusePollFor(
   dns: string,
   found: Entry | undefined,
 ): Problem | undefined {
-  if (grant.role !== 'cluster' || isOwn(view, grant, dns, found)) return undefined
+  if (may(grant, 'poll_any') || isOwn(view, grant, dns, found)) return undefined
   const { cluster = '' } = grant
   const { name } = types.cluster.type
   const own = view.get(name, cluster) ?? view.tombstone(name, cluster)
   const why = own
     ? `whose DNS name is "${own.document[types.cluster.dns]}", not "${dns}"`
     : 'which is no more'
-  return forbidden(`this token polls for cluster "${cluster}" alone, ${why}`)
+  return forbidden('other_cluster', `this token polls for cluster "${cluster}" alone, ${why}`)
 }
 
 /** Of several deleted clusters that had one name, each may learn that it is gone. */

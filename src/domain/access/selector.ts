@@ -1,4 +1,5 @@
 // Kubernetes label selectors, over a cluster's labels, its own fields and what it is assigned.
+import { DNS_LABEL } from '../../base/dns-label.ts'
 import { isObject, own } from '../../base/json.ts'
 import { canonicalDns, type Document, referencesOf, type Types } from '../types/resource-type.ts'
 
@@ -51,7 +52,6 @@ const WORD = /[A-Za-z0-9_./-]+/y
 const SPACE = /\s*/y
 const WHOLE = /^-?\d+$/
 const NAME = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
-const DNS_LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
 const LABEL_KEY = new RegExp(`^(?:(?=[^/]{1,253}/)${DNS_LABEL}(?:\\.${DNS_LABEL})*/)?${NAME}$`)
 const LABEL_VALUE = new RegExp(`^(?:${NAME})?$`)
 const USES = 'uses.'

@@ -4,14 +4,14 @@ import type { Detail } from '../../base/problem.ts'
 import type { Document } from '../types/resource-type.ts'
 import type { Grant } from './grant.ts'
 
-/** Where they are kept: beside the documents, and of no type that a request could name. */
+/** The name of their system type. */
 export const TOKENS = 'tokens'
 
 interface Secret {
   /** SHA-256, in hex. */
   readonly hash: string
   readonly created_at: string
-  /** Once it was rotated away. */
+  /** Set when a newer secret replaced it. */
   readonly expires_at?: string
 }
 
@@ -30,7 +30,7 @@ export function asToken(document: Document): Token {
   return document as unknown as Token
 }
 
-/** As anybody may see it. */
+/** Without digests of secrets. */
 export interface PublicToken extends Omit<Token, 'secrets'> {
   readonly rotated_at?: string
   readonly old_secrets_expire_at?: string
@@ -49,17 +49,17 @@ export function withoutSecrets({ secrets, ...token }: Token): PublicToken {
   }
 }
 
-/** What its uses are kept under: another token of the same name is another one. */
+/** The key of its uses; another token of the same name has another key. */
 export function useKeyOf({ id, created_at }: Token): string {
   return `${id} ${created_at}`
 }
 
-/** How long earlier secrets stay valid when nothing is said. */
+/** How long earlier secrets stay valid by default. */
 export const DEFAULT_GRACE = '24h'
 const MAX_GRACE_DAYS = 90
 export const GRACE = `a duration from 0s to ${MAX_GRACE_DAYS}d, such as 30m, 24h or 7d`
 
-/** In seconds; nothing when it is none, or too long. */
+/** Returns seconds; undefined when the text is no duration, or too long. */
 export function parseGrace(text: string): number | undefined {
   const seconds = parseDuration(text)
   return seconds !== undefined && seconds <= MAX_GRACE_DAYS * 86_400 ? seconds : undefined

@@ -19,7 +19,7 @@ import { unknownDocument } from '../documents/find-document.ts'
 import type { Overlay } from '../documents/overlay.ts'
 import type { Change, View } from '../documents/view.ts'
 import { checkLimits } from '../guards/answer-limits.ts'
-import { checkWhole } from '../guards/check-integrity.ts'
+import { checkIntegrity } from '../guards/check-integrity.ts'
 import { checkPatchNames } from '../guards/check-patch-names.ts'
 import { findUnmetNeeds } from '../guards/unmet-needs.ts'
 import { warnOfReserved } from '../guards/warn-of-reserved.ts'
@@ -40,6 +40,16 @@ export interface Decision {
   readonly after: Overlay
 }
 
+/** What the outcome of all commands must hold, whatever they are; each returns its warnings. */
+type Check = (types: Types, draft: Draft, before: View) => Steps<Result<readonly string[]>>
+const CHECKS: readonly Check[] = [
+  checkIntegrity,
+  checkPatchNames,
+  checkLimits,
+  warnOfReserved,
+  findUnmetNeeds,
+]
+
 /** Decides all commands or none. Later commands see what earlier ones did. */
 export function* decide(types: Types, view: View, commands: readonly Command[]): Steps<Result<Decision>> {
   const draft = new Draft(view, types.cluster)
@@ -57,30 +67,25 @@ export function* decide(types: Types, view: View, commands: readonly Command[]):
   const contradicted = checkIntent(types, view, draft, assigned)
   if (!contradicted.ok) return contradicted
   yield* revokeOrphans(types, draft, outcomes)
-  const whole = yield* checkWhole(types, draft)
-  if (!whole.ok) return asConflict(commands, whole)
-  const names = yield* checkPatchNames(types, view, draft)
-  if (!names.ok) return asConflict(commands, names)
-  const limits = yield* checkLimits(types, view, draft)
-  if (!limits.ok) return asConflict(commands, limits)
-  const warnings = [
-    ...outcomes.flatMap(({ warnings = [] }) => warnings),
-    ...whole.value,
-    ...names.value,
-    ...(yield* warnOfReserved(types, draft)),
-    ...(yield* findUnmetNeeds(types, view, draft)),
-  ]
+  const warnings = outcomes.flatMap((outcome) => outcome.warnings ?? [])
+  for (const check of CHECKS) {
+    const checked = yield* check(types, draft, view)
+    if (!checked.ok) return asConflict(commands, checked)
+    for (const warning of checked.value) warnings.push(warning)
+  }
   return succeed({ changes: draft.changes(), warnings, outcomes, after: draft })
 }
 
 /** The first problem, with the places of all others of its kind; those of another kind may only follow from it. */
 function joined([first, ...others]: readonly Problem[]): Problem {
-  const { code, details } = first as Problem
-  const more = others.filter((other) => other.code === code).flatMap((other) => other.details ?? [])
-  if (!details || more.length === 0) return first as Problem
-  const all = [...details, ...more]
-  if (code === 'validation_error') return invalid(all).problem
-  return { ...(first as Problem), details: all.slice(0, MAX_DETAILS) }
+  const problem = first as Problem
+  const alike = others.filter((other) => other.code === problem.code)
+  const more = alike.flatMap((other) => other.details ?? [])
+  if (!problem.details || more.length === 0) return problem
+  const all = [...problem.details, ...more]
+  if (problem.code !== 'validation_error') return { ...problem, details: all.slice(0, MAX_DETAILS) }
+  const isOne = alike.every(({ reason }) => reason === problem.reason)
+  return invalid(all, isOne ? problem.reason : undefined).problem
 }
 
 /** What brings back something earlier holds nothing that its sender could correct: the fleet has moved on. */
@@ -89,7 +94,10 @@ function asConflict(
   refused: { readonly ok: false; readonly problem: Problem },
 ): Result<never> {
   const returns = commands.every(({ op }) => op === 'undo' || op === 'reset' || op === 'restore')
-  return returns ? fail({ ...refused.problem, code: 'conflict' }) : refused
+  const { problem } = refused
+  if (!returns || problem.code === 'conflict') return refused
+  const { message, details = [] } = problem
+  return fail({ code: 'conflict', reason: 'no_longer_valid', message, details })
 }
 
 /** A problem that names no place is the command's as a whole. */
@@ -211,7 +219,7 @@ function* findTargets(
         : `matches no cluster`
     const [misspelt] = keys.warnings()
     const hint = (without > 0 && unknown) || misspelt || 'correct it, or set allow_empty to true'
-    return invalid([{ path, message: `${message}: ${hint}` }])
+    return invalid([{ path, message: `${message}: ${hint}` }], 'no_match')
   }
   const warning =
     without > 0 &&

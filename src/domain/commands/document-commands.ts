@@ -28,7 +28,11 @@ export function create(draft: Draft, type: ResourceType, command: Create): Resul
   const met = checkExpectation(type, id, current, command.expect)
   if (!met.ok) return met
   if (current) {
-    return fail({ code: 'conflict', message: `${type.singular} "${id}" exists already: replace or patch it` })
+    return fail({
+      code: 'conflict',
+      reason: 'already_exists',
+      message: `${type.singular} "${id}" exists already: replace or patch it`,
+    })
   }
   const former = formerOf(draft, type, id)
   draft.put(type.name, parsed.value, command)
@@ -134,9 +138,10 @@ export function restore(draft: Draft, type: ResourceType, command: Restore): Res
     return succeed({ type: type.name, id, created: false })
   }
   if (!draft.get(type.name, id))
-    return fail({ code: 'not_found', message: `no deleted ${type.singular} "${id}"` })
+    return fail({ code: 'not_found', reason: 'unknown_id', message: `no deleted ${type.singular} "${id}"` })
   return fail({
     code: 'conflict',
+    reason: 'not_deleted',
     message: `${type.singular} "${id}" is not deleted: there is nothing to restore`,
   })
 }

@@ -8,9 +8,9 @@ import { warnOfUnknownKeys } from '../access/unknown-keys.ts'
 import type { Draft } from '../documents/draft.ts'
 import { checkExpectation, findLive } from '../documents/find-document.ts'
 import type { Document, Types } from '../types/resource-type.ts'
+import { TOKEN_TYPE } from '../types/system-types.ts'
 import type { CreateToken, Outcome, RevokeToken, RotateToken } from './command.ts'
 
-const TYPE = { name: TOKENS, singular: 'token' }
 /** Of one token at a time, those within their grace included. */
 const MAX_SECRETS = 5
 
@@ -24,11 +24,11 @@ export function* createToken(
     details.push({ path: '/expires_at', message: `is ${token.expires_at}, which is over already` })
   if (details.length > 0) return invalid(details)
   const current = draft.get(TOKENS, token.id)
-  const met = checkExpectation(TYPE, token.name, current, expect)
+  const met = checkExpectation(TOKEN_TYPE, token.name, current, expect)
   if (!met.ok) return met
   if (current) {
     const message = `there is a token "${token.name}" already: choose another name, or rotate or revoke that one`
-    return fail({ code: 'conflict', message, details: [{ path: '/name', message }] })
+    return fail({ code: 'conflict', reason: 'token_exists', message, details: [{ path: '/name', message }] })
   }
   put(draft, token)
   const parsed = token.selector === undefined ? undefined : parseSelector(types, token.selector)
@@ -38,13 +38,14 @@ export function* createToken(
 
 export function rotateToken(draft: Draft, command: RotateToken): Result<Outcome> {
   const { id, secret, graceEnd, expect } = command
-  const found = findLive(draft, TYPE, id, expect)
+  const found = findLive(draft, TOKEN_TYPE, id, expect)
   if (!found.ok) return found
   const token = asToken(found.value.document)
   const { created_at: now } = secret
   if (token.expires_at !== undefined && token.expires_at <= now) {
     return fail({
       code: 'conflict',
+      reason: 'token_expired',
       message: `token "${token.name}" has expired: revoke it and create another one`,
     })
   }
@@ -57,14 +58,14 @@ export function rotateToken(draft: Draft, command: RotateToken): Result<Outcome>
     .filter(({ expires_at }) => expires_at > now)
   if (old.length >= MAX_SECRETS) {
     const message = `${old.length} earlier secrets of token "${token.name}" are still valid: rotate with a shorter grace, such as 0s`
-    return fail({ code: 'conflict', message })
+    return fail({ code: 'conflict', reason: 'too_many_secrets', message })
   }
   put(draft, { ...token, secrets: [secret, ...old] })
   return succeed({ type: TOKENS, id, created: false })
 }
 
 export function revokeToken(draft: Draft, { id, expect }: RevokeToken): Result<Outcome> {
-  const found = findLive(draft, TYPE, id, expect)
+  const found = findLive(draft, TOKEN_TYPE, id, expect)
   if (!found.ok) return found
   draft.remove(TOKENS, id, { path: '' })
   return succeed({ type: TOKENS, id, created: false, removed: found.value.document })

@@ -77,7 +77,7 @@ function conflict(type: ResourceType, command: Undo, conflicts: readonly UndoCon
         : `is ${excerpts(current, left).join(' now, not ')} as revision ${revision} left it`,
   }))
   const message = `${type.singular} "${id}" has been changed again since revision ${revision}: undo that first, or set the fields one by one`
-  return fail({ code: 'conflict', message, details })
+  return fail({ code: 'conflict', reason: 'changed_since', message, details })
 }
 
 function putVersion(

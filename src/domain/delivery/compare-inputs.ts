@@ -211,7 +211,7 @@ function isNamedBy(
 const NONE: readonly Reference[] = []
 
 /** Returns the references that make inputs: those whose definition exists. */
-function receivedBy(
+export function receivedBy(
   view: ServedView,
   { name, delivery }: DeliveredType,
   cluster: Document,

@@ -19,7 +19,7 @@ type FieldSource = 'catalog' | 'override' | 'patch' | 'cluster' | 'default'
 
 /** A dependency that a field names and the cluster does not get: it would be waited for in vain. */
 export const LEFT_OUT = ['not_assigned', 'switched_off', 'delivered_otherwise'] as const
-export interface LeftOut {
+interface LeftOut {
   readonly id: string
   readonly why: (typeof LEFT_OUT)[number]
 }
@@ -33,6 +33,27 @@ export interface FieldOrigin {
   readonly leftOut?: readonly LeftOut[]
   /** The value, in that document at any time. */
   readonly read: (document: Document) => Json | undefined
+}
+
+export interface ExplainedInput {
+  readonly id: string
+  readonly fields: readonly ExplainedField[]
+}
+
+export interface ExplainedField {
+  /** JSON pointer into the input. */
+  readonly path: string
+  readonly value: Json
+  readonly source: FieldSource
+  /** The document that holds the value; null for a default of the type. */
+  readonly document: string | null
+  /** The revision that last set it there; null where the log does not reach back that far. */
+  readonly revision: number | null
+  readonly time: string | null
+  readonly actor: string | null
+  readonly message: string | null
+  /** What the document names and this cluster does not get, and why not; only where there is some. */
+  readonly left_out?: readonly LeftOut[]
 }
 
 export function explainInput(

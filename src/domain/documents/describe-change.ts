@@ -1,7 +1,8 @@
 // A change as readers of the audit and of previews see it.
+
+import type { JsonObject } from '../../base/json.ts'
 import { equalJson } from '../../base/json.ts'
-import { asToken, TOKENS, withoutSecrets } from '../access/token.ts'
-import type { Document } from '../types/resource-type.ts'
+import type { Document, Types } from '../types/resource-type.ts'
 import type { Change } from './view.ts'
 
 /** A document before and after; a tombstone is the document as it was when it was deleted. */
@@ -18,23 +19,22 @@ export interface DescribedChange {
   readonly type: string
   readonly id: string
   readonly op: 'create' | 'update' | 'delete' | 'restore' | 'purge'
-  readonly before: Document | null
-  readonly after: Document | null
+  readonly before: JsonObject | null
+  readonly after: JsonObject | null
 }
 
 /** Readers see no tombstones, except as what a purge removed. */
-export function describeChange(change: BeforeAndAfter, clusterType: string): DescribedChange {
+export function describeChange(types: Types, change: BeforeAndAfter): DescribedChange {
   const { type, id } = change
-  const op = operationOf(change, clusterType)
+  const op = operationOf(change, types.cluster.type.name)
   const before = change.before_deleted && op !== 'purge' ? null : change.before
   const after = change.after_deleted ? null : change.after
-  return { type, id, op, before: shown(type, before), after: shown(type, after) }
+  return { type, id, op, before: redacted(types, type, before), after: redacted(types, type, after) }
 }
 
 /** Not even a digest of a secret leaves the store. */
-function shown<T extends Document | null>(type: string, document: T): T {
-  if (type !== TOKENS || document === null) return document
-  return withoutSecrets(asToken(document)) as unknown as T
+function redacted({ system }: Types, type: string, document: Document | null): JsonObject | null {
+  return (document && system.get(type)?.redact?.(document)) ?? document
 }
 
 function operationOf(change: BeforeAndAfter, clusterType: string): DescribedChange['op'] {

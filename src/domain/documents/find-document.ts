@@ -38,10 +38,10 @@ export function notAssigned(
   id: string,
   cluster: string,
 ): { readonly ok: false; readonly problem: Problem } {
-  const message = view.get(type.name, id)
-    ? `${type.singular} "${id}" is not assigned to cluster "${cluster}"`
-    : unknownDocument(view, type, id)
-  return fail({ code: 'not_found', message })
+  if (!view.get(type.name, id))
+    return fail({ code: 'not_found', reason: 'unknown_id', message: unknownDocument(view, type, id) })
+  const message = `${type.singular} "${id}" is not assigned to cluster "${cluster}"`
+  return fail({ code: 'not_found', reason: 'not_assigned', message })
 }
 
 export function checkExpectation(
@@ -54,12 +54,14 @@ export function checkExpectation(
   const what = `${type.singular} "${id}"`
   if ('exists' in expect) {
     if (expect.exists === (entry !== undefined)) return succeed(undefined)
-    const message = expect.exists ? `${what} does not exist` : `${what} exists already`
-    return fail({ code: 'precondition_failed', message })
+    return expect.exists
+      ? fail({ code: 'precondition_failed', reason: 'unknown_id', message: `${what} does not exist` })
+      : fail({ code: 'precondition_failed', reason: 'already_exists', message: `${what} exists already` })
   }
   if (entry && expect.revisions.includes(entry.revision)) return succeed(undefined)
   const now = entry ? `is at revision ${entry.revision}` : 'does not exist'
-  return fail({ code: 'precondition_failed', message: `${what} ${now}: read it again and retry` })
+  const message = `${what} ${now}: read it again and retry`
+  return fail({ code: 'precondition_failed', reason: 'revision_mismatch', message })
 }
 
 /** A protected cluster cannot be deleted, whatever is confirmed. */
@@ -69,5 +71,5 @@ export function checkProtection(types: Types, type: ResourceType, entry: Entry |
     return succeed(undefined)
   }
   const message = `${type.singular} "${entry.id}" is protected: set ${deletionProtection} to false first`
-  return fail({ code: 'conflict', message })
+  return fail({ code: 'conflict', reason: 'protected', message })
 }

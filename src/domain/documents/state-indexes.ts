@@ -1,6 +1,5 @@
 // How the state finds documents by something other than their id. A new index is one more object in the list.
-import { asToken, TOKENS } from '../access/token.ts'
-import { type ClusterType, canonicalDns, dnsOf, type Types } from '../types/resource-type.ts'
+import { type ClusterType, canonicalDns, type Document, dnsOf, type Types } from '../types/resource-type.ts'
 import type { Place } from './collection.ts'
 import type { Entry } from './view.ts'
 
@@ -21,14 +20,21 @@ export interface Index {
 export class StateIndexes {
   readonly liveByDns: LiveByDns
   readonly tombstonesByDns: TombstonesByDns
-  readonly tokensByHash = new TokensByHash()
+  /** Of system types that are found by keys of their own, by the name of the type. */
+  readonly #byKey: ReadonlyMap<string, ByKey>
   readonly #byType: ReadonlyMap<string, readonly Index[]>
 
-  constructor({ cluster }: Types) {
+  constructor({ cluster, system }: Types) {
     this.liveByDns = new LiveByDns(cluster)
     this.tombstonesByDns = new TombstonesByDns(cluster)
-    const all: readonly Index[] = [this.liveByDns, this.tombstonesByDns, this.tokensByHash]
+    const byKey = system.all.flatMap(({ name, indexKeys }) => (indexKeys ? [new ByKey(name, indexKeys)] : []))
+    this.#byKey = new Map(byKey.map((index) => [index.type, index]))
+    const all: readonly Index[] = [this.liveByDns, this.tombstonesByDns, ...byKey]
     this.#byType = Map.groupBy(all, ({ type }) => type)
+  }
+
+  byKey(type: string, key: string): Entry | undefined {
+    return this.#byKey.get(type)?.get(key)
   }
 
   of(type: string): readonly Index[] {
@@ -107,13 +113,19 @@ class TombstonesByDns implements Index {
 
 const NO_ENTRIES: readonly Entry[] = []
 
-/** Tokens by the digest of each of their secrets, expired ones included. */
-class TokensByHash implements Index {
-  readonly type = TOKENS
+/** Documents of a system type by each of the keys that it names, such as tokens by the digests of their secrets. */
+class ByKey implements Index {
+  readonly type: string
+  readonly #keysOf: (document: Document) => readonly string[]
   readonly #entries = new Map<string, Entry>()
 
-  get(hash: string): Entry | undefined {
-    return this.#entries.get(hash)
+  constructor(type: string, keysOf: (document: Document) => readonly string[]) {
+    this.type = type
+    this.#keysOf = keysOf
+  }
+
+  get(key: string): Entry | undefined {
+    return this.#entries.get(key)
   }
 
   /** It holds entries, not places. */
@@ -122,10 +134,10 @@ class TokensByHash implements Index {
   }
 
   put({ entry }: Place): void {
-    for (const { hash } of asToken(entry.document).secrets) this.#entries.set(hash, entry)
+    for (const key of this.#keysOf(entry.document)) this.#entries.set(key, entry)
   }
 
   remove({ document }: Entry): void {
-    for (const { hash } of asToken(document).secrets) this.#entries.delete(hash)
+    for (const key of this.#keysOf(document)) this.#entries.delete(key)
   }
 }

@@ -2,6 +2,7 @@
 
 import { getOrSet } from '../../base/get-or-set.ts'
 import { finish, type Steps } from '../../base/steps.ts'
+import { TOKENS } from '../access/token.ts'
 import type { Types } from '../types/resource-type.ts'
 import { ClusterCeilings } from './cluster-ceilings.ts'
 import { Collection, type Place } from './collection.ts'
@@ -87,7 +88,7 @@ export class State implements PolledView {
   }
 
   tokenByHash(hash: string): Entry | undefined {
-    return this.#indexes.tokensByHash.get(hash)
+    return this.#indexes.byKey(TOKENS, hash)
   }
 
   /** Names of all types that hold documents, known to the registry or not. */

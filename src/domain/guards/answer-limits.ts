@@ -27,7 +27,7 @@ const MAX_BYTES_PER_CHAR = 3
 const MAX_CHARS_PER_ESCAPED_CHAR = 6
 
 /** Refuses changes after which some cluster's answer would be too large. */
-export function* checkLimits(types: Types, before: View, draft: Draft): Steps<Result<void>> {
+export function* checkLimits(types: Types, draft: Draft, before: View): Steps<Result<string[]>> {
   const clusters = types.cluster.type.name
   const touched = draft.touched()
   for (const type of types.delivered) {
@@ -37,9 +37,10 @@ export function* checkLimits(types: Types, before: View, draft: Draft): Steps<Re
       yield
       const problem = name === clusters && limitProblem(types, servedTo(draft, id), type, id, largestIn)
       if (problem)
-        return invalid([
-          { path: pointerTo(origins, pointer('', type.delivery.assignedBy)), message: problem },
-        ])
+        return invalid(
+          [{ path: pointerTo(origins, pointer('', type.delivery.assignedBy)), message: problem }],
+          'answer_too_large',
+        )
     }
     const changed = changedDefinitions(before, touched, type)
     const { size, identity, references } = before.ceilings
@@ -50,10 +51,11 @@ export function* checkLimits(types: Types, before: View, draft: Draft): Steps<Re
       yield
       const cause = changed.find((definition) => findReference(document, type.delivery, definition.id))
       const problem = cause && limitProblem(types, servedTo(draft, id), type, id, largestIn)
-      if (problem) return invalid([{ path: pointerTo(cause.origins, ''), message: problem }])
+      if (problem)
+        return invalid([{ path: pointerTo(cause.origins, ''), message: problem }], 'answer_too_large')
     }
   }
-  return succeed(undefined)
+  return succeed([])
 }
 
 function limitProblem(

@@ -1,80 +1,158 @@
 // What makes a write so destructive that it has to be confirmed.
 
+import type { BrakePercents } from '../../base/brake-percents.ts'
+import { getOrSet } from '../../base/get-or-set.ts'
 import { named } from '../../base/sentences.ts'
 import type { Steps } from '../../base/steps.ts'
-import type { EndpointDifference } from '../delivery/compare-inputs.ts'
+import { type EndpointDifference, receivedBy } from '../delivery/compare-inputs.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
+import { servedTo } from '../delivery/served-view.ts'
 import type { Change, Entry } from '../documents/view.ts'
-import { type Delivery, isEnabled, type Reference, referencesOf } from '../types/resource-type.ts'
+import { type DeliveredType, isEnabled, type Reference, referencesOf } from '../types/resource-type.ts'
 
-/** Fewer clusters than this may lose something without a word. */
+/** Fewer clusters than this may lose something without confirmation, whatever share they are. */
 const MIN_CLUSTERS = 5
 /** As many clusters may be deleted at once. */
 const MAX_DELETED = 5
-/** An endpoint that has as many inputs is not emptied by the way. */
-const MIN_EMPTIED = 3
 
-/** Why the changes need confirmation; nothing when they do not. */
+/** Live clusters that have something in common, and how many of them lose inputs. */
+interface Group {
+  losing: number
+  live: number
+}
+
+/** What the changed clusters lose. */
+class Losses {
+  /** Clusters that stay, and have an input removed or switched off. */
+  losing = 0
+  readonly deleted: string[] = []
+  readonly emptied: string[] = []
+  /** With deleted clusters, which lose all that they had. */
+  readonly environments = new Map<string, Group>()
+  /** By type and id: inputs that were switched on. With deleted clusters, too. */
+  readonly inputs = new Map<DeliveredType, Map<string, Group>>()
+
+  count(environment: string, was: Entry, differences: readonly EndpointDifference[]): void {
+    addTo(this.environments, environment)
+    for (const { type, removed, disabled } of differences) {
+      const lost = new Set([...removed, ...disabled])
+      if (lost.size === 0) continue
+      const groups = getOrSet(this.inputs, type, () => new Map<string, Group>())
+      for (const reference of referencesOf(was.document, type.delivery)) {
+        if (lost.has(reference.id) && isEnabled(type.delivery, reference)) addTo(groups, reference.id)
+      }
+    }
+  }
+}
+
+function addTo(groups: Map<string, Group>, name: string): void {
+  getOrSet(groups, name, () => ({ losing: 0, live: 0 })).losing++
+}
+
+/** Why the changes need confirmation; empty when they do not. */
 export function* findRemovals(
   comparison: Comparison,
   changes: readonly Change[],
-  percent: number,
+  { percent, groupPercent }: BrakePercents,
 ): Steps<string[]> {
+  const losses = yield* countLosses(comparison, changes)
+  const { losing, emptied, deleted } = losses
+  const fleet = { losing, live: comparison.before.count(comparison.types.cluster.type.name) }
+  return [
+    ...(isBeyond(fleet, percent) ? [`it takes inputs from ${share(fleet, '', percent)}`] : []),
+    ...(yield* findWideLosses(comparison, losses, groupPercent)),
+    ...(emptied.length > 0 ? [`it empties ${named(emptied)}: Flux deletes there all that came from it`] : []),
+    ...(deleted.length > MAX_DELETED ? [`it deletes ${deleted.length} clusters: ${named(deleted)}`] : []),
+  ]
+}
+
+function* countLosses(comparison: Comparison, changes: readonly Change[]): Steps<Losses> {
   const { types, before, after } = comparison
   const clusters = types.cluster.type.name
-  const deleted: string[] = []
-  const losing: string[] = []
-  const emptied: string[] = []
+  const losses = new Losses()
   // Nothing but a cluster's own document says what it is assigned.
   for (const { type, id } of changes) {
     yield
     const was = type === clusters ? before.get(clusters, id) : undefined
     if (!was) continue
     const is = after.get(clusters, id)
-    if (!is) {
-      deleted.push(id)
-      continue
+    if (!is) losses.deleted.push(id)
+    const differences = comparison
+      .compare(id)
+      .filter(({ removed, disabled }) => removed.length + disabled.length > 0)
+    if (differences.length === 0) continue
+    losses.count(environmentOf(comparison, was), was, differences)
+    if (!is) continue
+    losses.losing++
+    for (const { type: delivered } of differences) {
+      if (!empties(comparison, delivered, was, is)) continue
+      losses.emptied.push(`${id} (${delivered.delivery.endpoint})`)
     }
-    const differences = comparison.compare(id)
-    if (differences.some((difference) => takesAway(difference, was, is))) losing.push(id)
-    for (const { type: delivered, removed, changed } of differences) {
-      const { delivery } = delivered
-      if (removed.length + changed.length > 0 && empties(delivery, was, is)) {
-        emptied.push(`${id} (${delivery.endpoint})`)
+  }
+  return losses
+}
+
+/** Losses by many clusters of one environment, or of those that have an input. Reads the fleet only if there may be any. */
+function* findWideLosses(
+  comparison: Comparison,
+  { environments, inputs }: Losses,
+  percent: number,
+): Steps<string[]> {
+  if (percent === 100) return []
+  const all = [environments, ...inputs.values()]
+  if (!all.some((groups) => groups.values().some(({ losing }) => losing >= MIN_CLUSTERS))) return []
+  const { before, types } = comparison
+  for (const cluster of before.all(types.cluster.type.name)) {
+    yield
+    countLive(environments, environmentOf(comparison, cluster))
+    for (const [{ delivery }, groups] of inputs) {
+      for (const reference of referencesOf(cluster.document, delivery)) {
+        if (isEnabled(delivery, reference)) countLive(groups, reference.id)
       }
     }
   }
-  const live = before.count(clusters)
-  const share = ((losing.length / live) * 100).toFixed(1)
+  const ofEnvironments: string[] = []
+  for (const [name, group] of environments) {
+    yield
+    if (name === '' || !isBeyond(group, percent)) continue
+    ofEnvironments.push(share(group, ` of environment ${name}`, percent))
+  }
+  const ofInputs: string[] = []
+  for (const [{ delivery }, groups] of inputs) {
+    for (const [id, group] of groups) {
+      yield
+      if (!isBeyond(group, percent)) continue
+      ofInputs.push(`${id} (${delivery.endpoint}) from ${share(group, ' that have it', percent)}`)
+    }
+  }
   return [
-    ...(losing.length >= MIN_CLUSTERS && losing.length * 100 > percent * live
-      ? [`it takes inputs from ${losing.length} of ${live} clusters (${share} %, more than ${percent} %)`]
-      : []),
-    ...(emptied.length > 0 ? [`it empties ${named(emptied)}`] : []),
-    ...(deleted.length > MAX_DELETED ? [`it deletes ${deleted.length} clusters: ${named(deleted)}`] : []),
+    ...(ofEnvironments.length > 0 ? [`it takes inputs from ${named(ofEnvironments)}`] : []),
+    ...(ofInputs.length > 0 ? [`it takes ${named(ofInputs)}`] : []),
   ]
 }
 
-/** Removed, or disabled. */
-function takesAway(
-  { type: { delivery }, removed, changed }: EndpointDifference,
-  was: Entry,
-  is: Entry,
-): boolean {
-  if (removed.length > 0) return true
-  if (changed.length === 0) return false
-  const off = new Set(
-    referencesOf(is.document, delivery).flatMap((ref) => (isEnabled(delivery, ref) ? [] : ref.id)),
-  )
-  return referencesOf(was.document, delivery).some((ref) => isEnabled(delivery, ref) && off.has(ref.id))
+function countLive(groups: ReadonlyMap<string, Group>, name: string): void {
+  const group = groups.get(name)
+  if (group) group.live++
 }
 
-function empties(delivery: Delivery, was: Entry, is: Entry): boolean {
-  const had = referencesOf(was.document, delivery)
-  const has = referencesOf(is.document, delivery)
-  const enabled = (references: readonly Reference[]): number =>
-    references.filter((ref) => isEnabled(delivery, ref)).length
-  return (
-    (had.length >= MIN_EMPTIED && has.length === 0) || (enabled(had) >= MIN_EMPTIED && enabled(has) === 0)
-  )
+function isBeyond({ losing, live }: Group, percent: number): boolean {
+  return losing >= MIN_CLUSTERS && losing * 100 > percent * live
+}
+
+function share({ losing, live }: Group, which: string, percent: number): string {
+  return `${losing} of ${live} clusters${which} (${((losing / live) * 100).toFixed(1)} %, more than ${percent} %)`
+}
+
+/** Of a cluster before the write, which may move it. */
+function environmentOf({ types: { cluster } }: Comparison, { document }: Entry): string {
+  return String((cluster.environment && document[cluster.environment]) ?? '')
+}
+
+/** Whether a cluster that had inputs of a type, or some that are switched on, is left without. */
+function empties({ before, after }: Comparison, type: DeliveredType, was: Entry, is: Entry): boolean {
+  const had = receivedBy(servedTo(before, was.id), type, was.document)
+  const has = receivedBy(servedTo(after, is.id), type, is.document)
+  const on = (reference: Reference): boolean => isEnabled(type.delivery, reference)
+  return had.length > 0 && (has.length === 0 || (had.some(on) && !has.some(on)))
 }

@@ -2,7 +2,15 @@
 
 import { getOrSet } from '../../base/get-or-set.ts'
 import { isObject, pointer } from '../../base/json.ts'
-import { type Detail, fail, invalid, MAX_DETAILS, type Result, succeed } from '../../base/problem.ts'
+import {
+  type Detail,
+  fail,
+  invalid,
+  MAX_DETAILS,
+  type ReasonOf,
+  type Result,
+  succeed,
+} from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { enabledReferences } from '../delivery/dependencies.ts'
 import { type Draft, type Origin, pointerTo } from '../documents/draft.ts'
@@ -20,9 +28,15 @@ import {
 const MAX_WARNINGS = 20
 const MAX_NAMED_USERS = 20
 
+/** What is wrong at a place, and which rule says so. */
+interface Finding extends Detail {
+  readonly reason: ReasonOf<'validation_error'>
+}
+
 /** Checks everything that the draft touched as it would stand in the end; answers the warnings. */
-export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>> {
+export function* checkIntegrity(types: Types, draft: Draft): Steps<Result<string[]>> {
   const details: Detail[] = []
+  const reasons = new Set<Finding['reason']>()
   const warnings: string[] = []
   let count = 0
   const removed = new Map<string, Set<string>>()
@@ -36,8 +50,10 @@ export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>>
     }
     const { document } = after
     const reason = before ? undefined : type.reserved.get(id)
-    if (reason !== undefined)
+    if (reason !== undefined) {
       details.push({ path: pointerTo(origins, '/id'), message: `is reserved: ${reason}; choose another id` })
+      reasons.add('reserved_id')
+    }
     const isCluster = type === types.cluster.type
     const holder = isCluster ? draft.dnsHolder(String(document[types.cluster.dns]), id) : undefined
     if (holder) return dnsTaken(types, document, holder.id, origins)
@@ -48,12 +64,13 @@ export function* checkWhole(types: Types, draft: Draft): Steps<Result<string[]>>
     const found = isCluster
       ? checkAssignments(types, draft, document)
       : checkReferences(types, draft, type, document)
-    for (const { path, message } of found) {
+    for (const { path, message, reason } of found) {
+      reasons.add(reason)
       const isShown = details.length < MAX_DETAILS
       details.push({ path: isShown ? pointerTo(origins, path) : path, message })
     }
   }
-  if (details.length > 0) return invalid(details)
+  if (details.length > 0) return invalid(details, reasons.size === 1 ? [...reasons][0] : undefined)
   for (const [name, ids] of removed) {
     const inUse = yield* checkUnused(types, draft, types.get(name) as ResourceType, ids)
     if (!inUse.ok) return inUse
@@ -71,52 +88,66 @@ function dnsTaken(
   const message = `"${document[dns]}" is the DNS name of ${type.singular} "${holder}" already: choose another`
   return fail({
     code: 'conflict',
+    reason: 'dns_taken',
     message,
     details: [{ path: pointerTo(origins, pointer('', dns)), message }],
   })
 }
 
-function checkAssignments(types: Types, draft: Draft, cluster: Document): Detail[] {
-  const details: Detail[] = []
+function checkAssignments(types: Types, draft: Draft, cluster: Document): Finding[] {
+  const details: Finding[] = []
   for (const type of types.delivered) {
     const at = pointer('', type.delivery.assignedBy)
     const seen = new Set<string>()
     referencesOf(cluster, type.delivery).forEach(({ id }, i) => {
-      const message = seen.has(id)
+      const isDuplicate = seen.has(id)
+      const message = isDuplicate
         ? `is a duplicate: ${type.singular} "${id}" is assigned already`
         : draft.get(type.name, id) === undefined &&
           // What this very write removes is told of as in use.
           !draft.has(type.name, id) &&
           `names an unknown ${type.singular} "${id}": create it first`
-      if (message) details.push({ path: `${at}/${i}/id`, message })
+      const reason = isDuplicate ? 'duplicate_reference' : 'unknown_reference'
+      if (message) details.push({ path: `${at}/${i}/id`, message, reason })
       seen.add(id)
     })
     const patches = type.delivery.patches ? cluster[types.cluster.patches] : undefined
     if (!isObject(patches)) continue
     for (const id of Object.keys(patches).filter((id) => !seen.has(id))) {
-      const message = draft.get(type.name, id)
+      const isKnown = draft.get(type.name, id) !== undefined
+      const message = isKnown
         ? `patches a ${type.singular} that is not assigned to the cluster: assign "${id}" first`
         : `patches what is not there: ${details.length < MAX_DETAILS ? unknownDocument(draft, type, id) : `no ${type.singular} "${id}"`}`
-      details.push({ path: pointer(pointer('', types.cluster.patches), id), message })
+      const reason = isKnown ? 'not_assigned' : 'unknown_reference'
+      details.push({ path: pointer(pointer('', types.cluster.patches), id), message, reason })
     }
   }
   return details
 }
 
-function checkReferences(types: Types, draft: Draft, type: ResourceType, document: Document): Detail[] {
+function checkReferences(types: Types, draft: Draft, type: ResourceType, document: Document): Finding[] {
   return type.references.flatMap(({ field, type: target }) => {
     const value = document[field]
     const singular = types.get(target)?.singular
     const named = new Set<string>()
     const findCycle = cycleFinder(draft, type.name, field, document.id)
-    return idsIn(value).flatMap((id, i) => {
+    return idsIn(value).flatMap((id, i): Finding[] => {
       const at = Array.isArray(value) ? `${pointer('', field)}/${i}` : pointer('', field)
-      if (named.has(id)) return [{ path: at, message: `names ${singular} "${id}" twice` }]
+      if (named.has(id))
+        return [{ path: at, message: `names ${singular} "${id}" twice`, reason: 'duplicate_reference' }]
       named.add(id)
       if (!draft.get(target, id))
-        return [{ path: at, message: `names an unknown ${singular} "${id}": create it first` }]
+        return [
+          {
+            path: at,
+            message: `names an unknown ${singular} "${id}": create it first`,
+            reason: 'unknown_reference',
+          },
+        ]
       const cycle = target === type.name && findCycle(id)
-      return cycle ? [{ path: at, message: `makes a cycle: ${cycle.join(' → ')}` }] : []
+      return cycle
+        ? [{ path: at, message: `makes a cycle: ${cycle.join(' → ')}`, reason: 'dependency_cycle' }]
+        : []
     })
   })
 }
@@ -191,7 +222,7 @@ function* checkUnused(
   const more = count > users.length ? ` and ${count - users.length} more` : ''
   const what = `${type.singular} "${[...ids].slice(0, MAX_NAMED_USERS).join('", "')}"`
   const message = `${what} is in use by ${count}: ${named}${more}; unassign it first or delete with cascade`
-  return fail({ code: 'conflict', message, details: users })
+  return fail({ code: 'conflict', reason: 'in_use', message, details: users })
 }
 
 interface Missing {

@@ -17,7 +17,7 @@ import {
 import { clustersNamed, Remarks } from './remarks.ts'
 
 /** Refuses names that were not wrong before; answers warnings of clusters that come back with wrong ones. */
-export function* checkPatchNames(types: Types, before: View, draft: Draft): Steps<Result<string[]>> {
+export function* checkPatchNames(types: Types, draft: Draft, before: View): Steps<Result<string[]>> {
   const type = types.patchable
   if (!type?.delivery.patchNames) return succeed([])
   const write = { types, type, before, draft }

@@ -6,7 +6,7 @@ import { command as anyCommand, types } from '../../../test/random-fleet.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Problem } from '../../base/problem.ts'
 import { finish } from '../../base/steps.ts'
-import { type Grant, ROLES, reaches } from '../access/grant.ts'
+import { type Grant, ROLES } from '../access/grant.ts'
 import { parseSelector } from '../access/selector.ts'
 import type { Command } from '../commands/command.ts'
 import { type Decision, decide } from '../commands/decide.ts'
@@ -443,15 +443,6 @@ function refusal(state: State, commands: Command[], grant: Grant): Problem | und
   const { after, changes } = decision.value
   return finish(checkScope(grant, new Comparison(types, state, after), changes))
 }
-
-test('each role may do what those before it may', () => {
-  for (const [i, role] of ROLES.entries()) {
-    assert.deepEqual(
-      ROLES.filter((other) => reaches({ role }, other)),
-      ROLES.slice(0, i + 1),
-    )
-  }
-})
 
 test('many clusters outside are counted, the first of them named, and a bounded number told in details', () => {
   const clusters = Array.from({ length: 60 }, (_, i) =>

@@ -3,6 +3,7 @@ import { forbidden, type Problem } from '../../base/problem.ts'
 import { named } from '../../base/sentences.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Grant } from '../access/grant.ts'
+import { leastRoleWith, may } from '../access/permissions.ts'
 import { parseSelector, type Selector } from '../access/selector.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change, Entry, View } from '../documents/view.ts'
@@ -10,21 +11,25 @@ import { dnsOf, type Types } from '../types/resource-type.ts'
 import { typesTouched } from '../types/types-touched.ts'
 import { refuseHeld } from './refuse-held.ts'
 
-/** Why the changes of a write go beyond a grant; nothing when they do not. */
+/** Returns why the changes of a write go beyond a grant; undefined when they do not. */
 export function* checkScope(
   grant: Grant,
   comparison: Comparison,
   changes: readonly Change[],
 ): Steps<Problem | undefined> {
-  if (grant.role === 'admin') return undefined
-  if (grant.role !== 'editor') return forbidden(`the role ${grant.role} may not write`)
+  if (!may(grant, 'write')) return forbidden('needs_editor', `the role ${grant.role} may not write`)
+  const purged = may(grant, 'purge') ? undefined : refusePurge(comparison.types, changes)
+  if (may(grant, 'write_any')) return purged
   const { selector: text, types: allowed } = grant
   const parsed = text === undefined ? undefined : parseSelector(comparison.types, text)
   if (parsed && !parsed.ok)
-    return forbidden(`your scope, the clusters (${text}), cannot be read any more: it ${parsed.message}`)
+    return forbidden(
+      'invalid_scope',
+      `your scope, the clusters (${text}), cannot be read any more: it ${parsed.message}`,
+    )
   const scope = { selector: parsed?.selector, types: allowed }
   return (
-    refusePurge(comparison.types, changes) ??
+    purged ??
     refuseTypes(grant, comparison.types, changes) ??
     (yield* refuseClusters(scope.selector, comparison, changes)) ??
     (yield* refuseHeld(scope, comparison, changes))
@@ -36,7 +41,8 @@ function refusePurge({ cluster }: Types, changes: readonly Change[]): Problem | 
   const purged = changes.filter(({ type, before, after }) => type === name && before && !after)
   if (purged.length === 0) return undefined
   return forbidden(
-    `this leaves no trace of ${singular} ${named(purged.map(({ id }) => id))}, which only the role admin may: delete without purge`,
+    'purge_needs_admin',
+    `this leaves no trace of ${singular} ${named(purged.map(({ id }) => id))}, which only the role ${leastRoleWith('purge')} may: delete without purge`,
     purged.map(({ id }) => ({ path: `/${name}/${id}`, message: 'would be purged' })),
   )
 }
@@ -48,7 +54,7 @@ function refuseTypes(
 ): Problem | undefined {
   if (!allowed) return undefined
   const details = changes.flatMap((change) => {
-    // Tokens are of no type: none but those of a cluster whose id is taken over are changed by an editor.
+    // A system type without a resource file: an editor changes only what goes with a cluster, such as its tokens.
     if (!types.get(change.type)) return []
     const foreign = typesTouched(types, change).filter((name) => !allowed.includes(name))
     return foreign.map((name) => ({
@@ -57,7 +63,7 @@ function refuseTypes(
     }))
   })
   if (details.length === 0) return undefined
-  return forbidden(`this goes beyond your scope, the types ${allowed.join(', ')}`, details)
+  return forbidden('out_of_scope', `this goes beyond your scope, the types ${allowed.join(', ')}`, details)
 }
 
 /** Clusters as they are and as they would be must match: nobody moves one in or out of their scope. */
@@ -81,6 +87,7 @@ function* refuseClusters(
   ]
   const { name } = comparison.types.cluster.type
   return forbidden(
+    'out_of_scope',
     `this ${reasons.join('; it ')}`,
     [...live, ...deleted].sort().map((id) => ({
       path: `/${name}/${id}`,

@@ -134,6 +134,7 @@ function reasons(commands: Command[], grant?: Grant): string[] {
 test('a set belongs to those whose scope covers all that it holds', () => {
   assert.deepEqual(refusal([set('s', { clusters: ['prod'], namespaces: ['devs', 'prods'] })]), {
     code: 'forbidden',
+    reason: 'held',
     message:
       'this changes applied_sets/s, which holds what is outside your scope: clusters/prod, namespaces/prods. A set may be changed by those who may delete all that it holds',
     details: [

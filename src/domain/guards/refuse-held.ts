@@ -46,6 +46,7 @@ export function* refuseHeld(
   const sets = [...new Set([...reasons.keys()].map(({ set }) => nameOf(set)))]
   const documents = named([...reasons.keys()].map(nameOf))
   return forbidden(
+    'held',
     `this changes ${named(sets)}, which holds what is outside your scope: ${documents}. A set may be changed by those who may delete all that it holds`,
     [...reasons].map(([entry, reason]) => ({
       path: `/${nameOf(entry.set)}`,
@@ -62,7 +63,7 @@ function* heldIn(types: Types, changes: readonly Change[]): Steps<Held[]> {
   const all: Held[] = []
   for (const { type, id, before, after } of changes) {
     yield
-    const holds = types.get(type)?.holds
+    const holds = types.system.get(type)?.holds
     if (!holds) continue
     const found = new Map<string, Held>()
     for (const entry of before && !before.deleted ? holds(before.document) : []) {
@@ -91,7 +92,7 @@ function reasonAgainst(
   const known = types.get(type)
   // Nothing can be deleted by what has no type any more.
   if (!known) return entry.isHeld ? 'is of an unknown type' : undefined
-  if (known.holds) return 'is a set itself'
+  if (types.system.get(type)?.holds) return 'is a set itself'
   const standings = [before, after].flatMap((view) => standingOf(view, entry) ?? [])
   const foreign = allowed && foreignTypes(types, allowed, entry, standings)
   if (foreign?.includes(type)) return `is of the type ${type}`

@@ -34,7 +34,8 @@ export function refuseMethods(types: Types, changes: readonly Change[]): Problem
     if (details.length === MAX_DETAILS) break
   }
   const [first] = details
-  return first && { code: 'conflict', message: `${first.path} ${first.message}`, details }
+  const reason = 'not_allowed_by_type'
+  return first && { code: 'conflict', reason, message: `${first.path} ${first.message}`, details }
 }
 
 function kindOf({ before, after }: Change): keyof typeof NEEDED {

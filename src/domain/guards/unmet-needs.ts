@@ -2,6 +2,7 @@
 
 import { getOrSet } from '../../base/get-or-set.ts'
 import { equalJson } from '../../base/json.ts'
+import { type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { enabledReferences, type FindEnabled } from '../delivery/dependencies.ts'
 import { readerOf } from '../delivery/resolve-field.ts'
@@ -19,9 +20,9 @@ import {
 import { Remarks } from './remarks.ts'
 
 /** Only what the write itself brings about: what was unmet before is known already. */
-export function* findUnmetNeeds(types: Types, before: View, draft: Draft): Steps<string[]> {
+export function* findUnmetNeeds(types: Types, draft: Draft, before: View): Steps<Result<string[]>> {
   const needing = types.delivered.filter(({ delivery }) => delivery.needs.types.length > 0)
-  if (needing.length === 0) return []
+  if (needing.length === 0) return succeed([])
   const remarks = new Remarks()
   const clusters = types.cluster.type.name
   const changed = changedNeeds(needing, draft.touched())
@@ -44,7 +45,7 @@ export function* findUnmetNeeds(types: Types, before: View, draft: Draft): Steps
       for (const reference of now.references(delivered))
         if (ids.has(reference.id)) remark(remarks, id, delivered, reference, old, now)
   }
-  return remarks.lines()
+  return succeed(remarks.lines())
 }
 
 /** Definitions that may come to need something else, by their type. */

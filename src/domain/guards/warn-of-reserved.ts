@@ -1,11 +1,12 @@
 // Documents with a reserved id may be there from before it was reserved: whoever gives one to a cluster is told.
 
+import { type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Draft } from '../documents/draft.ts'
 import { findReference, type Types } from '../types/resource-type.ts'
 import { Remarks } from './remarks.ts'
 
-export function* warnOfReserved(types: Types, draft: Draft): Steps<string[]> {
+export function* warnOfReserved(types: Types, draft: Draft): Steps<Result<string[]>> {
   const remarks = new Remarks()
   const reserving = types.delivered.filter(({ reserved }) => reserved.size > 0)
   for (const { type: name, id, before, after } of reserving.length > 0 ? draft.touched() : []) {
@@ -19,5 +20,5 @@ export function* warnOfReserved(types: Types, draft: Draft): Steps<string[]> {
       }
     }
   }
-  return remarks.lines()
+  return succeed(remarks.lines())
 }

@@ -1,4 +1,4 @@
-// What the rules know of a resource type. The registry makes these from the files in resources/.
+// What the rules know of types: of resources, which the registry makes from files, and of the service's own.
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
 import type { Detail } from '../../base/problem.ts'
 
@@ -43,8 +43,6 @@ export interface ResourceType {
   readonly reserved: ReadonlyMap<string, string>
   /** Fields that name documents of a type (one id, or a list of ids). */
   readonly references: readonly { readonly field: string; readonly type: string }[]
-  /** Of a type that keeps books: what one of its documents holds of other types. */
-  readonly holds?: (document: JsonObject) => Iterable<DocumentName>
   /** How documents of this type reach clusters; absent on the cluster type itself. */
   readonly delivery?: Delivery
 }
@@ -125,14 +123,60 @@ export interface ClusterType {
   readonly list: readonly string[]
 }
 
+/**
+ * What is special about documents of a type that the service itself works with; what is left out is as for any resource.
+ * `system-types.ts` registers them. Some have no resource file, so that no route or command but their own names them.
+ */
+export interface SystemType {
+  readonly name: string
+  readonly singular: string
+  /** Whether revisions can be searched for changes of it. */
+  readonly isSearchable: boolean
+  /** Whether copies of a part of the fleet hold its documents. */
+  readonly inPartialCopies: boolean
+  /** The only cluster that a document is for: it is removed with that cluster, and copied only with it. */
+  clusterOf?(document: Document): string | undefined
+  /** A document as it is shown: without secrets. */
+  redact?(document: Document): JsonObject
+  /** What a plan is bound to: without values that every decision makes anew, such as secrets and times. */
+  planned?(document: Document): object
+  /**
+   * Of documents that never return to what they were: a rollback leaves them alone, and a revert asks. Where they are
+   * ignored, a revert leaves them alone too, without a word.
+   */
+  readonly irreversible?: Irreversible | 'ignored'
+  /** Of documents that list others: the names in one of them. */
+  holds?(document: Document): Iterable<DocumentName>
+  /** Other keys than its id that a document is found by. */
+  indexKeys?(document: Document): readonly string[]
+  /** Operations of commands that write it without naming a type. */
+  readonly operations?: readonly string[]
+  /** Help of the gauge that counts its documents; there is none without. */
+  readonly gaugeHelp?: string
+}
+
+/** What a revert does about changes that cannot be taken back. */
+export interface Irreversible {
+  /** Whether the rest of the revision can be reverted without this change; otherwise the revert is refused. */
+  mayStay(before: Document | undefined, after: Document | undefined): boolean
+  /** Why a revision cannot be reverted. */
+  refusal(revision: number): string
+  /** Tells that documents stay as they are while the rest of a revision is reverted. */
+  warning(before: readonly Document[]): string
+}
+
+export interface SystemTypes {
+  readonly all: readonly SystemType[]
+  get(name: string): SystemType | undefined
+}
+
 export interface Types {
   readonly all: readonly ResourceType[]
   readonly cluster: ClusterType
   readonly delivered: readonly DeliveredType[]
   get(name: string): ResourceType | undefined
   byEndpoint(endpoint: string): DeliveredType | undefined
-  /** Names of types that say of others what was done with them, and that clusters never see. */
-  readonly bookkeeping: ReadonlySet<string>
+  readonly system: SystemTypes
   /** The type whose inputs carry patches, if any. */
   readonly patchable: DeliveredType | undefined
 }

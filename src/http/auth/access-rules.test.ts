@@ -7,7 +7,7 @@ import type { Grant } from '../../domain/access/grant.ts'
 import { loadTypes } from '../../registry/load-types.ts'
 import { type AccessRules, grantOfClaims, grantOfNames, NO_RULES, readAccessRules } from './access-rules.ts'
 
-const loaded = loadTypes([join(import.meta.dirname, '../../resources')])
+const loaded = loadTypes([join(import.meta.dirname, '../../../resources')])
 assert.ok(loaded.ok)
 const { types } = loaded
 

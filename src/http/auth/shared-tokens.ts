@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { parseTokenList, type TokenSource } from '../../base/token-list.ts'
 import { hashOf } from '../../engine/token-secret.ts'
 import type { Read } from '../../runtime/follow-files.ts'
-import type { Identity } from './auth.ts'
+import type { Identity } from './identity.ts'
 
 /** By the digest of each: the time it takes to find one tells nothing about how much of a guess was right. */
 export type SharedTokens = ReadonlyMap<string, Identity>

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { plainAddress } from '../auth/client-address.ts'
 import { networkOf } from '../auth/failure-limit.ts'
-import type { Limits } from '../service.ts'
+import type { Limits } from '../service-limits.ts'
 import { Shares } from './admission.ts'
 import type { FairQueue } from './fair-queue.ts'
 

@@ -1,4 +1,8 @@
-// How the page that shows the description of the API looks, beyond what Swagger UI brings.
+// The page that shows the description of the API, and how it looks beyond what Swagger UI brings.
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
+import type { Node } from './openapi-operation.ts'
 
 /** Swagger UI has a dark scheme, and a switch only in a bar that this page does not have. */
 const FOLLOW_SCHEME = `const viewport = document.createElement('meta')
@@ -24,8 +28,23 @@ html.dark-mode .swagger-ui .headers-wrapper .header-col { color: inherit }
 }
 `
 
-export const THEME = {
+const THEME = {
   title: 'flux-resourceset API',
   css: [{ filename: 'page.css', content: STYLE }],
   js: [{ filename: 'page.js', content: FOLLOW_SCHEME }],
+}
+
+/** The page needs nothing but what comes with it; its widgets style themselves inline. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'self'"
+
+export async function addDocsPage(scope: FastifyInstance, openapi: Node): Promise<void> {
+  // biome-ignore lint/suspicious/noExplicitAny: our document is checked against the OpenAPI schema by a test
+  await scope.register(swagger, { mode: 'static', specification: { document: openapi as any } })
+  await scope.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: CONTENT_SECURITY_POLICY,
+    theme: THEME,
+    uiConfig: { docExpansion: 'none', layout: 'BaseLayout' },
+  })
 }

@@ -1,10 +1,12 @@
 // Batches and rollbacks, in OpenAPI's words: one schema for each operation.
 
 import { BATCH_SCHEMA, OPERATIONS, ROLLBACK_SCHEMA } from '../../api/batch-schema.ts'
+import { ref } from '../../api/component-ref.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
 import { METHOD_OF } from '../../domain/commands/parse-batch.ts'
 import type { RegisteredDelivery, RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'
 import { schemaOf } from '../../registry/validator.ts'
+import { REVISION } from '../request/parameters.ts'
 import {
   exampleChange,
   exampleDocument,
@@ -12,7 +14,7 @@ import {
   exampleOverride,
   exampleValues,
 } from './openapi-example.ts'
-import { type Examples, type Node, REVISION, ref, schemaName } from './openapi-operation.ts'
+import { type Examples, type Node, schemaName } from './openapi-operation.ts'
 import { always, byValue, every, holds, lacks, needs, oneOfFields } from './openapi-rules.ts'
 import { requested } from './openapi-schema.ts'
 

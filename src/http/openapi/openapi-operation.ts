@@ -1,18 +1,16 @@
-// Building blocks of an OpenAPI description: operations, parameters, answers.
+// Building blocks of an OpenAPI description: bodies, answers, headers, problems.
 
+import { ref } from '../../api/component-ref.ts'
+import { JSON_TYPE, MERGE_PATCH } from '../../api/media-types.ts'
+import type { JsonObject } from '../../base/json.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
-import { schemaOf } from '../../registry/validator.ts'
-import { describeOperation } from './operation-texts.ts'
+import { REVISION_HEADER } from '../request/revision-header.ts'
 
 export type Node = Record<string, unknown>
 
 export function schemaName({ singular }: RegisteredType): string {
   return singular.replaceAll(' ', '_')
-}
-
-export function ref(name: string): Node {
-  return { $ref: `#/components/schemas/${name}` }
 }
 
 /** Of a body: the only one, or several by names of their own. */
@@ -24,7 +22,7 @@ export type Examples =
       >
     }
 
-export function json(schema: Node, type = 'application/json', examples?: Examples): Node {
+export function json(schema: Node, type = JSON_TYPE, examples?: Examples): Node {
   return { [type]: { schema, ...examples } }
 }
 
@@ -38,7 +36,7 @@ export function ok(description: string, schema: Node, headers: readonly string[]
 
 /** The headers of an answer, by what `HEADERS` knows of them. */
 function headed(names: readonly string[]): Node {
-  return { headers: headerRefs(['X-Revision', ...names]) }
+  return { headers: headerRefs([REVISION_HEADER, ...names]) }
 }
 
 export function headerRefs(names: readonly string[]): Node {
@@ -64,7 +62,7 @@ const header = (description: string, schema: SchemaObject, required = true): Nod
 })
 const ETAG = '(?:"[^"]*")'
 export const HEADERS = {
-  'X-Revision': header('The revision of the fleet that this was made from, or that a write made.', {
+  [REVISION_HEADER]: header('The revision of the fleet that this was made from, or that a write made.', {
     type: 'integer',
     minimum: 0,
   }),
@@ -99,127 +97,26 @@ export const HEADERS = {
 /** What an answer to a write has; an ETag where it is of a document that is there, and no preview. */
 export const WRITTEN_HEADERS = ['X-Request-Id', 'X-Change-Count', 'Warning', 'Idempotent-Replayed']
 
-export interface Operation {
-  readonly tag: string
-  readonly id: string
-  readonly summary: string
-  readonly parameters?: readonly Node[]
-  readonly body?: Node
-  /** Whether the body may be left out. */
-  readonly bodyless?: boolean
-  readonly answers: Record<string, Node>
-  readonly problems: readonly number[]
-  readonly open?: boolean
-}
-
-export function operation(described: Operation): Node {
-  const { tag, id, summary, parameters, body, bodyless = false, answers, problems, open } = described
-  const description = describeOperation(id)
-  const refused = problems.map((status) => [status, { $ref: `#/components/responses/problem_${status}` }])
+/** What a write answers: the document, or a preview when it was asked for. */
+export function written(schema: Node, { created = false } = {}): Readonly<Record<number, Node>> {
   return {
-    tags: [tag],
-    operationId: id,
-    summary,
-    ...(description !== undefined && { description }),
-    ...(parameters && { parameters }),
-    ...(body && { requestBody: { required: !bodyless, content: body } }),
-    ...(open && { security: [] }),
-    responses: { ...answers, ...Object.fromEntries(refused) },
+    200: ok('The document; a preview with dry_run.', { anyOf: [schema, ref('preview')] }, WRITTEN_HEADERS),
+    ...(created && {
+      201: ok('The new document.', schema, [...WRITTEN_HEADERS, 'ETag', 'Location']),
+    }),
   }
 }
 
-export function inPath(name: string, description: string, schema: SchemaObject = { type: 'string' }): Node {
-  return { name, in: 'path', required: true, description, schema }
+/** Sentences of the descriptions of writes. */
+export const PREVIEWED =
+  'With dry_run nothing is stored, and the answer is a preview of the changes and their impact.'
+export const LOCKED =
+  'With If-Match it is done only while the document has that ETag; otherwise the last write wins.'
+
+/** The same schema under both names of a merge patch. */
+export function mergePatch(schema: Node, value: JsonObject): Node {
+  return {
+    ...json(schema, JSON_TYPE, example(value)),
+    ...json(schema, MERGE_PATCH, example(value)),
+  }
 }
-
-/** No text of a request may hold a NUL. */
-export const TEXT = '^[^\\u0000]*$'
-
-export function inQuery(name: string, description: string, schema: SchemaObject = { type: 'string' }): Node {
-  const isText = schema.type === 'string' && !schema.enum
-  return { name, in: 'query', description, schema: isText ? { pattern: TEXT, ...schema } : schema }
-}
-
-export function inHeader(name: string, description: string, schema: SchemaObject = { type: 'string' }): Node {
-  return { name, in: 'header', description, schema }
-}
-
-/** A whole number that loses no digits on its way. */
-export const WHOLE = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
-export const PLAN = '^sha256:[0-9a-f]{64}$'
-
-export function limit(maximum: number, otherwise?: number): Node {
-  const schema = { ...WHOLE, maximum, ...(otherwise !== undefined && { default: otherwise }) }
-  return inQuery('limit', 'How many to answer at most.', schema)
-}
-
-export const OFFSET = inQuery('offset', 'How many to skip.', WHOLE)
-export const REVISION = { ...WHOLE, maximum: 999_999_999_999_999 }
-const TIME = { type: 'string', format: 'date-time', ...schemaOf('date-time') }
-export const AT = inQuery('at', 'As it was at this revision, or at this time (RFC 3339).', {
-  anyOf: [REVISION, TIME],
-})
-export const MIN_REVISION = inQuery(
-  'min_revision',
-  'Waits, for some seconds at most, until the process that answers is at this revision: who has written elsewhere reads it here.',
-  REVISION,
-)
-export function time(name: string, description: string): Node {
-  return inQuery(name, description, TIME)
-}
-// No example: pages fill it in, and then list nothing.
-export const SELECTOR = inQuery(
-  'selector',
-  'Label selector over labels, id, cluster_name, cluster_dns, environment and uses.<type>, such as environment in (dev,qa), region=eu.',
-  { type: 'string', format: 'label-selector', minLength: 1 },
-)
-/** The page of a list of revisions. */
-export const REVISION_PAGE = [limit(1000, 50), inQuery('before', 'Only revisions before this one.', WHOLE)]
-export const IMPACT_LIMIT = inQuery('impact_limit', 'How many details of the impact to answer.', {
-  type: 'integer',
-  minimum: 0,
-  maximum: 10_000,
-  default: 100,
-})
-/** What every write takes. */
-export const WRITE = [
-  inHeader('X-Change-Message', 'Why the change is made; kept with its revision.', {
-    type: 'string',
-    maxLength: 1000,
-  }),
-  inHeader('Idempotency-Key', 'A repetition with the same key within 24 hours gets the first answer again.', {
-    type: 'string',
-    pattern: '^[!-~]{1,255}$',
-  }),
-  inQuery('dry_run', 'Answers a preview, and stores nothing.', { type: 'boolean' }),
-  inQuery('plan', 'The digest that a preview answered: do exactly that or nothing.', {
-    type: 'string',
-    pattern: PLAN,
-  }),
-  inQuery('confirm', 'Lets what removes a lot pass the brake.', { type: 'string', enum: ['removals'] }),
-  IMPACT_LIMIT,
-]
-const REVISION_TAG = '"[0-9]{1,16}"'
-export const IF_MATCH = inHeader(
-  'If-Match',
-  'Only when the document still has this ETag, or is there at all (*).',
-  {
-    type: 'string',
-    pattern: `^(?:\\*|${REVISION_TAG}(?: *, *${REVISION_TAG})*)$`,
-  },
-)
-export const IF_ABSENT = inHeader(
-  'If-None-Match',
-  'Set to * to create the document; goes without If-Match.',
-  {
-    type: 'string',
-    enum: ['*'],
-  },
-)
-export const IF_CHANGED = inHeader(
-  'If-None-Match',
-  'ETags that the caller has already: 304 when nothing changed.',
-  {
-    type: 'string',
-  },
-)

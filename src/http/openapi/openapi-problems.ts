@@ -1,10 +1,12 @@
 // What goes wrong, in OpenAPI's words: one response for each status, which all operations share.
-import type { ProblemCode } from '../../base/problem.ts'
-import { example, headerRefs, json, type Node, ref } from './openapi-operation.ts'
+import { ref } from '../../api/component-ref.ts'
+import type { ProblemCode, Reason } from '../../base/problem.ts'
+import { example, headerRefs, json, type Node } from './openapi-operation.ts'
 
 interface DescribedProblem {
   readonly description: string
   readonly error: ProblemCode
+  readonly reason?: Reason
   readonly message: string
 }
 
@@ -22,26 +24,32 @@ const PROBLEMS: Readonly<Record<number, DescribedProblem>> = {
   403: {
     description: 'The token may not do this.',
     error: 'forbidden',
+    reason: 'needs_editor',
     message: 'this needs the role editor, and yours is viewer: you may preview it with dry_run=true',
   },
   404: {
     description: 'No such document or cluster.',
     error: 'not_found',
+    reason: 'unknown_id',
     message: 'no cluster "us-east-prod-01"',
   },
   409: {
-    description: 'A conflict, a changed plan, or a change that removes a lot and was not confirmed.',
+    description:
+      'A conflict, a changed plan, or a change that takes inputs from many clusters, or the last of a type from one, and was not confirmed.',
     error: 'conflict',
+    reason: 'already_exists',
     message: 'cluster "us-east-prod-01" exists already: replace or patch it',
   },
   410: {
     description: 'History from before that revision was given up.',
     error: 'gone',
+    reason: 'history_pruned',
     message: 'history from before revision 40 was given up',
   },
   412: {
     description: 'If-Match or If-None-Match does not hold.',
     error: 'precondition_failed',
+    reason: 'revision_mismatch',
     message: 'cluster "us-east-prod-01" is at revision 42: read it again and retry',
   },
   413: {
@@ -57,12 +65,14 @@ const PROBLEMS: Readonly<Record<number, DescribedProblem>> = {
   422: {
     description: 'The Idempotency-Key was used for another request.',
     error: 'idempotency_mismatch',
+    reason: 'idempotency_mismatch',
     message: 'this Idempotency-Key was used for another request: take a new key for every write',
   },
   429: {
     description:
       'Too many requests with wrong credentials, or more at once than the share of one caller; Retry-After says when to try again.',
     error: 'rate_limited',
+    reason: 'failed_authentication',
     message: 'too many requests with credentials that are not valid: wait, and correct them',
   },
   500: {
@@ -73,6 +83,7 @@ const PROBLEMS: Readonly<Record<number, DescribedProblem>> = {
   503: {
     description: 'The store is away, or the service is stopping; Retry-After says when to try again.',
     error: 'unavailable',
+    reason: 'store_unavailable',
     message: 'the store cannot be used now: try again',
   },
 }

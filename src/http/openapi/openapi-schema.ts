@@ -1,10 +1,11 @@
 // Schemas as clients read them: what our formats mean, and what may be sent where a document is answered.
+import { PLAN_PATTERN } from '../../api/limits.ts'
 import { FORBIDDEN_KEYS } from '../../base/json.ts'
 import { MAX_OPERATIONS } from '../../base/json-patch.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
 import { schemaOf, WRITABLE, WRITABLE_KEY } from '../../registry/validator.ts'
+import { TEXT } from '../request/parameters.ts'
 import { exampleOf } from './openapi-example.ts'
-import { PLAN, TEXT } from './openapi-operation.ts'
 
 type Properties = Readonly<Record<string, SchemaObject>>
 type Shape = (schema: SchemaObject) => SchemaObject
@@ -77,7 +78,7 @@ export function requested(schema: SchemaObject): SchemaObject {
       properties: Object.fromEntries(
         Object.entries(properties).map(([name, child]) => [
           name,
-          name === 'plan' ? { ...child, pattern: PLAN } : requested(child),
+          name === 'plan' ? { ...child, pattern: PLAN_PATTERN } : requested(child),
         ]),
       ),
     }),

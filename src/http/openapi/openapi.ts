@@ -1,31 +1,30 @@
-// The API described in OpenAPI 3.1, made from the types: what a type gains, its description gains.
+// The API described in OpenAPI 3.1, from the types and the routes there are: what they gain, the description gains.
 
-import type { SchemaObject } from '../../base/json-schema.ts'
-import { PROBLEM_CODES } from '../../base/problem.ts'
-import type { RegisteredDelivery, RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'
-import { batchSchemas } from './openapi-batch.ts'
-import { exampleDocument, exampleId, exampleOverride } from './openapi-example.ts'
-import { HEADERS, MIN_REVISION, type Node, ref, schemaName } from './openapi-operation.ts'
-import { clusterPaths, documentPaths, inputs, operationPaths, pollPaths } from './openapi-paths.ts'
+import { ref } from '../../api/component-ref.ts'
+import { IMPACT_SCHEMA } from '../../api/impact-schema.ts'
+import { CHANGE_SCHEMA } from '../../api/revision-schema.ts'
+import { PREVIEW_SCHEMA } from '../../api/write-schema.ts'
+import { PROBLEM_CODES, REASONS } from '../../base/problem.ts'
+import type { RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'
+import { describeTypes } from '../../registry/describe-types.ts'
+import type { Route } from '../route.ts'
+import type { Login } from '../service.ts'
+import { HEADERS, type Node, schemaName } from './openapi-operation.ts'
+import { buildPaths, describedRoutes } from './openapi-paths.ts'
 import { problemResponses } from './openapi-problems.ts'
-import { logPath, REVISION_SCHEMAS, revisionPaths, watchPath } from './openapi-revisions.ts'
-import { jsonPatchSchemas, merged, published, sent, without } from './openapi-schema.ts'
-import { TOKEN_SCHEMAS, tokenPaths, whoamiPath } from './openapi-tokens.ts'
-
-/** Of the OIDC issuer, for those who log in on a command line. */
-export interface Login {
-  readonly issuer: string
-  readonly clientId: string
-}
+import { answeredSchemas } from './openapi-types.ts'
 
 export interface OpenapiOptions {
   readonly login?: Login | undefined
   readonly version: string
-  readonly mode: 'read-only' | 'crud'
 }
 
-export function buildOpenapi(types: RegisteredTypes, { version, mode, login }: OpenapiOptions): Node {
-  const crud = mode === 'crud'
+export function buildOpenapi(
+  types: RegisteredTypes,
+  routes: readonly Route[],
+  { version, login }: OpenapiOptions,
+): Node {
+  const described = describedRoutes(routes)
   return {
     openapi: '3.1.0',
     info: {
@@ -38,52 +37,21 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode, login }: O
     },
     servers: [{ url: '/' }],
     security: [{ bearer_auth: [] }, { basic_auth: [] }, ...(login ? [{ oidc: [] }] : [])],
-    tags: [
-      { name: 'polls', description: 'What clusters ask for.' },
-      ...(crud
-        ? types.all.map(({ name, file }) => ({ name, description: file.metadata?.description ?? name }))
-        : []),
-      { name: 'revisions', description: 'Who changed what, when and why.' },
-      { name: 'tokens', description: 'Who may come in, and what they may do.' },
-      { name: 'operations', description: 'Probes, metrics and this description.' },
-    ],
-    'x-flux-types': types.all.map((type) => describeType(types, type)),
-    paths: withMinRevision({
-      ...pollPaths(types),
-      ...(crud ? Object.assign({}, ...types.all.map((type) => documentPaths(types, type))) : {}),
-      ...(crud ? clusterPaths(types) : {}),
-      ...(crud ? revisionPaths(types) : {}),
-      ...watchPath(),
-      ...logPath(),
-      ...(crud ? tokenPaths(types) : {}),
-      ...whoamiPath(),
-      ...operationPaths(),
-    }),
+    tags: tagsOf(types, new Set(described.map(({ tag }) => tag))),
+    'x-flux-types': linkSchemas(types),
+    paths: buildPaths(described),
     components: {
-      securitySchemes: {
-        bearer_auth: { type: 'http', scheme: 'bearer' },
-        basic_auth: {
-          type: 'http',
-          scheme: 'basic',
-          description: 'The token as password, with any user name.',
-        },
-        ...(login && {
-          oidc: {
-            type: 'openIdConnect',
-            openIdConnectUrl: `${login.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
-            'x-client-id': login.clientId,
-          },
-        }),
-      },
+      securitySchemes: securitySchemes(login),
       schemas: {
-        ...Object.fromEntries(types.all.flatMap((type) => typeSchemas(types, type, crud))),
-        ...Object.fromEntries(
-          types.delivered.map((type) => [`${schemaName(type)}_inputs`, inputs(types, type)]),
-        ),
-        ...(crud && { ...jsonPatchSchemas(), ...valueSchemas(types), ...batchSchemas(types) }),
+        ...Object.assign({}, ...types.all.map((type) => answeredSchemas(types, type))),
         error: ERROR_SCHEMA,
-        ...(crud ? REVISION_SCHEMAS : { impact: REVISION_SCHEMAS.impact }),
-        ...TOKEN_SCHEMAS,
+        impact: IMPACT_SCHEMA,
+        // Every write answers a preview when it is asked for one.
+        ...(described.some(({ method }) => method !== 'GET') && {
+          change: CHANGE_SCHEMA,
+          preview: PREVIEW_SCHEMA,
+        }),
+        ...Object.assign({}, ...described.map(({ schemas }) => schemas)),
       },
       headers: HEADERS,
       responses: problemResponses(),
@@ -91,114 +59,48 @@ export function buildOpenapi(types: RegisteredTypes, { version, mode, login }: O
   }
 }
 
-/** Whatever is read can be asked for as of after a write. */
-function withMinRevision(paths: Node): Node {
-  const read = Object.entries(
-    paths as Record<string, { get?: Node & { security?: unknown; parameters?: Node[] } }>,
-  )
-  return Object.fromEntries(
-    read.map(([path, { get, ...rest }]) => {
-      if (!get || get.security) return [path, { ...(get && { get }), ...rest }]
-      return [path, { get: { ...get, parameters: [...(get.parameters ?? []), MIN_REVISION] }, ...rest }]
-    }),
-  )
-}
-
-/** A document and a reference, as they are answered and as they are sent. */
-function typeSchemas(
-  types: RegisteredTypes,
-  type: RegisteredType,
-  crud: boolean,
-): [name: string, schema: Node][] {
-  const name = schemaName(type)
-  const { schema, referenceSchema: reference } = type
-  const document = exampleDocument(types, type)
-  const answered: [string, Node][] = [
-    [
-      name,
-      {
-        ...linked(types, type, published(schema), 'reference'),
-        ...(document && { example: type.normalise(document) }),
-      },
-    ],
-    ...(reference
-      ? [
-          [
-            `${name}_reference`,
-            {
-              ...published(reference),
-              example: { id: exampleId(type), ...exampleOverride(type as RegisteredDelivery) },
-            },
-          ] as [string, Node],
-        ]
-      : []),
-  ]
-  if (!crud) return answered
-  const created = linked(types, type, sent(schema), 'reference_to_assign')
+/** Of types, only those that have routes. */
+function tagsOf(types: RegisteredTypes, used: ReadonlySet<string>): Node[] {
   return [
-    ...answered,
-    [`${name}_to_create`, created],
-    [`${name}_to_replace`, without(created, 'id')],
-    [`${name}_to_merge`, linked(types, type, merged(schema), 'reference_to_assign')],
-    ...(reference
-      ? ([
-          [`${name}_reference_to_assign`, sent(reference)],
-          [`${name}_reference_to_replace`, without(sent(reference), 'id')],
-          [`${name}_reference_to_merge`, merged(reference)],
-        ] as [string, Node][])
-      : []),
+    { name: 'polls', description: 'What clusters ask for.' },
+    ...types.all
+      .filter(({ name }) => used.has(name))
+      .map(({ name, file }) => ({ name, description: file.metadata?.description ?? name })),
+    { name: 'revisions', description: 'Who changed what, when and why.' },
+    { name: 'tokens', description: 'Who may come in, and what they may do.' },
+    { name: 'operations', description: 'Probes, metrics and this description.' },
   ]
 }
 
-/** The lists of a cluster refer to the schemas of references, so that clients have one type for each. */
-function linked(
-  { cluster, delivered }: RegisteredTypes,
-  type: RegisteredType,
-  schema: SchemaObject,
-  kind: string,
-): SchemaObject {
-  if (type !== cluster.type) return schema
-  const lists = delivered.map((other) => {
-    const list = other.delivery.assignedBy
-    return [list, { ...schema.properties?.[list], items: ref(`${schemaName(other)}_${kind}`) }]
-  })
-  return { ...schema, properties: { ...schema.properties, ...Object.fromEntries(lists) } }
-}
-
-/** A cluster's values for one of its components. */
-function valueSchemas({ cluster, patchable, get }: RegisteredTypes): Node {
-  const patches = get(cluster.type.name)?.schema.properties?.[cluster.patches]
-  const values = patches?.additionalProperties
-  return patchable && typeof values === 'object'
-    ? { values: published(values), values_to_merge: merged(values) }
-    : {}
-}
-
-/** What tools need of a type beside its schema and routes: how it is called, and how it reaches clusters. */
-function describeType({ cluster }: RegisteredTypes, type: RegisteredType): Node {
-  const { name, singular, noun, file, filters, methods, delivery, references } = type
-  const { dns, patches, labels, environment } = cluster
+function securitySchemes(login: Login | undefined): Node {
   return {
-    name,
-    singular,
-    noun,
-    description: file.metadata?.description ?? name,
-    bookkeeping: file.schema['x-flux']?.bookkeeping ?? false,
-    schema: ref(schemaName(type)),
-    filters: filters.map((filter) => filter.name),
-    methods: ['get', ...methods],
-    references: Object.fromEntries(references.map(({ field, type }) => [field, type])),
-    ...(type === cluster.type && { cluster: { dns, patches, labels, environment } }),
-    ...(delivery && {
-      delivery: {
-        endpoint: delivery.endpoint,
-        assigned_by: delivery.assignedBy,
-        patches: delivery.patches,
-        enabled_by: delivery.enabledBy,
-        reference: ref(`${schemaName(type)}_reference`),
+    bearer_auth: { type: 'http', scheme: 'bearer' },
+    basic_auth: {
+      type: 'http',
+      scheme: 'basic',
+      description: 'The token as password, with any user name.',
+    },
+    ...(login && {
+      oidc: {
+        type: 'openIdConnect',
+        openIdConnectUrl: `${login.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+        'x-client-id': login.clientId,
       },
     }),
   }
+}
+
+/** With references to schemas in the place of schemas. */
+function linkSchemas(types: RegisteredTypes): Node[] {
+  return describeTypes(types).map((noun, i) => {
+    const name = schemaName(types.all[i] as RegisteredType)
+    const { delivery } = noun
+    return {
+      ...noun,
+      schema: ref(name),
+      ...(delivery && { delivery: { ...delivery, reference: ref(`${name}_reference`) } }),
+    }
+  })
 }
 
 const ERROR_SCHEMA = {
@@ -210,6 +112,12 @@ const ERROR_SCHEMA = {
       enum: PROBLEM_CODES,
       description: 'A code that stays the same.',
       example: 'validation_error',
+    },
+    reason: {
+      type: 'string',
+      enum: [...new Set(Object.values(REASONS).flat())],
+      description: 'Which of the refusals with this code it is, where that is known. Every conflict has one.',
+      example: 'unknown_reference',
     },
     message: { type: 'string', description: 'What is wrong and what would be right, for people.' },
     details: {

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzip, gzipSync } from 'node:zlib'
 import type { RenderedAnswer } from '../../domain/delivery/render-inputs.ts'
+import { REVISION_HEADER } from '../request/revision-header.ts'
 
 /**
  * What is shorter arrives in one round trip: TCP sends ten segments before it waits for the first acknowledgement
@@ -29,7 +30,7 @@ export function sendAnswer(
   const isPacked = text.length >= GZIP_MIN_LENGTH && acceptsGzip(headers['accept-encoding'])
   const etag = `"${digest.a}.${digest.b}${isPacked ? '-gzip' : ''}"`
   const answer = ['ETag', etag, 'Cache-Control', 'no-store', 'Vary', 'Accept-Encoding']
-  answer.push('X-Revision', String(revision))
+  answer.push(REVISION_HEADER, String(revision))
   if (closesConnection(request, draining)) answer.push('Connection', 'close')
   // Only when asked: Flux takes a 304 for a failure.
   if (matchesEtag(headers['if-none-match'], etag)) {

@@ -1,22 +1,25 @@
 // What clusters ask for, every few minutes, for ever: answered from memory, straight on node:http.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { fail, invalid, notFound, type Problem, type Result, succeed } from '../../base/problem.ts'
+import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { POLL_BASE } from '../../base/urls.ts'
+import { may } from '../../domain/access/permissions.ts'
 import { refuseClusterList, refusePollFor, refusePolls } from '../../domain/access/poll-access.ts'
 import { renderClusterLine, renderClusterList, renderInputs } from '../../domain/delivery/render-inputs.ts'
 import { servedTo } from '../../domain/delivery/served-view.ts'
 import type { View } from '../../domain/documents/view.ts'
-import type { ClusterType, DeliveredType, Types } from '../../domain/types/resource-type.ts'
+import type { ClusterType } from '../../domain/types/resource-type.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
-import type { Identity } from '../auth/auth.ts'
-import { callerNamed, inLane, LEFT, refuseShare } from '../load/admission.ts'
+import type { Identity } from '../auth/identity.ts'
+import { callerNamed, inLane, LEFT, refuseShare } from '../load/callers.ts'
+import { reachRevision } from '../request/await-revision.ts'
+import { findEndpoint } from '../request/find-endpoint.ts'
 import { type ListQuery, parsePollQuery } from '../request/list-query.ts'
 import { PageWindow } from '../request/page-window.ts'
 import { internalError, writeProblem } from '../request/problem-response.ts'
-import { reachRevision } from '../request/query.ts'
 import { requestId } from '../request/request-id.ts'
+import { REVISION_HEADER } from '../request/revision-header.ts'
 import type { Service } from '../service.ts'
 import { closesConnection, type SentAnswer, sendAnswer } from './answer.ts'
 
@@ -105,7 +108,7 @@ async function answerFor(
   if (refused) return fail(refused)
   const left = new AbortController()
   response.once('close', () => left.abort(LEFT))
-  const sender = { caller, isUrgent: grant.role === 'admin', signal: left.signal }
+  const sender = { caller, isUrgent: may(grant, 'priority'), signal: left.signal }
   return inLane(service.admission.lists, sender, () => answerList(service, query, left.signal))
 }
 
@@ -131,7 +134,7 @@ function refuse(
 ): void {
   if (!response.hasHeader('X-Request-Id')) response.setHeader('X-Request-Id', requestId(request))
   if (closesConnection(request, false)) response.setHeader('Connection', 'close')
-  response.setHeader('X-Revision', String(revision))
+  response.setHeader(REVISION_HEADER, String(revision))
   writeProblem(response, problem)
 }
 
@@ -183,20 +186,16 @@ function answerPoll(
   const foreign = refusePollFor(types, state, grant, dns, found)
   if (foreign) return fail(foreign)
   // Flux keeps what it has on a 404; an empty list would make it delete everything.
-  if (!found) return notFound('cluster with the DNS name', dns)
+  if (!found) {
+    const message = `no cluster with the DNS name "${dns}"`
+    return fail({ code: 'not_found', reason: 'unknown_cluster', message })
+  }
   const { id } = found
   const view = servedTo(state, id)
   // Another view may have another version of the cluster; of a deleted one it has none.
   const cluster = (view as View) === state ? found : (view.get(types.cluster.type.name, id) ?? found)
   const { text, digest } = renderInputs(view, types, type.value, cluster)
   return succeed({ text, digest, revision: state.revision, cluster: id, endpoint })
-}
-
-export function findEndpoint(types: Types, endpoint: string): Result<DeliveredType> {
-  const type = types.byEndpoint(endpoint)
-  if (type) return succeed(type)
-  const known = types.delivered.map(({ delivery }) => delivery.endpoint).join(', ')
-  return fail({ code: 'not_found', message: `no endpoint "${endpoint}": known are ${known}` })
 }
 
 async function answerList(

@@ -1,26 +1,23 @@
 // Bodies: JSON only, in valid UTF-8, holding nothing that no document may hold.
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { PREVIEW_BODY_LIMIT } from '../../api/limits.ts'
+import { JSON_PATCH, JSON_TYPE, MERGE_PATCH } from '../../api/media-types.ts'
 import { isObject, type Json } from '../../base/json.ts'
 import { parseJson } from '../../base/parse-json.ts'
 import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
-import { reaches } from '../../domain/access/grant.ts'
+import { may } from '../../domain/access/permissions.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
-import { atEnd, callerOf, refuseShare } from '../load/admission.ts'
+import { atEnd, callerOf, refuseShare } from '../load/callers.ts'
 import type { Service } from '../service.ts'
 import { sendProblem } from './problem-response.ts'
 
-export const BODY_LIMIT = 4 * 1024 * 1024
 /** From here on a body is a long one. */
 const LONG = 64 * 1024
 /** What a part of a long body costs at the least. */
 const CHUNK_MS = 0.1
 const MAX_DROPPED = 1024 * 1024
 const LINGER_MS = 1000
-/** Of those who may not write. */
-const PREVIEW_BODY_LIMIT = 1024 * 1024
-export const JSON_TYPE = 'application/json'
-export const MERGE_PATCH = 'application/merge-patch+json'
-export const JSON_PATCH = 'application/json-patch+json'
 
 export function addBodyParser(app: FastifyInstance, service: Service): void {
   app.removeAllContentTypeParsers()
@@ -104,10 +101,14 @@ function leaveRest({ raw }: FastifyRequest, rest: number): void {
   setTimeout(() => !raw.complete && socket.destroy(), LINGER_MS).unref()
 }
 
-const CUT_OFF: Problem = { code: 'validation_error', message: 'the body ended before it was whole' }
+const CUT_OFF: Problem = {
+  code: 'validation_error',
+  reason: 'incomplete_body',
+  message: 'the body ended before it was whole',
+}
 
 function mayWrite({ identity }: FastifyRequest): boolean {
-  return identity !== undefined && reaches(identity.grant, 'editor')
+  return identity !== undefined && may(identity.grant, 'write')
 }
 
 function limitFor(request: FastifyRequest): number {

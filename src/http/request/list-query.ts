@@ -1,16 +1,27 @@
 // The query of a list: filters that the type declares, limit and offset.
+
 import type { FastifyReply } from 'fastify'
-import type { SchemaObject } from '../../base/json-schema.ts'
-import { type Detail, invalid, type Result, succeed } from '../../base/problem.ts'
+import { PAGES } from '../../api/limits.ts'
+import { invalid, type Result, succeed } from '../../base/problem.ts'
 import { parseSelector, type Selector } from '../../domain/access/selector.ts'
 import { canonicalDns, type Document } from '../../domain/types/resource-type.ts'
 import type { RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'
-import type { QueryParam } from '../../registry/resource-file.ts'
-import { parseWhole, type RawQuery } from './query.ts'
+import {
+  AT,
+  choiceProblem,
+  inQuery,
+  limitOf,
+  numberIn,
+  OFFSET,
+  type Parameter,
+  pageOf,
+  type Query,
+  SELECTOR,
+} from './parameters.ts'
+import { checkValues } from './query.ts'
 
 /** Clients refuse headers of more than 16 KiB, and a link repeats a selector with every character escaped. */
 const MAX_LINK = 8192
-const PAGES = { limit: 1000, max: 5000 }
 
 interface Page {
   readonly limit: number
@@ -23,79 +34,79 @@ export interface ListQuery extends Page {
   matches(document: Document): boolean
 }
 
-/** The names of what `parseListQuery` reads, and the time it is asked for. */
-export function listParameters(types: RegisteredTypes, type: RegisteredType): string[] {
-  const selector = type === types.cluster.type ? ['selector'] : []
-  return ['limit', 'offset', 'at', ...selector, ...type.filters.map(({ name }) => name)]
+const PAGE = pageOf(PAGES)
+const [LIMIT] = PAGE
+const POLL_LIMIT = limitOf({ max: Number.MAX_SAFE_INTEGER })
+
+/** What a list of documents takes. */
+export function listParameters(types: RegisteredTypes, type: RegisteredType): Parameter[] {
+  const selector = type === types.cluster.type ? [SELECTOR] : []
+  return [...PAGE, AT, ...selector, ...filterParameters(type)]
 }
 
+/** What the list of clusters for pollers takes. */
+export function pollParameters(
+  type: RegisteredType,
+): readonly [limit: Parameter, offset: Parameter, ...filters: Parameter[]] {
+  return [POLL_LIMIT, OFFSET, ...filterParameters(type)]
+}
+
+function filterParameters(type: RegisteredType): Parameter[] {
+  return type.filters.map(({ name, description = '', schema }) => {
+    const values = schema?.enum ?? type.schema.properties?.[name]?.enum
+    const described = values ? { type: 'string', ...schema, enum: values } : schema
+    // Of other values, one that no document has lists nothing.
+    const check = (text: string) => (values ? choiceProblem(values, text) : undefined)
+    return inQuery(name, description, described, check)
+  })
+}
+
+/** A query that was checked. */
 export function parseListQuery(
   types: RegisteredTypes,
   type: RegisteredType,
-  query: RawQuery,
+  query: Query,
 ): Result<ListQuery> {
-  const parsed = parseKnown(type, query, PAGES)
-  if (!parsed.ok || query.selector === undefined) return parsed
-  const selected = parseSelector(types, String(query.selector))
+  const listed = readQuery(type, query, LIMIT)
+  if (query.selector === undefined) return succeed(listed)
+  const selected = parseSelector(types, query.selector)
   if (!selected.ok) return invalid([{ path: '?selector', message: selected.message }])
-  const { matches } = parsed.value
   const { selector } = selected
   return succeed({
-    ...parsed.value,
+    ...listed,
     selector,
-    matches: (document) => matches(document) && selector.matches(document),
+    matches: (document) => listed.matches(document) && selector.matches(document),
   })
 }
 
 /** Answers everything unless told otherwise, and ignores what it does not know: a poll must not break. */
-export function parsePollQuery(type: RegisteredType, query: RawQuery): Result<ListQuery> {
-  return parseKnown(type, query, { limit: Number.POSITIVE_INFINITY, max: Number.MAX_SAFE_INTEGER })
+export function parsePollQuery(type: RegisteredType, query: Query): Result<ListQuery> {
+  const details = checkValues(pollParameters(type), query)
+  return details.length > 0 ? invalid(details) : succeed(readQuery(type, query, POLL_LIMIT))
 }
 
-function parseKnown(
-  type: RegisteredType,
-  query: RawQuery,
-  limits: { limit: number; max: number },
-): Result<ListQuery> {
-  const details: Detail[] = []
-  const filters = type.filters.flatMap((param) => {
-    const filter = parseFilter(type, param, query[param.name], details)
-    return filter ? [filter] : []
-  })
-  const page = parsePage(query, details, limits)
-  if (details.length > 0) return invalid(details)
-  return succeed({ ...page, matches: (document) => filters.every((filter) => filter(document)) })
+function readQuery(type: RegisteredType, query: Query, limit: Parameter): ListQuery {
+  const filters = type.filters.flatMap(({ name }) => filterFor(type, name, query[name]) ?? [])
+  return { ...pageIn(query, limit), matches: (document) => filters.every((filter) => filter(document)) }
 }
 
-export function parsePage(query: RawQuery, details: Detail[], { limit, max } = PAGES): Page {
+/** The page of a query that was checked. */
+export function pageIn(query: Query, limit: Parameter = LIMIT): Page {
   return {
-    limit: parseWhole(query.limit, 'limit', max, details) ?? limit,
-    offset: parseWhole(query.offset, 'offset', Number.MAX_SAFE_INTEGER, details) ?? 0,
+    limit: numberIn(query, limit) ?? Number.POSITIVE_INFINITY,
+    offset: numberIn(query, OFFSET) ?? 0,
   }
 }
 
 type Filter = (document: Document) => boolean
 
-function parseFilter(
-  type: RegisteredType,
-  param: QueryParam,
-  given: RawQuery[string],
-  details: Detail[],
-): Filter | undefined {
-  if (typeof given !== 'string') return undefined
-  const { name } = param
-  const property = type.schema.properties?.[name] ?? {}
-  const schema: SchemaObject = { ...property, ...param.schema }
-  const path = `?${name}`
-  if (schema.enum && !schema.enum.includes(given)) {
-    details.push({ path, message: `must be one of ${schema.enum.join(', ')}, not "${given}"` })
-    return undefined
+function filterFor(type: RegisteredType, name: string, wanted: string | undefined): Filter | undefined {
+  if (wanted === undefined) return undefined
+  if (type.schema.properties?.[name]?.format === 'hostname') {
+    const dns = canonicalDns(wanted)
+    return (document) => canonicalDns(String(document[name])) === dns
   }
-  if (property.format === 'hostname') {
-    const wanted = canonicalDns(given)
-    return (document) => canonicalDns(String(document[name])) === wanted
-  }
-  return (document) => document[name] !== undefined && String(document[name]) === given
+  return (document) => document[name] !== undefined && String(document[name]) === wanted
 }
 
 /** Says how many there are and where the rest is. */

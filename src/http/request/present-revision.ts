@@ -1,11 +1,9 @@
 // How a revision of the log is shown, in lists and to those who watch.
+import type { Revision } from '../../api/wire-types.ts'
 import { describeChange } from '../../domain/documents/describe-change.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
-import type { RecordedRevision } from '../../engine/engine.ts'
+import type { RecordedRevision } from '../../engine/past.ts'
 
-/** Of each revision in a list; one revision by its number shows all of them, in pages. */
-export const CHANGES_IN_LIST = 20
-
-export function presentRevision({ cluster }: Types, { changes, ...revision }: RecordedRevision) {
-  return { ...revision, changes: changes.map((change) => describeChange(change, cluster.type.name)) }
+export function presentRevision(types: Types, { changes, ...revision }: RecordedRevision): Revision {
+  return { ...revision, changes: changes.map((change) => describeChange(types, change)) }
 }

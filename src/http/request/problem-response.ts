@@ -1,7 +1,9 @@
 // How a problem looks on the wire; the one table of status codes.
 import type { ServerResponse } from 'node:http'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ErrorBody } from '../../api/wire-types.ts'
 import type { Problem, ProblemCode } from '../../base/problem.ts'
+import type { Impact } from '../../domain/delivery/impact.ts'
 
 export const STATUS: Record<ProblemCode, number> = {
   validation_error: 400,
@@ -37,12 +39,13 @@ export function writeProblem(response: ServerResponse, problem: Problem): void {
     .end(body)
 }
 
-function bodyOf({ code, message, details, impact }: Problem) {
+function bodyOf({ code, reason, message, details, impact }: Problem): ErrorBody {
   return {
     error: code,
+    ...(reason && { reason }),
     message,
     ...(details && details.length > 0 && { details }),
-    ...(impact && { impact }),
+    ...(impact && { impact: impact as Impact }),
   }
 }
 
@@ -54,6 +57,10 @@ function headersOf({ code, retryAfter }: Problem): Record<string, string> {
       'Retry-After': String(retryAfter ?? RETRY_AFTER_SECONDS),
     }),
   }
+}
+
+export function noRoute({ method, url }: FastifyRequest): Problem {
+  return { code: 'not_found', reason: 'no_route', message: `no route ${method} ${url.split('?')[0]}` }
 }
 
 /** Failures of the framework, before or around our own code, as problems of ours. */

@@ -1,32 +1,22 @@
-// Parameters of a URL's query: each route says which it takes.
+// The query of a URL: what a route declares of it is checked before the route runs.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
-import { parseTime } from '../../base/time.ts'
+import { type Detail, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
 import { isWellEncoded } from '../../base/urls.ts'
 import type { At } from '../../domain/commands/command.ts'
-import { callerOf, refuseShare } from '../load/admission.ts'
-import { REVISION } from '../openapi/openapi-operation.ts'
-import type { Service } from '../service.ts'
+import {
+  MIN_REVISION,
+  type Parameter,
+  problemWith,
+  type Query,
+  readTime,
+  WRITE_PARAMETERS,
+} from './parameters.ts'
 import { sendProblem } from './problem-response.ts'
 
-export type RawQuery = Readonly<Record<string, string | string[] | undefined>>
+type RawQuery = Readonly<Record<string, string | string[] | undefined>>
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Parameters that a route takes. */
-    parameters?: readonly string[]
-    /** Parameters that a route takes, each true or false. */
-    flags?: readonly string[]
-  }
-}
-
-/** What every writing route takes. */
-const WRITE_PARAMETERS = ['plan', 'confirm', 'impact_limit']
-const WRITE_FLAGS = ['dry_run']
-/** What every reading route takes. */
-const READ_PARAMETERS = ['min_revision']
-/** How long to wait for a revision that is still to come. */
-const MAX_WAIT_MS = 5_000
+const READ_QUERY = [MIN_REVISION]
+const WRITE_QUERY = WRITE_PARAMETERS.filter((parameter) => parameter.in === 'query')
 
 export function isWrite({ method }: FastifyRequest): boolean {
   return method !== 'GET' && method !== 'HEAD'
@@ -34,89 +24,57 @@ export function isWrite({ method }: FastifyRequest): boolean {
 
 /** Refuses what a route does not know: a misspelt filter must not list everything, nor a misspelt flag be ignored. */
 export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  const { config } = request.routeOptions
-  const writes = isWrite(request)
-  const parameters = [...(config.parameters ?? []), ...(writes ? WRITE_PARAMETERS : READ_PARAMETERS)]
-  const flags = [...(config.flags ?? []), ...(writes ? WRITE_FLAGS : [])]
-  const known = [...parameters, ...flags]
-  const details = Object.entries(request.query as RawQuery).flatMap(([name, value]): Detail[] => {
-    const path = `?${name}`
-    if (!known.includes(name)) {
-      const hint = known.length > 0 ? `known are ${known.join(', ')}` : 'there are none here'
-      return [{ path, message: `is an unknown parameter: ${hint}` }]
-    }
-    if (Array.isArray(value)) return [{ path, message: 'is given more than once' }]
-    const isFlag = flags.includes(name) && value !== 'true' && value !== 'false'
-    return isFlag ? [{ path, message: `must be true or false, not "${value}"` }] : []
+  const { parameters = [] } = request.routeOptions.config
+  const known = [...parameters, ...(isWrite(request) ? WRITE_QUERY : READ_QUERY)]
+  const query = request.query as RawQuery
+  const details = checkNames(known, query)
+  const reason = details.length > 0 ? 'unknown_parameter' : undefined
+  const wrong = [...details, ...checkValues(known, query), ...checkEncoding(request.url)]
+  if (wrong.length === 0) done()
+  else sendProblem(reply, invalid(wrong, wrong.length === details.length ? reason : undefined).problem)
+}
+
+function checkNames(known: readonly Parameter[], query: RawQuery): Detail[] {
+  const names = namesOf(known)
+  const hint = names.length > 0 ? `known are ${names.join(', ')}` : 'there are none here'
+  return Object.keys(query)
+    .filter((name) => !names.includes(name))
+    .map((name) => ({ path: `?${name}`, message: `is an unknown parameter: ${hint}` }))
+}
+
+/** Flags come last. */
+function namesOf(known: readonly Parameter[]): string[] {
+  const isFlag = ({ schema }: Parameter): number => Number(schema.type === 'boolean')
+  return known.toSorted((a, b) => isFlag(a) - isFlag(b)).map(({ name }) => name)
+}
+
+/** What is wrong with the values of parameters that are known; others are left alone. */
+export function checkValues(known: readonly Parameter[], query: RawQuery): Detail[] {
+  return known.flatMap((parameter) => {
+    const path = `?${parameter.name}`
+    const value = query[parameter.name]
+    if (value === undefined) return []
+    if (typeof value !== 'string') return [{ path, message: 'is given more than once' }]
+    const message = problemWith(parameter, value)
+    return message === undefined ? [] : [{ path, message }]
   })
-  if (!isWellEncoded(request.url)) details.push({ path: '?', message: 'is not well percent-encoded' })
+}
+
+function checkEncoding(url: string): Detail[] {
+  if (!isWellEncoded(url)) return [{ path: '?', message: 'is not well percent-encoded' }]
   // Nothing here is called so, and no database can be asked for it.
-  else if (request.url.split('?')[1]?.includes('%00'))
-    details.push({ path: '?', message: 'holds a NUL character (%00): remove it' })
-  if (details.length > 0) sendProblem(reply, invalid(details).problem)
-  else done()
-}
-
-/** Whoever has just written somewhere else reads what came of it here. */
-export function awaitRevision(service: Service) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
-    const { min_revision } = request.query as RawQuery
-    if (min_revision === undefined || isWrite(request)) return undefined
-    const reached = await reachRevision(service, callerOf(service, request), String(min_revision))
-    if (!reached.ok) return sendProblem(reply, reached.problem)
-    reply.header('X-Revision', service.engine.state.revision)
-    return undefined
-  }
-}
-
-export async function reachRevision(
-  { engine, admission }: Service,
-  caller: string,
-  text: string,
-): Promise<Result<undefined>> {
-  const details: Detail[] = []
-  const wanted = parseWhole(text, 'min_revision', REVISION.maximum, details)
-  if (wanted === undefined) return invalid(details)
-  if (engine.state.revision >= wanted) return succeed(undefined)
-  const taken = admission.waits.take(caller)
-  if (taken !== 'taken') return fail(refuseShare(taken, 'too many requests wait for a revision'))
-  const isReached = await engine.reach(wanted, MAX_WAIT_MS).finally(() => admission.waits.give(caller))
-  if (isReached) return succeed(undefined)
-  const message = `this process is at revision ${engine.state.revision}, and not at ${wanted} yet: try again`
-  return fail({ code: 'unavailable', message, retryAfter: 1 })
-}
-
-/** A whole number from 0 to max, when there is one. */
-export function parseWhole(
-  given: RawQuery[string],
-  name: string,
-  max: number,
-  details: Detail[],
-): number | undefined {
-  if (given === undefined) return undefined
-  if (typeof given === 'string' && /^\d{1,16}$/.test(given) && Number(given) <= max) return Number(given)
-  const range = max === Number.MAX_SAFE_INTEGER ? 'of 0 or more' : `from 0 to ${max}`
-  details.push({ path: `?${name}`, message: `must be a whole number ${range}, not "${given}"` })
-  return undefined
-}
-
-/** A time in UTC, when there is one. */
-export function parseTimeAt(given: RawQuery[string], path: string, details: Detail[]): string | undefined {
-  if (given === undefined) return undefined
-  // An unescaped plus sign arrives as a space.
-  const time = parseTime(String(given).replace(' ', '+'))
-  if (time === undefined) {
-    details.push({ path, message: `must be an RFC 3339 time such as 2026-01-31T12:00:00Z, not "${given}"` })
-  }
-  return time
+  return url.split('?')[1]?.includes('%00')
+    ? [{ path: '?', message: 'holds a NUL character (%00): remove it' }]
+    : []
 }
 
 /** The moment that is asked for, when one is. */
-export function parseAt({ at }: RawQuery): Result<At | undefined> {
-  if (at === undefined) return succeed(undefined)
-  if (/^\d{1,15}$/.test(String(at))) return succeed({ revision: Number(at) })
-  const time = parseTimeAt(at, '?at', [])
-  if (time !== undefined) return succeed({ time })
-  const message = `must be a revision or an RFC 3339 time such as 2026-01-31T12:00:00Z, not "${at}"`
-  return invalid([{ path: '?at', message }])
+export function momentIn({ at }: Query): At | undefined {
+  if (at === undefined) return undefined
+  return /^\d+$/.test(at) ? { revision: Number(at) } : { time: readTime(at) as string }
+}
+
+/** The number of a revision in a path. */
+export function parseRevision(text: string): Result<number> {
+  return /^\d{1,15}$/.test(text) ? succeed(Number(text)) : notFound('revision', text)
 }

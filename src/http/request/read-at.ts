@@ -4,32 +4,45 @@ import { notFound, type Result, succeed } from '../../base/problem.ts'
 import type { Entry } from '../../domain/documents/view.ts'
 import type { ResourceType } from '../../domain/types/resource-type.ts'
 import type { Past } from '../../engine/past.ts'
-import { inspectFor } from '../load/admission.ts'
+import { inspectFor } from '../load/callers.ts'
 import type { Service } from '../service.ts'
-import { parseAt, type RawQuery } from './query.ts'
+import type { Query } from './parameters.ts'
+import { momentIn } from './query.ts'
+import { setRevision } from './revision-header.ts'
 
 interface Reading<T> {
   now(): Result<T> | Promise<Result<T>>
   earlier(past: Past, revision: number): Promise<Result<T>>
 }
 
-/** Reads as of `?at=`; X-Revision says which revision it became. */
+/** What was read, and the revision of the fleet that it is from. */
+export interface ReadAt<T> {
+  readonly value: T
+  readonly revision: number
+}
+
+/** Reads as of `?at=`, and sets the header that says so. */
 export async function readAt<T>(
   service: Service,
   request: FastifyRequest,
   reply: FastifyReply,
   reading: Reading<T>,
-): Promise<Result<T>> {
-  const at = parseAt(request.query as RawQuery)
-  if (!at.ok) return at
-  const moment = at.value
-  if (!moment) return reading.now()
+): Promise<Result<ReadAt<T>>> {
+  const moment = momentIn(request.query as Query)
+  if (!moment) {
+    const { revision } = service.engine.state
+    return ofRevision(revision, await reading.now())
+  }
   return inspectFor(service, request, async (past) => {
     const revision = await past.resolve(moment, '?at')
     if (!revision.ok) return revision
-    reply.header('X-Revision', revision.value)
-    return reading.earlier(past, revision.value)
+    setRevision(reply, revision.value)
+    return ofRevision(revision.value, await reading.earlier(past, revision.value))
   })
+}
+
+function ofRevision<T>(revision: number, read: Result<T>): Result<ReadAt<T>> {
+  return read.ok ? succeed({ value: read.value, revision }) : read
 }
 
 /** One live document. */
@@ -39,7 +52,7 @@ export async function readEntry(
   reply: FastifyReply,
   type: ResourceType,
   id: string,
-): Promise<Result<Entry>> {
+): Promise<Result<ReadAt<Entry>>> {
   const live = (entry: Entry | undefined): Result<Entry> =>
     entry && !entry.deleted ? succeed(entry) : notFound(type.singular, id)
   return readAt(service, request, reply, {

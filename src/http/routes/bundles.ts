@@ -1,70 +1,106 @@
 // What a new cluster applies once to phone home.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
+import { YAML_TYPE } from '../../api/media-types.ts'
 import { parseDuration } from '../../base/duration.ts'
-import { type Detail, invalid, type Result, succeed } from '../../base/problem.ts'
+import { invalid, type Result, succeed } from '../../base/problem.ts'
 import { parseBaseUrl } from '../../base/urls.ts'
 import { type BundleOptions, renderBundle, warnOfUnread } from '../../bootstrap/bootstrap-bundle.ts'
-import { matchesFormat } from '../../registry/validator.ts'
+import type { RegisteredType } from '../../registry/build-types.ts'
+import { matchesFormat, schemaOf } from '../../registry/validator.ts'
+import { ok, READING_ONE } from '../openapi/openapi-operation.ts'
+import { idSchema } from '../openapi/openapi-types.ts'
+import { flag, inPath, inQuery, type Parameter, type Query } from '../request/parameters.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import type { RawQuery } from '../request/query.ts'
 import { readEntry } from '../request/read-at.ts'
 import { warningHeaders } from '../request/warning-header.ts'
+import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
 
-const FLAVORS = ['concrete', 'identity'] as const
+const DEFAULT_FLAVOR = 'concrete'
 const DEFAULT_INTERVAL = '5m'
+const NO_URL =
+  'must be where clusters reach the service, an http:// or https:// URL such as https://fleet.example.com'
 
-const BOOTSTRAP = {
-  config: {
-    access: 'read',
-    parameters: ['flavor', 'interval', 'api_url', 'token_secret', 'cert_secret'],
-    flags: ['flux_instance'],
-  },
-} as const
+const OPTIONS: readonly Parameter[] = [
+  inQuery('flavor', 'With the URLs of this cluster, or the same for every cluster.', {
+    type: 'string',
+    enum: ['concrete', 'identity'],
+    default: DEFAULT_FLAVOR,
+  }),
+  inQuery(
+    'interval',
+    'How often each provider polls, from 1s to 24h.',
+    { type: 'string', pattern: '^(?:[0-9]{1,5}[hms])+$', default: DEFAULT_INTERVAL },
+    (text) =>
+      isInterval(text)
+        ? undefined
+        : `must be a duration from 1s to 24h, such as 30s, 5m or 1h, not "${text}"`,
+  ),
+  inQuery(
+    'api_url',
+    'Where clusters reach the service, such as https://fleet.example.com; EXTERNAL_URL when nothing is said.',
+    { type: 'string', pattern: '^\\s*[Hh][Tt][Tt][Pp][Ss]?:' },
+    (text) => (parseBaseUrl(text) === undefined ? NO_URL : undefined),
+  ),
+  secret('token_secret', 'A Secret that is there already and holds the token.'),
+  secret('cert_secret', 'A Secret with a certificate for the connection.'),
+  flag('flux_instance', 'Whether Flux itself is installed.', true),
+]
 
-export function bundleRoutes(app: FastifyInstance, service: Service): void {
-  const { types, templates } = service
-  const clusters = types.cluster.type
-  const unread = warnOfUnread(types, templates)
-  app.get<{ Params: { id: string }; Querystring: RawQuery }>(
-    `/${clusters.name}/:id/bootstrap`,
-    BOOTSTRAP,
-    async (request, reply) => {
-      const options = parseOptions(request, service)
-      if (!options.ok) return sendProblem(reply, options.problem)
-      const cluster = await readEntry(service, request, reply, clusters, request.params.id)
-      if (!cluster.ok) return sendProblem(reply, cluster.problem)
-      const bundle = renderBundle(types, templates, cluster.value.document, options.value)
-      if (unread.length > 0) reply.header('Warning', warningHeaders(unread))
-      return reply.type('application/yaml').send(bundle)
-    },
+function secret(name: string, description: string): Parameter {
+  const schema = { type: 'string', ...schemaOf('dns-subdomain') }
+  return inQuery(name, description, schema, (text) =>
+    matchesFormat('dns-subdomain', text) ? undefined : `must be the name of a Secret, not "${text}"`,
   )
 }
 
-function parseOptions(request: FastifyRequest, { externalUrl, isProxied }: Service): Result<BundleOptions> {
-  const query = request.query as Readonly<Record<string, string | undefined>>
-  const { flavor = 'concrete', interval = DEFAULT_INTERVAL, token_secret, cert_secret } = query
-  const details: Detail[] = []
-  const refuse = (name: string, must: string): void => {
-    details.push({ path: `?${name}`, message: `must be ${must}, not "${query[name]}"` })
-  }
-  if (!FLAVORS.some((known) => known === flavor)) refuse('flavor', `one of ${FLAVORS.join(', ')}`)
-  if (!isInterval(interval)) refuse('interval', 'a duration from 1s to 24h, such as 30s, 5m or 1h')
-  for (const name of ['token_secret', 'cert_secret']) {
-    if (query[name] !== undefined && !matchesFormat('dns-subdomain', query[name]))
-      refuse(name, 'the name of a Secret')
-  }
+export function bundleRoutes(service: Service): Route[] {
+  const { types, templates } = service
+  const clusters = types.get(types.cluster.type.name) as RegisteredType
+  const unread = warnOfUnread(types, templates)
+  return [
+    route<'cluster'>({
+      method: 'GET',
+      path: `/${clusters.name}/{cluster}/bootstrap`,
+      access: 'read',
+      tag: clusters.name,
+      id: `bootstrap_${clusters.name}`,
+      summary: 'What the cluster applies once to phone home: manifests, as a stream of YAML.',
+      description:
+        'Several YAML documents: the input providers and ResourceSets of all types, and Flux itself unless that is left out.',
+      parameters: [inPath('cluster', 'Id of the cluster.', idSchema(clusters)), ...OPTIONS],
+      answers: {
+        200: {
+          ...ok('The manifests, several documents in one stream.', {}, ['X-Request-Id', 'Warning']),
+          content: { [YAML_TYPE]: {} },
+        },
+      },
+      problems: READING_ONE,
+      handler: async (request, reply) => {
+        const options = optionsIn(request.query, request, service)
+        if (!options.ok) return sendProblem(reply, options.problem)
+        const cluster = await readEntry(service, request, reply, clusters, request.params.cluster)
+        if (!cluster.ok) return sendProblem(reply, cluster.problem)
+        const bundle = renderBundle(types, templates, cluster.value.value.document, options.value)
+        if (unread.length > 0) reply.header('Warning', warningHeaders(unread))
+        return reply.type(YAML_TYPE).send(bundle)
+      },
+    }),
+  ]
+}
+
+/** Of a query that was checked. */
+function optionsIn(
+  query: Query,
+  request: FastifyRequest,
+  { externalUrl, isProxied }: Service,
+): Result<BundleOptions> {
+  const { flavor = DEFAULT_FLAVOR, interval = DEFAULT_INTERVAL, token_secret, cert_secret } = query
   const apiUrl =
     query.api_url === undefined
       ? (externalUrl ?? ownUrl(request, isProxied(request.raw)))
       : parseBaseUrl(query.api_url)
-  if (apiUrl === undefined)
-    details.push({
-      path: '?api_url',
-      message:
-        'must be where clusters reach the service, an http:// or https:// URL such as https://fleet.example.com',
-    })
-  if (details.length > 0 || apiUrl === undefined) return invalid(details)
+  if (apiUrl === undefined) return invalid([{ path: '?api_url', message: NO_URL }])
   return succeed({
     flavor: flavor as BundleOptions['flavor'],
     apiUrl,

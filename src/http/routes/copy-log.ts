@@ -1,72 +1,111 @@
 // The log as it is stored, for mirrors: everything that another store needs to become the same.
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
-import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
+import { NDJSON } from '../../api/media-types.ts'
+import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
 import type { Grant } from '../../domain/access/grant.ts'
 import { parseSelector } from '../../domain/access/selector.ts'
-import { NDJSON } from '../openapi/openapi-revisions.ts'
+import type { RegisteredTypes } from '../../registry/build-types.ts'
+import { identityOf } from '../auth/identity.ts'
+import { json, ok, READING } from '../openapi/openapi-operation.ts'
+import { inQuery, numberIn, WHOLE } from '../request/parameters.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import { parseWhole, type RawQuery } from '../request/query.ts'
+import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
 
-const COPY = { config: { access: 'mirror', parameters: ['since', 'selector'] } } as const
+const SINCE = inQuery('since', 'The newest revision that the caller has; 0 for none.', WHOLE)
+const SELECTOR = inQuery('selector', 'Only the log of these clusters; of all when it is empty.', {
+  type: 'string',
+  format: 'label-selector',
+})
 /** Each may take long, and reads a lot. */
 const MAX_COPIES = 100
 /** Whoever reads nothing for so long is gone, or may come again. */
 const STUCK_MS = 60_000
+const TOO_MANY: Problem = {
+  code: 'unavailable',
+  reason: 'too_many_requests',
+  message: 'too many copies are being made: try again',
+}
 
-export function copyLogRoute(app: FastifyInstance, service: Service): void {
-  const { engine, types, now, log } = service
+export function copyLogRoutes(service: Service): Route[] {
+  const { engine, types, log } = service
   const open = new Set<ServerResponse>()
+  return [
+    route({
+      method: 'GET',
+      path: '/log',
+      access: 'mirror',
+      tag: 'revisions',
+      id: 'copy_log',
+      summary:
+        'The log after a revision as it is stored, as lines of JSON, for mirrors; only the last line says that it is whole.',
+      description:
+        'For tokens of the role mirror or admin. It holds what other roles never see, such as the digests of tokens.',
+      parameters: [SINCE, SELECTOR],
+      answers: {
+        200: {
+          ...ok('Lines.', {}, ['X-Request-Id', 'X-State-Age']),
+          content: json({ type: 'array', items: { type: 'object' } }, NDJSON),
+        },
+      },
+      problems: [...READING, 409],
+      handler: async (request, reply) => {
+        const since = numberIn(request.query, SINCE) ?? 0
+        const selection = parseSelection(types, request.query.selector, identityOf(request).grant)
+        if (!selection.ok) return sendProblem(reply, selection.problem)
+        if (open.size >= MAX_COPIES) return sendProblem(reply, TOO_MANY)
+        open.add(reply.raw)
+        reply.raw.once('close', () => open.delete(reply.raw))
+        const begun = await beginCopy(service, since, selection.value)
+        if (!begun.ok) return sendProblem(reply, begun.problem)
+        // Nobody would hold up the reading of a copy that nobody gets.
+        if (request.method === 'HEAD') return reply.type(NDJSON).send()
+        reply.raw.setTimeout(STUCK_MS, () => reply.raw.destroy())
+        const { problem, stalenessMs } = engine.status
+        // Whoever copies from what is old itself must not take it for new.
+        if (problem !== undefined) reply.header('X-State-Age', Math.round(stalenessMs / 1000))
+        const stream = Readable.from(begun.value, { objectMode: false })
+        // Without its end, nobody takes it for whole.
+        stream.on('error', (err) =>
+          log.warn({ err, request_id: request.id }, 'a copy of the log was broken off'),
+        )
+        return reply.type(NDJSON).send(stream)
+      },
+      // Whoever is copying goes on elsewhere, or later, from where it was.
+      onClose: () => {
+        for (const response of open) response.destroy()
+      },
+    }),
+  ]
+}
 
-  /** What is asked for, and never more than what the caller may have. */
-  function parseSelection(text: RawQuery[string], { selector: own }: Grant) {
-    // Twice the same is the same part, and goes on where it was copied with either of them alone.
-    const both = [...new Set([own, text])].filter((part) => part !== undefined).join(',')
-    if (both === '') return succeed(undefined)
-    const parsed = parseSelector(types, both)
-    if (!parsed.ok) return invalid([{ path: '?selector', message: parsed.message }])
-    return succeed({ selector: parsed.selector, types })
-  }
+/** What is asked for, and never more than what the caller may have. */
+function parseSelection(types: RegisteredTypes, text: string | undefined, { selector: own }: Grant) {
+  // Twice the same is the same part, and goes on where it was copied with either of them alone.
+  const both = [...new Set([own, text])].filter((part) => part !== undefined).join(',')
+  if (both === '') return succeed(undefined)
+  const parsed = parseSelector(types, both)
+  if (!parsed.ok) return invalid([{ path: '?selector', message: parsed.message }])
+  return succeed({ selector: parsed.selector, types })
+}
 
-  app.get<{ Querystring: RawQuery }>('/log', COPY, async (request, reply) => {
-    const details: Detail[] = []
-    const since = parseWhole(request.query.since, 'since', Number.MAX_SAFE_INTEGER, details) ?? 0
-    if (details.length > 0) return sendProblem(reply, invalid(details).problem)
-    const selection = parseSelection(request.query.selector, request.identity?.grant as Grant)
-    if (!selection.ok) return sendProblem(reply, selection.problem)
-    if (open.size >= MAX_COPIES)
-      return sendProblem(reply, { code: 'unavailable', message: 'too many copies are being made: try again' })
-    open.add(reply.raw)
-    reply.raw.once('close', () => open.delete(reply.raw))
-    const begun = await engine.inspect(async (past): Promise<Result<AsyncGenerator<string>>> => {
-      if (since > engine.state.revision) {
-        const message = `this is at revision ${engine.state.revision}, before revision ${since}: it is behind, or was set back`
-        return fail({ code: 'conflict', message })
-      }
-      const lines = past.export({ since, selection: selection.value, now: now() })
-      // What is wrong with the beginning can still be told.
-      const first = await lines.next()
-      return succeed(joined(first.value as string, lines))
-    })
-    if (!begun.ok) return sendProblem(reply, begun.problem)
-    // Nobody would hold up the reading of a copy that nobody gets.
-    if (request.method === 'HEAD') return reply.type(NDJSON).send()
-    reply.raw.setTimeout(STUCK_MS, () => reply.raw.destroy())
-    const { problem, stalenessMs } = engine.condition
-    // Whoever copies from what is old itself must not take it for new.
-    if (problem !== undefined) reply.header('X-State-Age', Math.round(stalenessMs / 1000))
-    const stream = Readable.from(begun.value, { objectMode: false })
-    // Without its end, nobody takes it for whole.
-    stream.on('error', (err) => log.warn({ err, request_id: request.id }, 'a copy of the log was broken off'))
-    return reply.type(NDJSON).send(stream)
-  })
+type Selection = Extract<ReturnType<typeof parseSelection>, { ok: true }>['value']
 
-  // Whoever is copying goes on elsewhere, or later, from where it was.
-  app.addHook('preClose', (done) => {
-    for (const response of open) response.destroy()
-    done()
+function beginCopy(
+  { engine, now }: Service,
+  since: number,
+  selection: Selection,
+): Promise<Result<AsyncGenerator<string>>> {
+  return engine.inspect(async (past): Promise<Result<AsyncGenerator<string>>> => {
+    if (since > engine.state.revision) {
+      const message = `this is at revision ${engine.state.revision}, before revision ${since}: it is behind, or was set back`
+      return fail({ code: 'conflict', reason: 'behind_caller', message })
+    }
+    const lines = past.export({ since, selection, now: now() })
+    // What is wrong with the beginning can still be told.
+    const first = await lines.next()
+    return succeed(joined(first.value as string, lines))
   })
 }
 

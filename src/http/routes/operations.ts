@@ -1,65 +1,146 @@
 // For those who run the service: probes, metrics, and the API's own description.
-import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
-import type { FastifyInstance } from 'fastify'
 import { stringify } from 'yaml'
-import { THEME } from '../openapi/docs-page.ts'
-import { buildOpenapi } from '../openapi/openapi.ts'
+import { JSON_TYPE, YAML_TYPE } from '../../api/media-types.ts'
+import type { SchemaObject } from '../../base/json-schema.ts'
+import type { ReasonOf } from '../../base/problem.ts'
+import { json, type Node, ok } from '../openapi/openapi-operation.ts'
 import { sendProblem } from '../request/problem-response.ts'
+import { type Route, type RouteDescription, route } from '../route.ts'
 import type { Service } from '../service.ts'
 
-/** The page needs nothing but what comes with it; its widgets style themselves inline. */
-const CONTENT_SECURITY_POLICY =
-  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'self'"
+/** What such routes have in common: anybody may ask, and nothing is given. */
+function open(
+  path: string,
+  described: Pick<RouteDescription, 'id' | 'summary' | 'description'> & {
+    readonly answer: string
+    readonly schema: Node
+    readonly type?: string
+    readonly problems?: readonly number[]
+  },
+  handler: Route['handler'],
+): Route {
+  const { answer, schema, type = JSON_TYPE, problems = [], ...rest } = described
+  return route({
+    ...rest,
+    method: 'GET',
+    path,
+    access: 'open',
+    tag: 'operations',
+    answers: { 200: { ...ok(answer, schema, ['X-Request-Id']), content: json(schema, type) } },
+    problems,
+    handler,
+  })
+}
 
-const OPEN = { config: { access: 'open' } } as const
+function probe(properties: Record<string, SchemaObject>): Node {
+  return { type: 'object', required: Object.keys(properties), properties }
+}
+
+const STATE = {
+  mode: { type: 'string', enum: ['read-only', 'crud'] },
+  revision: { type: 'integer', minimum: 0 },
+}
+const READY = {
+  oneOf: [
+    probe({ status: { const: 'ready' }, ...STATE }),
+    probe({
+      status: { const: 'degraded' },
+      ...STATE,
+      age_seconds: { type: 'integer', minimum: 0, description: 'How long ago nothing was missing here.' },
+      reason: { type: 'string', description: 'Why the store cannot be followed.' },
+    }),
+  ],
+}
 
 /** What is served on a port of its own, where there is one. */
-export function probeRoutes(app: FastifyInstance, { engine, mode, maxStalenessMs }: Service): void {
-  app.get('/health', OPEN, (_request, reply) => reply.send({ status: 'ok' }))
+export function probeRoutes(service: Service): Route[] {
+  return [
+    open(
+      '/health',
+      {
+        id: 'health',
+        summary: 'Whether the process lives.',
+        description: 'For liveness probes: it asks for nothing but an answer.',
+        answer: 'It does.',
+        schema: probe({ status: { const: 'ok' } }),
+      },
+      (_request, reply) => reply.send({ status: 'ok' }),
+    ),
+    open(
+      '/ready',
+      {
+        id: 'ready',
+        summary: 'Whether it can serve; 503 with the reason when not.',
+        description: 'For readiness probes and load balancers.',
+        answer: 'It can; degraded while it cannot follow its store, and answers polls with what it has.',
+        schema: READY,
+        problems: [503],
+      },
+      answerReady(service),
+    ),
+  ]
+}
 
-  app.get('/ready', OPEN, async (_request, reply) => {
-    const unready = (message: string) => sendProblem(reply, { code: 'unavailable', message })
-    if (engine.draining) return unready('the service is stopping')
+function answerReady({ engine, mode, maxStalenessMs }: Service): Route['handler'] {
+  return async (_request, reply) => {
+    const unready = (reason: ReasonOf<'unavailable'>, message: string) =>
+      sendProblem(reply, { code: 'unavailable', reason, message })
+    if (engine.draining) return unready('draining', 'the service is stopping')
     const { problem, stalenessMs } = await engine.check()
-    if (!engine.isLoaded) return unready(`there is nothing to serve yet: ${problem}`)
+    if (!engine.isLoaded) return unready('not_loaded', `there is nothing to serve yet: ${problem}`)
     const { revision } = engine.state
     if (problem === undefined) return reply.send({ status: 'ready', mode, revision })
     const age = Math.round(stalenessMs / 1000)
     // Polls need no store; a process that is there for writes is of no use without one.
-    if (mode === 'crud') return unready(`the store cannot be used now: ${problem}`)
-    if (stalenessMs > maxStalenessMs) return unready(`what is served is ${age} s old: ${problem}`)
+    if (mode === 'crud') return unready('store_unavailable', `the store cannot be used now: ${problem}`)
+    if (stalenessMs > maxStalenessMs) return unready('stale', `what is served is ${age} s old: ${problem}`)
     return reply.send({ status: 'degraded', mode, revision, age_seconds: age, reason: problem })
-  })
+  }
 }
 
-export function metricsRoute(app: FastifyInstance, { metrics }: Service): void {
-  app.get('/metrics', OPEN, async (_request, reply) =>
-    reply.type(metrics.contentType).send(await metrics.render()),
-  )
+export function metricsRoutes({ metrics }: Service): Route[] {
+  return [
+    open(
+      '/metrics',
+      {
+        id: 'metrics',
+        summary: 'Metrics for Prometheus.',
+        description: 'In the text format of Prometheus; their names are in the documentation.',
+        answer: 'Metrics.',
+        schema: { type: 'string' },
+        type: 'text/plain',
+      },
+      async (_request, reply) => reply.type(metrics.contentType).send(await metrics.render()),
+    ),
+  ]
 }
 
-export async function descriptionRoutes(app: FastifyInstance, service: Service): Promise<void> {
-  const { types, version, mode, login } = service
-  const openapi = buildOpenapi(types, { version, mode, login })
+/** Of all routes, these too: so it is there only once they are. */
+export function descriptionRoutes(openapi: () => Node): Route[] {
   // Made when they are first asked for, which is mostly never, and the same bytes for all: anybody may ask.
-  let json: Buffer | undefined
-  let yaml: Buffer | undefined
-  app.get('/openapi.json', OPEN, (_request, reply) => {
-    json ??= Buffer.from(JSON.stringify(openapi))
-    return reply.type('application/json; charset=utf-8').send(json)
-  })
-  app.get('/openapi.yaml', OPEN, (_request, reply) => {
-    yaml ??= Buffer.from(stringify(openapi))
-    return reply.type('application/yaml').send(yaml)
-  })
-
-  // biome-ignore lint/suspicious/noExplicitAny: our document is checked against the OpenAPI schema by a test
-  await app.register(swagger, { mode: 'static', specification: { document: openapi as any } })
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: CONTENT_SECURITY_POLICY,
-    theme: THEME,
-    uiConfig: { docExpansion: 'none', layout: 'BaseLayout' },
-  })
+  let asJson: Buffer | undefined
+  let asYaml: Buffer | undefined
+  const described = {
+    description: 'Of the routes that this process serves, with those of its own types.',
+    answer: 'OpenAPI 3.1.',
+    schema: { type: 'object' },
+  }
+  return [
+    open(
+      '/openapi.json',
+      { ...described, id: 'openapi_json', summary: 'This description as JSON.' },
+      (_request, reply) => {
+        asJson ??= Buffer.from(JSON.stringify(openapi()))
+        return reply.type(`${JSON_TYPE}; charset=utf-8`).send(asJson)
+      },
+    ),
+    open(
+      '/openapi.yaml',
+      { ...described, id: 'openapi_yaml', summary: 'This description as YAML.', type: YAML_TYPE },
+      (_request, reply) => {
+        asYaml ??= Buffer.from(stringify(openapi()))
+        return reply.type(YAML_TYPE).send(asYaml)
+      },
+    ),
+  ]
 }

@@ -1,174 +1,196 @@
 // The log of changes: who changed what, when and why, and whether the log is whole.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Detail, invalid, notFound, type Problem, type Result, succeed } from '../../base/problem.ts'
-import { TOKENS } from '../../domain/access/token.ts'
-import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
+import type { FastifyRequest } from 'fastify'
+import { ref } from '../../api/component-ref.ts'
+import { CHANGE_PAGES, CHANGES_IN_LIST } from '../../api/limits.ts'
+import { REVISION_SCHEMAS } from '../../api/revision-schema.ts'
+import type { RevisionWithImpact } from '../../api/wire-types.ts'
+import { notFound, type Result, succeed } from '../../base/problem.ts'
+import { searchableTypes } from '../../domain/types/system-types.ts'
 import { spansOf } from '../../engine/audit.ts'
-import type { HistoryQuery, RecordedRevision } from '../../engine/engine.ts'
-import { inspectFor } from '../load/admission.ts'
-import { NDJSON } from '../openapi/openapi-revisions.ts'
-import { CHANGES_IN_LIST, presentRevision } from '../request/present-revision.ts'
+import type { HistoryQuery } from '../../engine/past.ts'
+import { inspectFor } from '../load/callers.ts'
+import { LOOKING_BACK, ok, READING } from '../openapi/openapi-operation.ts'
+import {
+  IMPACT,
+  inPath,
+  inQuery,
+  numberIn,
+  OFFSET,
+  type Parameter,
+  pageOf,
+  type Query,
+  REVISION,
+  time,
+  timeIn,
+} from '../request/parameters.ts'
+import { presentRevision } from '../request/present-revision.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import { parseTimeAt, parseWhole, type RawQuery } from '../request/query.ts'
-import { MAX_IMPACT_LIMIT } from '../request/write.ts'
+import { parseRevision } from '../request/query.ts'
+import {
+  inLines,
+  REVISION_LIST,
+  REVISION_PAGE,
+  revisionPageIn,
+  sendLines,
+  sendRevisions,
+  wantsLines,
+} from '../request/send-revisions.ts'
+import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
-import { parseRevision } from './batch.ts'
 
-const PAGING = ['limit', 'before']
-const FILTERS = ['actor', 'type', 'id', 'cluster', 'since', 'until', 'q']
-const LIST = { config: { access: 'read', parameters: [...PAGING, ...FILTERS] } } as const
-const HISTORY = { config: { access: 'read', parameters: PAGING } } as const
-const ONE = { config: { access: 'read', parameters: ['limit', 'offset', 'impact_limit'] } } as const
-const READ = { config: { access: 'read' } } as const
-const DEFAULT_REVISIONS = 50
-const MAX_REVISIONS = 1000
-const MAX_CHANGES = 1000
+const SINCE = time('since', 'Only from this time on (RFC 3339).')
+const UNTIL = time('until', 'Only up to this time (RFC 3339).')
+const CHANGE_PAGE = pageOf(CHANGE_PAGES)
 
-interface Search {
-  readonly query: Omit<HistoryQuery, 'changeLimit'>
-  readonly cluster?: string
+export function revisionRoutes(service: Service): Route[] {
+  return [listRoute(service), verifyRoute(service), readRoute(service)]
 }
 
-export function revisionRoutes(app: FastifyInstance, service: Service): void {
-  const { engine, types } = service
-
-  const present = (revision: RecordedRevision) => presentRevision(types, revision)
-
-  /** Sends what the log has; when it has nothing, the problem that this is, if it is one. */
-  async function sendList(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    query: HistoryQuery,
-    none?: Problem,
-  ): Promise<FastifyReply> {
-    const found = await inspectFor(service, request, async (past) => succeed(await past.history(query)))
-    if (!found.ok) return sendProblem(reply, found.problem)
-    if (found.value.length === 0 && none) return sendProblem(reply, none)
-    const last = found.value.at(-1)
-    if (last && found.value.length === query.limit) linkNext(request, reply, last.revision)
-    return sendLines(request, reply, found.value.map(present))
-  }
-
-  app.get<{ Querystring: RawQuery }>('/revisions', LIST, async (request, reply) => {
-    const search = parseSearch(request.query)
-    if (!search.ok) return sendProblem(reply, search.problem)
-    const { query, cluster } = search.value
-    const documents = await documentsOf(request, cluster)
-    if (!documents.ok) return sendProblem(reply, documents.problem)
-    return sendList(request, reply, {
-      ...query,
-      ...(documents.value && { documents: documents.value }),
-      changeLimit: CHANGES_IN_LIST,
-    })
-  })
-
-  /** What a cluster gets, or the document of an id: the log finds these by its index. */
-  async function documentsOf(
-    request: FastifyRequest,
-    cluster: string | undefined,
-  ): Promise<Result<HistoryQuery['documents']>> {
-    const { type, id } = request.query as RawQuery
-    const wanted = [...types.all.map(({ name }) => name), TOKENS]
-      .filter((name) => type === undefined || name === type)
-      .map((name) => ({ type: name, id: String(id) }))
-    if (cluster === undefined) return succeed(id === undefined ? undefined : wanted)
-    const spans = await inspectFor(service, request, (past) => spansOf(types, past, engine.state, cluster))
-    if (!spans.ok) return spans
-    const isWanted = (span: { type: string; id: string }): boolean =>
-      wanted.some((item) => item.type === span.type && (id === undefined || item.id === span.id))
-    return succeed(spans.value.filter(isWanted))
-  }
-
-  function parseSearch(raw: RawQuery): Result<Search> {
-    const details: Detail[] = []
-    const paging = parsePaging(raw, details)
-    const since = parseTimeAt(raw.since, '?since', details)
-    const until = parseTimeAt(raw.until, '?until', details)
-    const { actor, type, q, cluster, id } = raw as Record<string, string | undefined>
-    if (type !== undefined && type !== TOKENS && !types.get(type)) {
-      const known = [...types.all.map(({ name }) => name), TOKENS].join(', ')
-      details.push({ path: '?type', message: `is an unknown type: known are ${known}` })
-    }
-    if (details.length > 0) return invalid(details)
-    const query = {
-      ...paging,
-      ...(actor !== undefined && { actor }),
-      ...(type !== undefined && id === undefined && { type }),
-      ...(since !== undefined && { since }),
-      ...(until !== undefined && { until }),
-      ...(q !== undefined && { text: q }),
-    }
-    return succeed({ query, ...(cluster !== undefined && { cluster }) })
-  }
-
-  app.get('/revisions/verify', READ, async (request, reply) => {
-    const verification = await inspectFor(service, request, async (past) => succeed(await past.verify()))
-    if (!verification.ok) return sendProblem(reply, verification.problem)
-    return reply.send(verification.value)
-  })
-
-  app.get<{ Params: { revision: string }; Querystring: RawQuery }>(
-    '/revisions/:revision',
-    ONE,
-    async (request, reply) => {
-      const details: Detail[] = []
-      const { limit, offset, impact_limit } = request.query
-      const changeLimit = parseWhole(limit, 'limit', MAX_CHANGES, details) ?? MAX_CHANGES
-      const changeOffset = parseWhole(offset, 'offset', Number.MAX_SAFE_INTEGER, details) ?? 0
-      const impactLimit = parseWhole(impact_limit, 'impact_limit', MAX_IMPACT_LIMIT, details) ?? IMPACT_LIMIT
-      if (details.length > 0) return sendProblem(reply, invalid(details).problem)
-      const revision = parseRevision(request.params.revision)
-      if (!revision.ok) return sendProblem(reply, revision.problem)
-      const found = await inspectFor(service, request, async (past) => {
-        const query = { revision: revision.value, limit: 1, changeLimit, changeOffset }
-        const [recorded] = await past.history(query)
-        if (recorded)
-          return succeed({ ...present(recorded), impact: await past.impactOf(revision.value, impactLimit) })
-        const known = await past.resolve({ revision: revision.value - 1 }, 'the revision')
-        const isPruned = !known.ok && known.problem.code === 'gone'
-        return isPruned ? known : notFound('revision', request.params.revision)
-      })
-      if (!found.ok) return sendProblem(reply, found.problem)
-      return wantsLines(request) ? sendLines(request, reply, [found.value]) : reply.send(found.value)
-    },
-  )
-
-  for (const type of types.all) {
-    app.get<{ Params: { id: string }; Querystring: RawQuery }>(
-      `/${type.name}/:id/history`,
-      HISTORY,
-      async (request, reply) => {
-        const { id } = request.params
-        const details: Detail[] = []
-        const paging = parsePaging(request.query, details)
-        if (details.length > 0) return sendProblem(reply, invalid(details).problem)
-        const query = { ...paging, documents: [{ type: type.name, id }], changeLimit: 1 }
-        const unknown = paging.before === undefined && paging.limit > 0 && !engine.state.get(type.name, id)
-        return sendList(request, reply, query, unknown ? notFound(type.singular, id).problem : undefined)
+function listRoute(service: Service): Route {
+  const names = searchableTypes(service.types)
+  return route({
+    method: 'GET',
+    path: '/revisions',
+    access: 'read',
+    tag: 'revisions',
+    id: 'list_revisions',
+    summary: 'Revisions, newest first.',
+    description: `Each with its first ${CHANGES_IN_LIST} changes; change_count says how many there are. Filters go together, and before leads to the next page.`,
+    parameters: [...REVISION_PAGE, ...filterParameters(names)],
+    answers: {
+      200: {
+        ...ok('Revisions with their first changes.', {}, ['X-Request-Id', 'Link']),
+        content: REVISION_LIST,
       },
-    )
+    },
+    problems: [...READING, 404],
+    schemas: REVISION_SCHEMAS,
+    handler: async (request, reply) => {
+      const documents = await documentsIn(service, request, names)
+      if (!documents.ok) return sendProblem(reply, documents.problem)
+      return sendRevisions(service, request, reply, {
+        ...searchIn(request.query),
+        ...(documents.value && { documents: documents.value }),
+        changeLimit: CHANGES_IN_LIST,
+      })
+    },
+  })
+}
+
+function filterParameters(names: readonly string[]): Parameter[] {
+  return [
+    inQuery('actor', 'Only by this actor.'),
+    inQuery(
+      'type',
+      'Only those that changed a document of this type.',
+      { type: 'string', enum: names },
+      (text) => (names.includes(text) ? undefined : `is an unknown type: known are ${names.join(', ')}`),
+    ),
+    inQuery('id', 'Only those that changed a document of this id.'),
+    inQuery('cluster', 'Only those that changed this cluster, or a definition while it was assigned to it.'),
+    SINCE,
+    UNTIL,
+    inQuery('q', 'Only with this text in the message, the operation, the actor or the request id.'),
+  ]
+}
+
+/** Of a query that was checked: what is looked for beside documents. */
+function searchIn(query: Query): Omit<HistoryQuery, 'changeLimit' | 'documents'> {
+  const { actor, type, id, q } = query
+  const [since, until] = [timeIn(query, SINCE), timeIn(query, UNTIL)]
+  return {
+    ...revisionPageIn(query),
+    ...(actor !== undefined && { actor }),
+    ...(type !== undefined && id === undefined && { type }),
+    ...(since !== undefined && { since }),
+    ...(until !== undefined && { until }),
+    ...(q !== undefined && { text: q }),
   }
 }
 
-function parsePaging({ limit, before }: RawQuery, details: Detail[]): Pick<HistoryQuery, 'limit' | 'before'> {
-  const parsedLimit = parseWhole(limit, 'limit', MAX_REVISIONS, details) ?? DEFAULT_REVISIONS
-  const parsedBefore = parseWhole(before, 'before', Number.MAX_SAFE_INTEGER, details)
-  return { limit: parsedLimit, ...(parsedBefore !== undefined && { before: parsedBefore }) }
+/** What a cluster gets, or the document of an id: the log finds these by its index. */
+async function documentsIn(
+  service: Service,
+  request: FastifyRequest,
+  names: readonly string[],
+): Promise<Result<HistoryQuery['documents']>> {
+  const { engine, types } = service
+  const { type, id, cluster } = request.query as Query
+  const wanted = names
+    .filter((name) => type === undefined || name === type)
+    .map((name) => ({ type: name, id: String(id) }))
+  if (cluster === undefined) return succeed(id === undefined ? undefined : wanted)
+  const spans = await inspectFor(service, request, (past) => spansOf(types, past, engine.state, cluster))
+  if (!spans.ok) return spans
+  const isWanted = (span: { type: string; id: string }): boolean =>
+    wanted.some((item) => item.type === span.type && (id === undefined || item.id === span.id))
+  return succeed(spans.value.filter(isWanted))
 }
 
-function linkNext({ url }: FastifyRequest, reply: FastifyReply, before: number): void {
-  const [path, query] = url.split('?')
-  const params = new URLSearchParams(query)
-  params.set('before', String(before))
-  reply.header('Link', `<${path}?${params}>; rel="next"`)
+function verifyRoute(service: Service): Route {
+  return route({
+    method: 'GET',
+    path: '/revisions/verify',
+    access: 'read',
+    tag: 'revisions',
+    id: 'verify_revisions',
+    summary: 'Whether the log is whole and the documents are what it says.',
+    description:
+      'Computes every hash of the log again, and compares the documents with what the log makes of them. Takes a while on a long log.',
+    answers: { 200: ok('What was found.', ref('verification'), ['X-Request-Id']) },
+    problems: READING,
+    handler: async (request, reply) => {
+      const verification = await inspectFor(service, request, async (past) => succeed(await past.verify()))
+      return verification.ok ? reply.send(verification.value) : sendProblem(reply, verification.problem)
+    },
+  })
 }
 
-function wantsLines({ headers }: FastifyRequest): boolean {
-  return headers.accept?.includes(NDJSON) ?? false
+function readRoute(service: Service): Route {
+  return route<'revision'>({
+    method: 'GET',
+    path: '/revisions/{revision}',
+    access: 'read',
+    tag: 'revisions',
+    id: 'get_revision',
+    summary: `One revision with its changes, at most ${CHANGE_PAGES.max} at a time, and what it meant for clusters.`,
+    description:
+      'Its changes a page at a time: limit and offset choose the page. impact_limit is how many details of its impact there are at most.',
+    parameters: [inPath('revision', 'Its number.', { ...REVISION, example: 1 }), ...CHANGE_PAGE, IMPACT],
+    answers: {
+      200: {
+        ...ok('The revision.', {}, ['X-Request-Id']),
+        content: inLines(ref('revision_with_impact'), ref('revision_with_impact')),
+      },
+    },
+    problems: LOOKING_BACK,
+    handler: async (request, reply) => {
+      const found = await findRevision(service, request, request.params.revision)
+      if (!found.ok) return sendProblem(reply, found.problem)
+      return wantsLines(request) ? sendLines(reply, [found.value]) : reply.send(found.value)
+    },
+  })
 }
 
-/** A list, or one JSON object on each line for those who collect logs. */
-function sendLines(request: FastifyRequest, reply: FastifyReply, items: readonly object[]): FastifyReply {
-  if (!wantsLines(request)) return reply.send(items)
-  return reply.type(NDJSON).send(items.map((item) => `${JSON.stringify(item)}\n`).join(''))
+async function findRevision(
+  service: Service,
+  request: FastifyRequest,
+  text: string,
+): Promise<Result<RevisionWithImpact>> {
+  const parsed = parseRevision(text)
+  if (!parsed.ok) return parsed
+  const revision = parsed.value
+  const query = request.query as Query
+  const changeLimit = numberIn(query, CHANGE_PAGE[0]) as number
+  const changeOffset = numberIn(query, OFFSET) ?? 0
+  return inspectFor(service, request, async (past) => {
+    const [recorded] = await past.history({ revision, limit: 1, changeLimit, changeOffset })
+    if (recorded) {
+      const impact = await past.impactOf(revision, numberIn(query, IMPACT) as number)
+      return succeed({ ...presentRevision(service.types, recorded), impact })
+    }
+    const known = await past.resolve({ revision: revision - 1 }, 'the revision')
+    const isPruned = !known.ok && known.problem.code === 'gone'
+    return isPruned ? known : notFound('revision', text)
+  })
 }

@@ -1,28 +1,45 @@
 // The log as it grows, as server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Detail, fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
-import { type Role, reaches } from '../../domain/access/grant.ts'
-import type { Identity } from '../auth/auth.ts'
-import { atEnd, callerOf, refuseShare } from '../load/admission.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { EVENT_STREAM } from '../../api/media-types.ts'
+import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
+import { may, type Permission } from '../../domain/access/permissions.ts'
+import { type Identity, identityOf } from '../auth/identity.ts'
+import { atEnd, callerOf, refuseShare } from '../load/callers.ts'
+import { DRAINING } from '../load/shed-load.ts'
+import { json, ok, READING } from '../openapi/openapi-operation.ts'
+import { inHeader, inQuery, problemWith, type Query, WHOLE } from '../request/parameters.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import { parseWhole, type RawQuery } from '../request/query.ts'
+import { setRevision } from '../request/revision-header.ts'
+import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
-import { type Check, openWatchers } from '../watch/watchers.ts'
+import { type Check, Watchers } from '../watch/watchers.ts'
 
-const WATCH = { config: { access: 'watch', parameters: ['since'] } } as const
+const SINCE = inQuery(
+  'since',
+  'The newest revision that the caller has; without it the stream begins now.',
+  WHOLE,
+)
+const LAST_EVENT_ID = inHeader(
+  'Last-Event-ID',
+  'The same, of a client that comes back; it counts more.',
+  WHOLE,
+)
+const EVENTS = {
+  type: 'string',
+  description:
+    'Each event has the number of a revision as its id, and as its data what a list of revisions shows of it.',
+}
 /** What a process that is behind the others may take to get there. */
 const REACH_MS = 5000
 /** After how long a client comes back: not all of them at once. */
 const RETRY_MS = { least: 1000, spread: 2000 }
 
 const STREAM = {
-  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Content-Type': `${EVENT_STREAM}; charset=utf-8`,
   'Cache-Control': 'no-store',
   // Of nginx, which would keep what it gets until there is more of it.
   'X-Accel-Buffering': 'no',
 }
-
-const STOPPING: Problem = { code: 'unavailable', message: 'the service is stopping' }
 
 /** The number of the last revision that the caller has, and what it is called. */
 interface Start {
@@ -30,101 +47,123 @@ interface Start {
   readonly name: string
 }
 
-export function watchRoute(app: FastifyInstance, service: Service): void {
-  const { engine, auth, admission, metrics, now } = service
-  const watchers = openWatchers(service)
+export function watchRoutes(service: Service): Route[] {
+  const watchers = new Watchers(service)
   let isClosing = false
+  return [
+    route({
+      method: 'GET',
+      path: '/watch',
+      access: 'watch',
+      tag: 'revisions',
+      id: 'watch_revisions',
+      summary:
+        'Revisions as they are made, in order and without gaps, as server-sent events; it does not end.',
+      description:
+        'Each event is one revision. A client that comes back sends the last id as Last-Event-ID, and misses nothing.',
+      parameters: [SINCE, LAST_EVENT_ID],
+      answers: { 200: { ...ok('Events.', {}, ['X-Request-Id']), content: json(EVENTS, EVENT_STREAM) } },
+      problems: [...READING, 410],
+      handler: async (request, reply) => {
+        const after = await admit(service, request)
+        if (!after.ok) return sendProblem(reply, after.problem)
+        if (isClosing) return sendProblem(reply, DRAINING)
+        reply.hijack()
+        if (request.left.aborted) return reply
+        const { revision } = service.engine.state
+        writeHead(request, reply, revision)
+        if (request.method === 'HEAD') {
+          reply.raw.end()
+          return reply
+        }
+        const from = after.value ?? revision
+        const retry = Math.round(RETRY_MS.least + Math.random() * RETRY_MS.spread)
+        // The id alone is no event, but known to whoever comes back before there was one.
+        reply.raw.write(`retry: ${retry}\nid: ${from}\n: revision ${revision}\n\n`)
+        const idsOnly = !may(identityOf(request).grant, 'read')
+        const sender = { caller: callerOf(service, request), isUrgent: false, signal: request.left }
+        const check = checkOf(service, request, idsOnly ? 'watch' : 'read')
+        watchers.add(reply.raw, from, check, { idsOnly, sender })
+        return reply
+      },
+      onClose: () => {
+        isClosing = true
+        watchers.endAll()
+      },
+    }),
+  ]
+}
 
-  /** The revision to begin after, when there is one; a problem when it cannot be. */
-  async function findStart(start: Start | undefined): Promise<Result<number | undefined>> {
-    if (!engine.isLoaded) return fail({ code: 'unavailable', message: 'there is nothing to serve yet' })
-    if (!start) return succeed(undefined)
-    const { revision, name } = start
-    if (!(await engine.reach(revision, REACH_MS))) return fail(await tooFar(start))
-    if (revision === engine.state.revision) return succeed(revision)
-    return engine.inspect((past) => past.resolve({ revision }, name))
+/** A place among the streams, and the revision to begin after, when there is one. */
+async function admit(service: Service, request: FastifyRequest): Promise<Result<number | undefined>> {
+  const { admission, metrics } = service
+  const caller = callerOf(service, request)
+  const taken = admission.streams.take(caller)
+  if (taken !== 'taken') {
+    metrics.countShed('read')
+    return fail(refuseShare(taken, 'too many streams are open'))
   }
+  atEnd(request, () => admission.streams.give(caller))
+  const start = parseStart(request)
+  return start.ok ? findStart(service, start.value) : start
+}
 
-  async function tooFar({ revision, name }: Start): Promise<Problem> {
-    const { storeRevision, problem } = await engine.check()
-    const current = engine.state.revision
-    if (problem !== undefined || storeRevision >= revision)
-      return {
-        code: 'unavailable',
-        message: `this replica is at revision ${current}, not at ${revision} yet`,
-      }
-    const message = `is revision ${revision}, which is still to come: the newest is ${current}`
-    return invalid([{ path: name, message }]).problem
+async function findStart({ engine }: Service, start: Start | undefined): Promise<Result<number | undefined>> {
+  if (!engine.isLoaded)
+    return fail({ code: 'unavailable', reason: 'not_loaded', message: 'there is nothing to serve yet' })
+  if (!start) return succeed(undefined)
+  const { revision, name } = start
+  if (!(await engine.reach(revision, REACH_MS))) return fail(await tooFar(engine, start))
+  if (revision === engine.state.revision) return succeed(revision)
+  return engine.inspect((past) => past.resolve({ revision }, name))
+}
+
+async function tooFar(engine: Service['engine'], { revision, name }: Start): Promise<Problem> {
+  const { storeRevision, problem } = await engine.check()
+  const current = engine.state.revision
+  if (problem !== undefined || storeRevision >= revision)
+    return {
+      code: 'unavailable',
+      reason: 'behind_revision',
+      message: `this replica is at revision ${current}, not at ${revision} yet`,
+    }
+  const message = `is revision ${revision}, which is still to come: the newest is ${current}`
+  return invalid([{ path: name, message }], 'revision_in_future').problem
+}
+
+/** Whether a stream may go on. */
+function checkOf({ auth, now }: Service, request: FastifyRequest, needed: Permission): Check {
+  const mayRead = (identified: Result<Identity>): boolean => stillMay(identified, needed)
+  const { via, expiresAt = '' } = identityOf(request)
+  const thorough = (): boolean | Promise<boolean> => {
+    try {
+      const identified = auth.identify(request.raw)
+      return identified instanceof Promise ? identified.then(mayRead) : mayRead(identified)
+    } catch {
+      // A session of HTTP/2 that has just gone has no certificate to look at.
+      return false
+    }
   }
-
-  function checkOf(request: FastifyRequest, needed: Role): Check {
-    const mayRead = (identified: Result<Identity>): boolean => stillReaches(identified, needed)
-    const { via, expiresAt = '' } = request.identity as Identity
-    const thorough = (): boolean | Promise<boolean> => {
-      try {
-        const identified = auth.identify(request.raw)
-        return identified instanceof Promise ? identified.then(mayRead) : mayRead(identified)
-      } catch {
-        // A session of HTTP/2 that has just gone has no certificate to look at.
-        return false
-      }
-    }
-    // Signatures take long to check; what they are good for ends at a time that is known.
-    const before = (): boolean => (via === 'oidc' ? now().toISOString() < expiresAt : thorough() === true)
-    return { before, thorough }
-  }
-
-  app.get<{ Querystring: RawQuery }>('/watch', WATCH, async (request, reply) => {
-    const caller = callerOf(service, request)
-    const taken = admission.streams.take(caller)
-    if (taken !== 'taken') {
-      metrics.countShed('read')
-      return sendProblem(reply, refuseShare(taken, 'too many streams are open'))
-    }
-    atEnd(request, () => admission.streams.give(caller))
-    const start = parseStart(request)
-    if (!start.ok) return sendProblem(reply, start.problem)
-    const found = await findStart(start.value)
-    if (!found.ok) return sendProblem(reply, found.problem)
-    if (isClosing) return sendProblem(reply, STOPPING)
-    reply.hijack()
-    if (request.left.aborted) return reply
-    const { revision } = engine.state
-    writeHead(request, reply, revision)
-    if (request.method === 'HEAD') {
-      reply.raw.end()
-      return reply
-    }
-    const retry = Math.round(RETRY_MS.least + Math.random() * RETRY_MS.spread)
-    // The id alone is no event, but known to whoever comes back before there was one.
-    const after = found.value ?? revision
-    reply.raw.write(`retry: ${retry}\nid: ${after}\n: revision ${revision}\n\n`)
-    const isBell = !reaches((request.identity as Identity).grant, 'viewer')
-    const sender = { caller, isUrgent: false, signal: request.left }
-    watchers.add(reply.raw, after, checkOf(request, isBell ? 'mirror' : 'viewer'), { isBell, sender })
-    return reply
-  })
-
-  app.addHook('preClose', (done) => {
-    isClosing = true
-    watchers.endAll()
-    done()
-  })
+  // Signatures take long to check; what they are good for ends at a time that is known.
+  const before = (): boolean => (via === 'oidc' ? now().toISOString() < expiresAt : thorough() === true)
+  return { before, thorough }
 }
 
 /** What a client says that comes back is newer than the address it came with first. */
 function parseStart({ headers, query }: FastifyRequest): Result<Start | undefined> {
-  const { since } = query as RawQuery
-  const { 'last-event-id': last } = headers as RawQuery
-  const details: Detail[] = []
+  const { since } = query as Query
+  const { 'last-event-id': last } = headers as Query
   const name = last ? 'Last-Event-ID' : '?since'
-  const revision = parseWhole(last || since, 'since', Number.MAX_SAFE_INTEGER, details)
-  if (details.length > 0) return invalid(details.map((detail) => ({ ...detail, path: name })))
-  return succeed(revision === undefined ? undefined : { revision, name })
+  const text = last || since
+  if (text === undefined) return succeed(undefined)
+  const message = problemWith(last ? LAST_EVENT_ID : SINCE, text)
+  return message === undefined
+    ? succeed({ revision: Number(text), name })
+    : invalid([{ path: name, message }])
 }
 
 function writeHead({ raw }: FastifyRequest, reply: FastifyReply, revision: number): void {
-  reply.headers(STREAM).header('X-Revision', revision)
+  setRevision(reply.headers(STREAM), revision)
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) reply.raw.setHeader(name, value)
   }
@@ -134,6 +173,6 @@ function writeHead({ raw }: FastifyRequest, reply: FastifyReply, revision: numbe
 }
 
 /** While somebody else cannot be asked who this is, it is who it was. */
-function stillReaches(identified: Result<Identity>, needed: Role): boolean {
-  return identified.ok ? reaches(identified.value.grant, needed) : identified.problem.code === 'unavailable'
+function stillMay(identified: Result<Identity>, needed: Permission): boolean {
+  return identified.ok ? may(identified.value.grant, needed) : identified.problem.code === 'unavailable'
 }

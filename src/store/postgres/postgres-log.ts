@@ -1,42 +1,38 @@
-// Reading the log in PostgreSQL: walking along it, going back in time, and searching it.
+// Reading the log in PostgreSQL: walking along it, and going back in time.
 
 import { TimeSlice } from '../../runtime/time-slice.ts'
 import {
   CHANGE,
-  holdsText,
   META,
   type PastChange,
   type RevisionRow,
   toApplied,
   toPast,
-  toRecorded,
   withinReach,
 } from '../log-rows.ts'
 import {
   type Anchor,
-  type HistoryQuery,
+  type DocumentVersion,
   type LoggedChange,
   type LogSlice,
   type PastDocument,
   prunedMeanwhileError,
-  type RecordedRevision,
   type RevisionMeta,
   type Store,
-  type StoredDocument,
 } from '../store.ts'
-import { type Database, LOOK_MS } from './postgres-database.ts'
+import type { Database } from './postgres-database.ts'
+import { QUICK_MS, S } from './postgres-query.ts'
 
 /** Revisions to read at once, without their changes. */
-const REVISIONS = 200
+export const REVISIONS = 200
 /** Changes or documents to read at once. */
 const SLICE = 200
-/** Places in the log to look at at once. */
+/** Positions in the log to read at once. */
 const WINDOW = 2000
 
 /** What the database takes for a position at most. */
 const LAST_POSITION = 2_147_483_647
 
-const S = 'flux_resourceset'
 /** What a prune has begun to delete is gone already. */
 export const IN_LOG = `revision > coalesce((SELECT revision FROM ${S}.anchor), 0)`
 
@@ -136,10 +132,10 @@ class Changes<T> {
   }
 }
 
-export async function* readDocuments(db: Database): AsyncGenerator<StoredDocument> {
+export async function* readDocuments(db: Database): AsyncGenerator<DocumentVersion> {
   const timeSlice = new TimeSlice()
   for (let at: [string, string] = ['', '']; ; ) {
-    const rows = await db.query<StoredDocument>(
+    const rows = await db.query<DocumentVersion>(
       `SELECT type, id, revision, deleted, document AS json FROM ${S}.documents
       WHERE (type, id) > ($1, $2) ORDER BY type, id LIMIT ${SLICE}`,
       at,
@@ -155,7 +151,7 @@ export async function* readDocuments(db: Database): AsyncGenerator<StoredDocumen
 }
 
 export async function readAnchor(db: Database): Promise<Anchor | undefined> {
-  const [anchor] = await db.query<Anchor>(`SELECT revision, time, hash, state FROM ${S}.anchor`, [], LOOK_MS)
+  const [anchor] = await db.query<Anchor>(`SELECT revision, time, hash, state FROM ${S}.anchor`, [], QUICK_MS)
   return anchor
 }
 
@@ -177,7 +173,7 @@ export function changedAfter(
 }
 
 /** PostgreSQL cannot even be asked for it. */
-function isUnknowable(id: string): boolean {
+export function isUnknowable(id: string): boolean {
   return id.includes('\0')
 }
 
@@ -225,77 +221,4 @@ async function* readChangedAfter(
     if (!last || places.length < WINDOW) return
     at = [last.revision, last.position]
   }
-}
-
-export async function readHistory(db: Database, query: HistoryQuery): Promise<RecordedRevision[]> {
-  const { documents, type, changeLimit, changeOffset = 0 } = query
-  // Of documents, those of the type are left.
-  const spans = documents?.filter(
-    (span) => (type === undefined || span.type === type) && !isUnknowable(span.id),
-  )
-  const found = await findRevisions(db, query, spans)
-  const recorded: RecordedRevision[] = []
-  const filter = spans
-    ? `EXISTS (SELECT 1 FROM ${SPANS} WHERE ${IN_SPAN})`
-    : '($2::json IS NULL OR changes.type = $2::json #>> ARRAY[]::text[])'
-  const given = JSON.stringify(spans ?? type ?? null)
-  for (const row of found) {
-    const rows =
-      changeLimit === 0
-        ? []
-        : await db.query<LoggedChange>(
-            `SELECT ${CHANGE} FROM ${S}.changes WHERE revision = $1 AND ${filter}
-            ORDER BY position LIMIT $3 OFFSET $4`,
-            [row.revision, given === 'null' ? null : given, changeLimit, changeOffset],
-          )
-    recorded.push({ ...row, changes: rows.map(toRecorded) })
-  }
-  return recorded
-}
-
-const SPANS = 'json_to_recordset($2) AS span(type text, id text, "from" bigint, until bigint)'
-
-/** A change of a document that is asked for, in its range of revisions. */
-const IN_SPAN = `changes.type = span.type AND changes.id = span.id AND changes.revision >= coalesce(span."from", 0)
-  AND changes.revision < coalesce(span.until, ${Number.MAX_SAFE_INTEGER})`
-
-/** The newest first. Text is looked for here, where letters are the same in either case whatever the database thinks. */
-async function findRevisions(
-  db: Database,
-  query: HistoryQuery,
-  spans: HistoryQuery['documents'],
-): Promise<RevisionRow[]> {
-  const { revision, type, actor, since, until, text, limit } = query
-  const values: unknown[] = []
-  const given: string[] = []
-  const where = (condition: (parameter: string) => string, value: unknown): void => {
-    if (value === undefined) return
-    values.push(value)
-    given.push(condition(`$${values.length}`))
-  }
-  where((p) => `revision < ${p}`, query.before ?? Number.MAX_SAFE_INTEGER)
-  // The second parameter, as where the changes are chosen.
-  where(
-    (p) =>
-      `(${p}::json IS NULL OR revision IN (SELECT changes.revision FROM ${SPANS} JOIN ${S}.changes ON ${IN_SPAN}))`,
-    spans ? JSON.stringify(spans) : null,
-  )
-  where((p) => `revision = ${p}`, revision)
-  where((p) => `${p} = ANY(types)`, spans ? undefined : type)
-  where((p) => `actor = ${p}`, actor)
-  where((p) => `time >= ${p}`, since)
-  where((p) => `time <= ${p}`, until)
-  const found: RevisionRow[] = []
-  while (found.length < limit) {
-    const size = text === undefined ? limit - found.length : REVISIONS
-    const rows = await db.query<RevisionRow>(
-      `SELECT ${META} FROM ${S}.revisions WHERE ${IN_LOG} AND ${given.join(' AND ')} ORDER BY revision DESC LIMIT ${size}`,
-      values,
-    )
-    found.push(...rows.filter((row) => holdsText(row, text)))
-    const last = rows.at(-1)
-    if (!last || rows.length < size) break
-    values[0] = last.revision
-  }
-  return found.slice(0, limit)
 }

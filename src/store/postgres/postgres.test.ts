@@ -17,12 +17,13 @@ import { startProxy } from '../../../test/tcp-proxy.ts'
 import { parseStoreConfig } from '../../config/config.ts'
 import { startEngine } from '../../engine/engine.ts'
 import { verifyLog } from '../../transfer/verify-log.ts'
+import { loadAll, put, recordUses, remove, revisionOf, usesOf } from '../fixtures-for-contract.ts'
 import { openMemoryStore } from '../memory.ts'
 import { openStore } from '../open-store.ts'
 import { type NewRevision, type Store, StoreError } from '../store.ts'
-import { loadAll, put, remove, revisionOf, storeContract } from '../store-contract.ts'
+import { storeContract } from '../store-contract.ts'
 import { openPostgresStore } from './postgres.ts'
-import type { PostgresOptions } from './postgres-database.ts'
+import type { PostgresOptions } from './postgres-client.ts'
 
 storeContract('PostgreSQL', async (t: TestContext) => open(t, await temporaryPostgres(t)))
 
@@ -102,19 +103,13 @@ describe('several processes on one PostgreSQL database', () => {
   test('have leases of each other', async (t) => {
     const url = await temporaryPostgres(t)
     const [one, two] = [open(t, url), open(t, url)]
-    const mine = await one.acquire('prune', 'one', 60_000)
+    const mine = await one.leases.acquire('prune', 'one', 60_000)
     assert.equal(mine.holder, 'one')
-    assert.deepEqual(await two.acquire('prune', 'two', 60_000), mine)
-    await one.release(mine)
-    const theirs = await two.acquire('prune', 'two', 60_000)
+    assert.deepEqual(await two.leases.acquire('prune', 'two', 60_000), mine)
+    await one.leases.release(mine)
+    const theirs = await two.leases.acquire('prune', 'two', 60_000)
     assert.equal(theirs.holder, 'two')
     assert.ok(theirs.term > mine.term)
-    assert.deepEqual(await one.commit(0, { ...revisionOf(put('a')), lease: mine }), {
-      ok: false,
-      head: 0,
-      isFenced: true,
-    })
-    assert.equal((await two.commit(0, { ...revisionOf(put('a')), lease: theirs })).ok, true)
   })
 
   test('have another term of a lease with every other holder, whenever it is over', async (t) => {
@@ -131,8 +126,8 @@ describe('several processes on one PostgreSQL database', () => {
     const store = open(t, url)
     for (let minutes = 0.5; minutes < 6; minutes++) {
       const name = `for ${minutes} minutes`
-      const mine = await store.acquire(name, 'one', minutes * 60_000)
-      const theirs = await store.acquire(name, 'two', 60_000)
+      const mine = await store.leases.acquire(name, 'one', minutes * 60_000)
+      const theirs = await store.leases.acquire(name, 'two', 60_000)
       assert.equal(theirs.term > mine.term, theirs.holder === 'two', name)
     }
   })
@@ -306,10 +301,10 @@ describe('what a user may do in the database', () => {
     await writer.commit(1, revisionOf(put('b')))
     assert.deepEqual(await numbers(reader), [1, 2])
     const use = { id: 'x', time: '2026-01-31T12:00:00.000Z', address: null }
-    await reader.recordUses([use])
-    assert.deepEqual(await reader.usesOf(['x']), [])
-    await writer.recordUses([use])
-    assert.deepEqual(await reader.usesOf(['x']), [use])
+    await recordUses(reader, [use])
+    assert.deepEqual(await usesOf(reader, 'x'), [])
+    await recordUses(writer, [use])
+    assert.deepEqual(await usesOf(reader, 'x'), [use])
     const { message } = await failureOf(open(t, user.url).commit(2, revisionOf(put('c'))))
     assert.match(message, /may not do this in the database: grant/)
     assert.equal((await writer.head()).revision, 2)
@@ -583,39 +578,55 @@ describe('while another process moves the head', () => {
     assert.deepEqual(await committing, { ok: false, head: 1 })
   })
 
-  test('a store is not planted over what that has written', async (t) => {
+  test('a store is not initialised over what that has written', async (t) => {
     const url = await temporaryPostgres(t)
     const store = open(t, url)
     await store.head()
     const release = await holdHead(t, url)
     const anchor = { revision: 9, time: '2026-01-31T12:00:00.000Z', hash: 'h', state: 's' }
-    const planting = failureOf(store.initFromSnapshot(anchor, []))
+    const initialising = failureOf(store.initFromSnapshot(anchor, []))
     await waitFor('it waits', async () => (await waitingIn(url)).length > 0)
     await release(MOVE)
-    assert.match((await planting).message, /not empty|holds/)
+    assert.match((await initialising).message, /not empty|holds/)
     assert.equal((await store.head()).revision, 1)
     assert.equal(await store.anchor(), undefined)
   })
+})
 
-  test('a lease changes hands before a commit with it or after, and not in its middle', async (t) => {
+describe('a program of an earlier version on the same database', () => {
+  const importing =
+    "select 1 from flux_resourceset.leases where name = 'filling' and expires > clock_timestamp()"
+
+  test('knows an import of this one, and this one an import of it', async (t) => {
     const url = await temporaryPostgres(t)
-    const [one, two] = [open(t, url), open(t, url)]
-    const lease = await one.acquire('work', 'one', 0)
-    const release = await holdHead(t, url)
-    const committing = one.commit(0, { ...revisionOf(put('a')), lease })
-    await waitFor('the commit waits', async () => (await waitingIn(url)).length > 0)
-    let found: number | undefined
-    const taking = two.acquire('work', 'two', 60_000).then(async ({ holder }) => {
-      found = (await two.head()).revision
-      return holder
-    })
-    await waitFor('the other one waits too', async () => {
-      return found !== undefined || (await waitingIn(url)).length > 1
-    })
-    await release()
-    assert.equal(await taking, 'two')
-    await committing
-    assert.equal((await two.head()).revision, found, 'nothing came after another one took over')
+    const store = open(t, url)
+    await store.commit(0, revisionOf(put('a')))
+    await store.setImportInProgress(true)
+    assert.equal((await runSql(url, importing)).length, 1)
+    await store.setImportInProgress(false)
+    assert.equal((await runSql(url, importing)).length, 0)
+    await runSql(
+      url,
+      `insert into flux_resourceset.leases (name, holder, term, expires)
+      values ('filling', 'import', 3, clock_timestamp() + interval '100 years')`,
+    )
+    assert.equal((await store.head()).importInProgress, true)
+    await runSql(url, 'update flux_resourceset.leases set expires = clock_timestamp() where term = 3')
+    assert.equal((await store.head()).importInProgress, undefined, 'it leaves its row behind')
+    await store.setImportInProgress(true)
+    assert.equal((await store.head()).importInProgress, true)
+  })
+
+  test('shares the uses of tokens with it', async (t) => {
+    const url = await temporaryPostgres(t)
+    const store = open(t, url)
+    await store.head()
+    const time = '2026-01-31T12:00:00.000Z'
+    await runSql(url, `insert into flux_resourceset.token_uses values ('a', '${time}', null)`)
+    assert.deepEqual(await usesOf(store, 'a'), [{ id: 'a', time, address: null }])
+    const newer = { id: 'a', time: '2026-01-31T12:01:00.000Z', address: 'new' }
+    await recordUses(store, [newer])
+    assert.deepEqual(await runSql(url, 'select id, time, address from flux_resourceset.token_uses'), [newer])
   })
 })
 

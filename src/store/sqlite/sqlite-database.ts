@@ -71,7 +71,7 @@ function makeFile(path: string): void {
   try {
     closeSync(openSync(path, 'a', 0o600))
   } catch {
-    // SQLite cannot open it either, and says so in words of ours.
+    // SQLite cannot open it either, which is reported.
   }
 }
 
@@ -164,7 +164,7 @@ export function prepared(db: DatabaseSync, sql: string): StatementSync {
   return getOrSet(known, sql, () => db.prepare(sql))
 }
 
-/** Reads, and says in our words what goes wrong. */
+/** Reads; a failure becomes a StoreError. */
 export async function guard<T>(read: () => T): Promise<T> {
   try {
     return read()

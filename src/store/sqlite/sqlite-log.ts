@@ -13,21 +13,19 @@ import {
 } from '../log-rows.ts'
 import {
   type Anchor,
-  forgottenBefore,
+  type DocumentVersion,
   type LoggedChange,
   type LogSlice,
   type PastDocument,
   prunedMeanwhileError,
-  type Remembered,
   type RevisionMeta,
   type Store,
-  type StoredDocument,
 } from '../store.ts'
 import { guard, prepared } from './sqlite-database.ts'
 
 /** Changes to read at once, with their documents. */
 const SLICE = 20
-/** Rows to look at at once, without documents. */
+/** Rows to read at once, without documents. */
 export const WINDOW = 200
 
 /** What a prune has begun to delete is gone already. */
@@ -107,7 +105,7 @@ async function* slicesOf(
   }
 }
 
-export async function* readDocuments(db: DatabaseSync): AsyncGenerator<StoredDocument> {
+export async function* readDocuments(db: DatabaseSync): AsyncGenerator<DocumentVersion> {
   const slice = prepared(
     db,
     `SELECT type, id, revision, deleted, document AS json FROM documents
@@ -124,24 +122,11 @@ export async function* readDocuments(db: DatabaseSync): AsyncGenerator<StoredDoc
   }
 }
 
-type DocumentRow = Omit<StoredDocument, 'deleted'> & { readonly deleted: number }
+type DocumentRow = Omit<DocumentVersion, 'deleted'> & { readonly deleted: number }
 
 export function readAnchor(db: DatabaseSync): Promise<Anchor | undefined> {
   const anchor = prepared(db, 'SELECT revision, time, hash, state FROM anchor')
   return guard(() => anchor.get() as Anchor | undefined)
-}
-
-export async function* readAnswers(db: DatabaseSync, now: string): AsyncGenerator<Remembered> {
-  const slice = prepared(
-    db,
-    'SELECT key, fingerprint, time, answer FROM answers WHERE time >= ? AND key > ? ORDER BY key LIMIT ?',
-  )
-  for (let at = ''; ; ) {
-    const rows = (await guard(() => slice.all(forgottenBefore(now), at, SLICE))) as unknown as Remembered[]
-    yield* rows
-    if (rows.length < SLICE) return
-    at = rows.at(-1)?.key as string
-  }
 }
 
 export function readRevisionAt(db: DatabaseSync, time: string): Promise<number | undefined> {

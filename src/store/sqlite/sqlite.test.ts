@@ -17,8 +17,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { temporaryDatabase } from '../../../test/every-store.ts'
 import { pruneLog, verifyLog } from '../../transfer/verify-log.ts'
-import { openMemoryStore } from '../memory.ts'
-import { type NewRevision, type Store, StoreError } from '../store.ts'
 import {
   changedAfter,
   committed,
@@ -26,10 +24,14 @@ import {
   minute,
   other,
   put,
+  recordUses,
   remove,
   revisionOf,
-  storeContract,
-} from '../store-contract.ts'
+  usesOf,
+} from '../fixtures-for-contract.ts'
+import { openMemoryStore } from '../memory.ts'
+import { type NewRevision, type Store, StoreError } from '../store.ts'
+import { storeContract } from '../store-contract.ts'
 import { migrate } from './sqlite-database.ts'
 
 const ALL = { limit: 1000, changeLimit: 1000 }
@@ -432,25 +434,25 @@ describe('a SQLite file opened for reading only', () => {
   })
 })
 
-describe('the answers in a SQLite file', () => {
-  const remember = { key: 'k', fingerprint: 'f', time: minute(0), answer: '{"revision":1}' }
-  const recall = async (store: Store) => ({ ...(await store.recall('k', minute(1))) })
+describe('idempotency records in a SQLite file', () => {
+  const idempotency = { key: 'k', fingerprint: 'f', time: minute(0), answer: '{"revision":1}' }
+  const find = async (store: Store) => ({ ...(await store.idempotency.find('k', minute(1))) })
 
   test('are still there when it is opened again, and known to other stores', async (t) => {
     const { open } = temporaryDatabase(t)
     const first = open()
-    await committed(first, { ...revisionOf(put('a')), remember })
-    assert.deepEqual(await recall(open({ write: false })), remember)
+    await committed(first, { ...revisionOf(put('a')), idempotency })
+    assert.deepEqual(await find(open({ write: false })), idempotency)
     await first.close()
-    assert.deepEqual(await recall(open()), remember)
+    assert.deepEqual(await find(open()), idempotency)
   })
 
-  test('are not kept when the disk is full', async (t) => {
+  test('are not saved when the disk is full', async (t) => {
     const { open } = temporaryDatabase(t)
     const store = open({ maxPages: 60 })
     const many = Array.from({ length: 20 }, (_, i) => put(`large-${i}`, { text: 'x'.repeat(100_000) }))
-    await assert.rejects(async () => store.commit(0, { ...revisionOf(...many), remember }), StoreError)
-    assert.deepEqual(await recall(store), {})
+    await assert.rejects(async () => store.commit(0, { ...revisionOf(...many), idempotency }), StoreError)
+    assert.deepEqual(await find(store), {})
   })
 })
 
@@ -516,14 +518,14 @@ describe('giving up a part of the log in a SQLite file', () => {
     }
   })
 
-  test('and keeping an answer are refused by one that may only read', async (t) => {
+  test('and saving an idempotency record are refused by one that may only read', async (t) => {
     const { open } = temporaryDatabase(t)
     await committed(open(), ...six)
     const reader = open({ write: false })
     const isRefused = (error: Error) => error instanceof StoreError && /reading only/.test(error.message)
     await assert.rejects(async () => pruneLog(reader, minute(4)), isRefused)
-    const remembered = { key: 'k', fingerprint: 'f', time: minute(0), answer: '{}' }
-    await assert.rejects(async () => reader.remember(remembered), isRefused)
+    const record = { key: 'k', fingerprint: 'f', time: minute(0), answer: '{}' }
+    await assert.rejects(async () => reader.idempotency.save(record), isRefused)
     assert.equal(await reader.anchor(), undefined)
     assert.ok((await pruneLog(reader, minute(4), true)).ok, 'but it may say what it would do')
   })
@@ -607,14 +609,14 @@ describe('a SQLite file of the first version', () => {
     }
   })
 
-  test('works on: takes commits and answers, verifies, gives up a part, and opens again', async (t) => {
+  test('works on: takes commits and idempotency records, verifies, gives up a part, and opens again', async (t) => {
     const { store, same, open } = await opened(t)
-    const remember = { key: 'k', fingerprint: 'f', time: minute(9), answer: '{}' }
-    const next = { ...revisionOf(put('a', { n: 6 }), remove('b')), time: minute(9), remember }
+    const idempotency = { key: 'k', fingerprint: 'f', time: minute(9), answer: '{}' }
+    const next = { ...revisionOf(put('a', { n: 6 }), remove('b')), time: minute(9), idempotency }
     await committed(store, next)
     await committed(same, next)
     assert.deepEqual(await verifyLog(store), await verifyLog(same))
-    assert.deepEqual({ ...(await store.recall('k', minute(9))) }, remember)
+    assert.deepEqual({ ...(await store.idempotency.find('k', minute(9))) }, idempotency)
     assert.deepEqual(await pruneLog(store, minute(4)), await pruneLog(same, minute(4)))
     assert.deepEqual((await verifyLog(store)).problems, [])
     const history = await store.history(ALL)
@@ -659,14 +661,12 @@ describe('a SQLite file of the first version', () => {
 
 describe('uses of tokens in a SQLite file', () => {
   const use = { id: 'tok-a', time: minute(1), address: '10.0.0.1' }
-  const usesOf = async (store: Store, ...ids: string[]) =>
-    (await store.usesOf(ids)).map((found) => ({ ...found }))
 
   test('survive reopening, and are seen by others that have it open', async (t) => {
     const { open } = temporaryDatabase(t)
     const [store, beside] = [open(), open({ write: false })]
     assert.deepEqual(await usesOf(beside, 'tok-a'), [])
-    await store.recordUses([use])
+    await recordUses(store, [use])
     assert.deepEqual(await usesOf(beside, 'tok-a'), [use])
     await store.close()
     assert.deepEqual(await usesOf(open({ mode: 'rw' }), 'tok-a'), [use])
@@ -676,13 +676,13 @@ describe('uses of tokens in a SQLite file', () => {
     const { open } = temporaryDatabase(t)
     const store = await committed(open(), revisionOf(put('a')))
     const reader = open({ write: false })
-    await reader.recordUses([use])
+    await recordUses(reader, [use])
     assert.deepEqual(await usesOf(store, 'tok-a'), [use])
     await assert.rejects(async () => reader.commit(1, revisionOf(put('b'))), /reading only/)
     assert.equal((await store.head()).revision, 1)
     await reader.close()
     const older = { ...use, time: minute(0), address: null }
-    await store.recordUses([older])
+    await recordUses(store, [older])
     assert.deepEqual(await usesOf(open({ write: false }), 'tok-a'), [use])
   })
 
@@ -692,7 +692,7 @@ describe('uses of tokens in a SQLite file', () => {
     const times = [3, 7, 5]
     await Promise.all(
       stores.map((store, i) =>
-        store.recordUses([{ id: 'tok-a', time: minute(times[i] as number), address: `from ${i}` }]),
+        recordUses(store, [{ id: 'tok-a', time: minute(times[i] as number), address: `from ${i}` }]),
       ),
     )
     for (const store of stores)
@@ -702,12 +702,12 @@ describe('uses of tokens in a SQLite file', () => {
   test('are not recorded where the file may only be read, and nothing fails for it', async (t) => {
     const { path, open } = temporaryDatabase(t)
     const store = await committed(open(), revisionOf(put('a')))
-    await store.recordUses([use])
+    await recordUses(store, [use])
     await store.close()
     foldLog(path)
     const before = readFileSync(path)
     const reader = open({ mode: 'ro', write: false })
-    await reader.recordUses([{ ...use, time: minute(9) }])
+    await recordUses(reader, [{ ...use, time: minute(9) }])
     assert.deepEqual(await usesOf(reader, 'tok-a'), [use])
     await reader.close()
     assert.ok(before.equals(readFileSync(path)))
@@ -720,14 +720,14 @@ describe('uses of tokens in a SQLite file', () => {
     test(what, async (t) => {
       const { path, open } = temporaryDatabase(t)
       const store = open({ write: false })
-      if (!isFirst) await store.recordUses([{ ...use, time: minute(0) }])
+      if (!isFirst) await recordUses(store, [{ ...use, time: minute(0) }])
       const db = new DatabaseSync(path)
       t.after(() => db.close())
       db.exec('ALTER TABLE token_uses RENAME TO away')
-      await assert.rejects(async () => store.recordUses([use]), StoreError)
-      await assert.rejects(async () => store.usesOf(['tok-a']), StoreError)
+      await assert.rejects(async () => recordUses(store, [use]), StoreError)
+      await assert.rejects(async () => usesOf(store, 'tok-a'), StoreError)
       db.exec('ALTER TABLE away RENAME TO token_uses')
-      await store.recordUses([use])
+      await recordUses(store, [use])
       assert.deepEqual(await usesOf(store, 'tok-a'), [use])
     })
   }
@@ -736,9 +736,63 @@ describe('uses of tokens in a SQLite file', () => {
     const { path, open } = temporaryDatabase(t)
     writeVersion1(path, [revisionOf(put('a'))])
     const store = open({ write: false })
-    await store.recordUses([use])
+    await recordUses(store, [use])
     assert.deepEqual(await usesOf(store, 'tok-a'), [use])
   })
+})
+
+describe('a program of an earlier version that has the same SQLite file open', () => {
+  const importing = "SELECT 1 FROM leases WHERE name = 'filling' AND expires > ?"
+
+  test('knows an import of this one, and this one an import of it', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    const store = await committed(open(), revisionOf(put('a')))
+    const earlier = new DatabaseSync(path)
+    t.after(() => earlier.close())
+    await store.setImportInProgress(true)
+    assert.ok(earlier.prepare(importing).get(Date.now()))
+    await store.setImportInProgress(false)
+    assert.equal(earlier.prepare(importing).get(Date.now()), undefined)
+    earlier.exec(
+      `INSERT INTO leases (name, holder, term, expires) VALUES ('filling', 'import', 3, ${Date.now() + 1e12})`,
+    )
+    assert.equal((await store.head()).importInProgress, true)
+    earlier.exec("UPDATE leases SET expires = 0 WHERE name = 'filling' AND term = 3")
+    assert.equal((await store.head()).importInProgress, undefined, 'it leaves its row behind')
+    await store.setImportInProgress(true)
+    assert.equal((await store.head()).importInProgress, true)
+  })
+
+  test('shares the uses of tokens with it', async (t) => {
+    const { path, open } = temporaryDatabase(t)
+    const store = open()
+    const earlier = new DatabaseSync(path)
+    t.after(() => earlier.close())
+    earlier.prepare('INSERT INTO token_uses (id, time, address) VALUES (?, ?, ?)').run('a', minute(1), null)
+    assert.deepEqual(await usesOf(store, 'a'), [{ id: 'a', time: minute(1), address: null }])
+    await recordUses(store, [{ id: 'a', time: minute(2), address: 'new' }])
+    const rows = earlier.prepare('SELECT id, time, address FROM token_uses').all()
+    assert.deepEqual(
+      rows.map((row) => ({ ...row })),
+      [{ id: 'a', time: minute(2), address: 'new' }],
+    )
+  })
+})
+
+test('many notes let commits have their turn, and are all written', async (t) => {
+  const store = temporaryDatabase(t).open()
+  const notes = Array.from({ length: 30_000 }, (_, i) => ({ key: `k${i}`, time: minute(i), value: 'x' }))
+  let isDone = false
+  const recording = store.notes.record('sightings', notes).then(() => {
+    isDone = true
+  })
+  let commits = 0
+  for (; !isDone && commits < 1000; commits++) await committed(store, revisionOf(put(`c${commits}`)))
+  await recording
+  assert.ok(commits > 3, `${commits} commits`)
+  let count = 0
+  for await (const _note of store.notes.read('sightings')) count++
+  assert.equal(count, notes.length)
 })
 
 test('a walk along many small revisions lets others have their turn', async (t) => {

@@ -1,0 +1,32 @@
+// How much may be sent and is answered at once, and what numbers and digests look like on the wire.
+
+const MIB = 1024 * 1024
+/** Bytes of a body: in general, of a batch, and of those who may only preview. */
+export const BODY_LIMIT = 4 * MIB
+export const BATCH_BODY_LIMIT = 32 * MIB
+export const PREVIEW_BODY_LIMIT = MIB
+
+/** Items of a page: what is answered when nothing is said, and at most. */
+export interface PageLimits {
+  readonly limit: number
+  readonly max: number
+}
+export const PAGES: PageLimits = { limit: 1000, max: 5000 }
+export const REVISION_PAGES: PageLimits = { limit: 50, max: 1000 }
+/** Changes of one revision. */
+export const CHANGE_PAGES: PageLimits = { limit: 1000, max: 1000 }
+/** Changes that a list of revisions shows of each; `change_count` says how many there are. */
+export const CHANGES_IN_LIST = 20
+/** Changes that a preview shows; `change_count` says how many there are. */
+export const CHANGES_IN_PREVIEW = 1000
+
+/** Characters of the message of a change. */
+export const MAX_MESSAGE = 1000
+/** Details of an impact. */
+export const MAX_IMPACT_DETAILS = 10_000
+
+/** The highest number of a revision that a request can name. */
+export const MAX_REVISION = 999_999_999_999_999
+/** What a preview calls its plan. */
+export const PLAN_PATTERN = '^sha256:[0-9a-f]{64}$'
+export const IDEMPOTENCY_KEY_PATTERN = '^[!-~]{1,255}$'

@@ -1,0 +1,32 @@
+// A resource type as tools learn it from `x-flux-types` of the API's description.
+import type { SchemaObject } from '../base/json-schema.ts'
+
+export interface Noun {
+  /** As in routes: `platform_components`. */
+  readonly name: string
+  /** In sentences: `platform component`. */
+  readonly singular: string
+  /** As a command: `component`. */
+  readonly noun: string
+  readonly description: string
+  readonly bookkeeping: boolean
+  readonly schema: SchemaObject
+  readonly filters: readonly string[]
+  /** What can be done on its routes; all of it where an older server does not say. */
+  readonly methods?: readonly string[]
+  /** Fields that name documents of a type. */
+  readonly references: Readonly<Record<string, string>>
+  readonly cluster?: {
+    readonly dns: string
+    readonly patches: string
+    readonly labels?: string
+    readonly environment?: string
+  }
+  readonly delivery?: {
+    readonly endpoint: string
+    readonly assigned_by: string
+    readonly patches: boolean
+    readonly enabled_by?: string
+    readonly reference: SchemaObject
+  }
+}

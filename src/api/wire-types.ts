@@ -1,0 +1,100 @@
+// What the API answers, as TypeScript sees it: the service makes these, and its clients read them.
+import type { Detail, ProblemCode, Reason } from '../base/problem.ts'
+import type { Grant } from '../domain/access/grant.ts'
+import type { PublicToken } from '../domain/access/token.ts'
+import type { ExplainedInput } from '../domain/delivery/explain-input.ts'
+import type { Impact } from '../domain/delivery/impact.ts'
+import type { DescribedChange } from '../domain/documents/describe-change.ts'
+import type { Objection } from '../domain/guards/guard.ts'
+
+/** Of a request that was refused. */
+export interface ErrorBody {
+  readonly error: ProblemCode
+  /** Which of the refusals with this code it is, where that is known. */
+  readonly reason?: Reason
+  readonly message: string
+  readonly details?: readonly Detail[]
+  /** Of a `destructive_change`. */
+  readonly impact?: Impact
+}
+
+/** Of a dry run. */
+export interface Preview {
+  readonly dry_run: true
+  readonly base_revision: number
+  readonly change_count: number
+  /** The first of them. */
+  readonly changes: readonly DescribedChange[]
+  readonly impact: Impact
+  readonly warnings: readonly string[]
+  /** What stands in the way of the write. */
+  readonly requires: readonly Requirement[]
+  readonly requires_confirmation: readonly string[]
+  readonly plan: string
+}
+
+/** What one guard objects to, and what lifts it, if anything does. */
+export interface Requirement {
+  readonly kind: Objection['kind']
+  readonly reason?: Reason
+  readonly message: string
+  readonly details?: readonly Detail[]
+  readonly lifted_by?: 'confirm'
+}
+
+/** Of a batch, a revert and a rollback. */
+export interface FleetWritten {
+  readonly revision: number
+  /** How many documents were changed. */
+  readonly changes: number
+  readonly impact: Impact
+  readonly warnings: readonly string[]
+  readonly plan: string
+}
+
+/** One entry of the log. */
+export interface Revision {
+  readonly revision: number
+  /** RFC 3339, UTC. */
+  readonly time: string
+  readonly actor: string
+  readonly message: string | null
+  readonly request_id: string
+  readonly client_address: string | null
+  /** What was asked for, in a line. */
+  readonly operation: string
+  readonly hash: string
+  readonly change_count: number
+  /** All of them, or the first. */
+  readonly changes: readonly DescribedChange[]
+}
+
+export interface RevisionWithImpact extends Revision {
+  readonly impact: Impact
+}
+
+/** Where every field of a cluster's inputs comes from. */
+export interface Explanation {
+  readonly cluster: string
+  readonly endpoint: string
+  readonly revision: number
+  readonly inputs: readonly ExplainedInput[]
+}
+
+export interface ShownToken extends PublicToken {
+  readonly last_used_at: string | null
+  readonly last_used_from: string | null
+}
+
+/** The only answer with a secret. */
+export interface IssuedToken extends ShownToken {
+  readonly secret: string
+}
+
+/** Who the service takes its caller for. */
+export interface CallerIdentity extends Grant {
+  /** As it stands in the audit. */
+  readonly name: string
+  readonly via: 'environment' | 'token' | 'certificate' | 'oidc'
+  readonly expires_at?: string
+}

@@ -1,0 +1,78 @@
+// The shape of what writes answer: what was done to the fleet, and previews.
+
+import type { SchemaObject } from '../base/json-schema.ts'
+import { OBJECTION_KINDS } from '../domain/guards/guard.ts'
+import { ref } from './component-ref.ts'
+import { CHANGES_IN_PREVIEW, PLAN_PATTERN } from './limits.ts'
+
+const count = { type: 'integer', minimum: 0 }
+const texts = { type: 'array', items: { type: 'string' } }
+const plan = {
+  type: 'string',
+  pattern: PLAN_PATTERN,
+  description: 'Digest of the changes, for a write that is to do just this.',
+}
+export const WRITTEN_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: ['revision', 'changes', 'impact', 'warnings', 'plan'],
+  properties: {
+    revision: { type: 'integer' },
+    changes: { ...count, description: 'How many documents were changed.' },
+    impact: ref('impact'),
+    warnings: texts,
+    plan,
+  },
+}
+export const PREVIEW_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: [
+    'dry_run',
+    'base_revision',
+    'change_count',
+    'changes',
+    'impact',
+    'warnings',
+    'requires',
+    'requires_confirmation',
+    'plan',
+  ],
+  properties: {
+    dry_run: { const: true },
+    base_revision: { type: 'integer' },
+    change_count: {
+      ...count,
+      description: `How many documents would be changed; at most ${CHANGES_IN_PREVIEW} are shown.`,
+    },
+    changes: { type: 'array', items: ref('change') },
+    impact: ref('impact'),
+    warnings: texts,
+    requires: {
+      type: 'array',
+      description: 'What stands in the way of the write, with what lifts it, if anything does.',
+      items: {
+        type: 'object',
+        required: ['kind', 'message'],
+        properties: {
+          kind: { type: 'string', enum: OBJECTION_KINDS, description: 'Which guard objects.' },
+          reason: { type: 'string', description: 'Stays the same, whatever the message says.' },
+          message: { type: 'string' },
+          details: {
+            type: 'array',
+            items: {
+              type: 'object',
+              required: ['path', 'message'],
+              properties: { path: { type: 'string' }, message: { type: 'string' } },
+            },
+          },
+          lifted_by: { type: 'string', enum: ['confirm'], description: 'confirm: `confirm=removals`.' },
+        },
+      },
+    },
+    requires_confirmation: {
+      ...texts,
+      items: { type: 'string', enum: ['removals'] },
+      description: 'What the write itself has to confirm.',
+    },
+    plan,
+  },
+}

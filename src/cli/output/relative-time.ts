@@ -1,0 +1,17 @@
+// Times relative to now, for people.
+
+/** A time relative to now in one unit: `3m ago`, `in 90d`. */
+export function fromNow(time: string, now: Date): string {
+  const ms = Date.parse(time) - now.getTime()
+  const long = howLong(Math.abs(ms))
+  return ms > 0 ? `in ${long}` : `${long} ago`
+}
+
+function howLong(ms: number): string {
+  const seconds = Math.round(ms / 1000)
+  const minutes = Math.round(seconds / 60)
+  const hours = Math.round(minutes / 60)
+  if (seconds < 60) return `${seconds}s`
+  if (minutes < 60) return `${minutes}m`
+  return hours < 48 ? `${hours}h` : `${Math.round(hours / 24)}d`
+}

@@ -1,0 +1,60 @@
+// What each role may do: one table, asked wherever something is allowed or refused.
+import { type Grant, ROLES, type Role } from './grant.ts'
+
+/** A route's `access` names one of them. */
+export const PERMISSIONS = [
+  /** Ask who one is taken for. */
+  'known',
+  /** Poll for one's own cluster. */
+  'poll',
+  'poll_any',
+  'list_clusters',
+  /** Copy the log as it is stored: it holds digests of tokens, which nobody else needs to see. */
+  'mirror',
+  /** Follow the numbers of new revisions; what they changed needs `read`. */
+  'watch',
+  'read',
+  /** Dry runs of any write. */
+  'preview',
+  /** Inside the scope of the grant. */
+  'write',
+  /** No scope limits it. */
+  'write_any',
+  /** Leave no trace of a cluster. */
+  'purge',
+  /** List, create, rotate and revoke tokens. */
+  'admin',
+  /** Go first where others wait, and have no share of requests to keep to. */
+  'priority',
+] as const
+export type Permission = (typeof PERMISSIONS)[number]
+
+const POLLS: readonly Permission[] = ['known', 'poll', 'poll_any', 'list_clusters']
+const READS: readonly Permission[] = [...POLLS, 'watch', 'read', 'preview']
+
+const ROLE_PERMISSIONS: Readonly<Record<Role, ReadonlySet<Permission>>> = {
+  cluster: new Set(['known', 'poll']),
+  poller: new Set(POLLS),
+  mirror: new Set([...POLLS, 'mirror', 'watch']),
+  viewer: new Set(READS),
+  editor: new Set([...READS, 'write']),
+  admin: new Set(PERMISSIONS),
+}
+
+/**
+ * What is left of a role that a selector limits, where that is more than a matter of scope: the log leaves other
+ * clusters out, and polls could not.
+ */
+const WITH_SELECTOR: Readonly<Partial<Record<Role, ReadonlySet<Permission>>>> = {
+  mirror: new Set(['known', 'mirror', 'watch']),
+}
+
+export function may({ role, selector }: Grant, permission: Permission): boolean {
+  const limited = selector === undefined ? undefined : WITH_SELECTOR[role]
+  return (limited ?? ROLE_PERMISSIONS[role]).has(permission)
+}
+
+/** The first role that has a permission, for messages to those who lack it. */
+export function leastRoleWith(permission: Permission): Role {
+  return ROLES.find((role) => ROLE_PERMISSIONS[role].has(permission)) as Role
+}

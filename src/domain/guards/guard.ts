@@ -1,0 +1,67 @@
+// Guards stand between a decision and its commit. Each returns its objections, all in one form.
+import type { BrakePercents } from '../../base/brake-percents.ts'
+import type { Problem } from '../../base/problem.ts'
+import type { Steps } from '../../base/steps.ts'
+import type { Grant } from '../access/grant.ts'
+import type { Comparison } from '../delivery/compare-served.ts'
+import type { Change } from '../documents/view.ts'
+import { findRemovals } from './brake.ts'
+import { checkScope } from './check-scope.ts'
+import { refuseMethods } from './refuse-methods.ts'
+
+export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'brake'] as const
+
+export interface Objection {
+  readonly kind: (typeof OBJECTION_KINDS)[number]
+  /** What a write that it stops is refused with. */
+  readonly problem: Problem
+  /** What lets the write pass all the same; nothing does where this is undefined. */
+  readonly liftedBy?: 'confirm'
+}
+
+/** A write that has been decided. */
+export interface DecidedWrite {
+  readonly comparison: Comparison
+  readonly changes: readonly Change[]
+  /** Of the caller; a write of the service itself has none. */
+  readonly grant: Grant | undefined
+  /** The plan that the write is bound to. */
+  readonly plan: string | undefined
+  readonly brake: BrakePercents
+}
+
+export interface Guard {
+  /** A preview ends with the objection instead of listing it: the request itself does not hold. */
+  readonly stopsPreview: boolean
+  check(write: DecidedWrite): Steps<readonly Objection[]>
+}
+
+/** Only what the resource files allow. A seed file, which nobody is granted, fills what cannot be changed later. */
+export const METHODS_GUARD: Guard = {
+  stopsPreview: true,
+  // biome-ignore lint/correctness/useYield: it looks at each change once.
+  *check({ comparison, changes, grant }) {
+    const problem = grant && refuseMethods(comparison.types, changes)
+    return problem ? [{ kind: 'methods', problem }] : []
+  },
+}
+
+export const SCOPE_GUARD: Guard = {
+  stopsPreview: false,
+  *check({ comparison, changes, grant }) {
+    const problem = grant && (yield* checkScope(grant, comparison, changes))
+    return problem ? [{ kind: 'scope', problem }] : []
+  },
+}
+
+export const BRAKE_GUARD: Guard = {
+  stopsPreview: false,
+  *check({ comparison, changes, brake }) {
+    const removals = yield* findRemovals(comparison, changes, brake)
+    return removals.map((message) => ({
+      kind: 'brake',
+      problem: { code: 'destructive_change', reason: 'brake', message },
+      liftedBy: 'confirm',
+    }))
+  },
+}

@@ -1,0 +1,78 @@
+// The types that the service itself works with, each with what is special about it.
+import { isObject } from '../../base/json.ts'
+import { named } from '../../base/sentences.ts'
+import { asToken, TOKENS, withoutSecrets } from '../access/token.ts'
+import {
+  type Document,
+  type DocumentName,
+  idsIn,
+  type SystemType,
+  type SystemTypes,
+  type Types,
+} from './resource-type.ts'
+
+export const TOKEN_TYPE: SystemType = {
+  name: TOKENS,
+  singular: 'token',
+  isSearchable: true,
+  inPartialCopies: true,
+  clusterOf(document) {
+    const { role, cluster } = asToken(document)
+    return role === 'cluster' ? cluster : undefined
+  },
+  redact: (document) => withoutSecrets(asToken(document)) as unknown as Document,
+  planned(document) {
+    const { id, name, role, cluster, selector, types, expires_at } = asToken(document)
+    return { id, name, role, cluster, selector, types, expires_at }
+  },
+  // A secret that was taken out of use stays out of use.
+  irreversible: {
+    mayStay: (before, after) => before !== undefined && after === undefined,
+    refusal: (revision) =>
+      `revision ${revision} changed a token, and tokens do not come back: revoke it, or create another one`,
+    warning(revoked) {
+      const names = revoked.map((document) => asToken(document).name).sort()
+      return `tokens that were revoked with their cluster do not come back: ${named(names)}; create others`
+    },
+  },
+  indexKeys: (document) => asToken(document).secrets.map(({ hash }) => hash),
+  operations: ['create_token', 'rotate_token', 'revoke_token'],
+  gaugeHelp: 'Named tokens, those that have expired included.',
+}
+
+/** Where a store that holds a part of another log says which part, and how far it has come. */
+export const SOURCES = 'sources'
+
+const SOURCE_TYPE: SystemType = {
+  name: SOURCES,
+  singular: 'source',
+  isSearchable: false,
+  inPartialCopies: false,
+  // Every copied revision changes it: it tells how far the copy has come, which a revert does not alter.
+  irreversible: 'ignored',
+}
+
+/** Those without a resource file. */
+export const SYSTEM_TYPES: readonly SystemType[] = [TOKEN_TYPE, SOURCE_TYPE]
+
+/** Of a resource file that keeps an inventory: it names documents of the whole fleet, so no part of one holds it. */
+export function inventoryType(name: string, singular: string): SystemType {
+  return { name, singular, isSearchable: true, inPartialCopies: false, holds: documentsHeld }
+}
+
+/** An inventory lists ids by type, under `documents`. */
+function* documentsHeld({ documents = {} }: Document): Generator<DocumentName> {
+  for (const [type, ids] of Object.entries(isObject(documents) ? documents : {}))
+    for (const id of idsIn(ids)) yield { type, id }
+}
+
+export function systemTypes(all: readonly SystemType[]): SystemTypes {
+  const byName = new Map(all.map((type) => [type.name, type]))
+  return { all, get: (name) => byName.get(name) }
+}
+
+/** Names of all types whose changes can be searched for. */
+export function searchableTypes({ all, system }: Types): string[] {
+  const own = system.all.filter(({ isSearchable }) => isSearchable)
+  return [...new Set([...all, ...own].map(({ name }) => name))]
+}

@@ -1,0 +1,64 @@
+// The guards of every write, in the order in which they are asked.
+import type { Problem } from '../base/problem.ts'
+import { type Impact, impactOf } from '../domain/delivery/impact.ts'
+import {
+  BRAKE_GUARD,
+  type DecidedWrite,
+  type Guard,
+  METHODS_GUARD,
+  type Objection,
+  SCOPE_GUARD,
+} from '../domain/guards/guard.ts'
+import { runTimeSliced } from '../runtime/run-time-sliced.ts'
+import { planChanged, planOf } from './plan.ts'
+
+const PLAN_GUARD: Guard = {
+  stopsPreview: true,
+  *check({ plan, comparison, changes }) {
+    if (plan === undefined || (yield* planOf(comparison.types, changes)) === plan) return []
+    return [{ kind: 'plan', problem: planChanged(changes) }]
+  },
+}
+
+const GUARDS: readonly Guard[] = [METHODS_GUARD, SCOPE_GUARD, PLAN_GUARD, BRAKE_GUARD]
+
+export interface Verdict {
+  /** What stands in the way, lifted or not; listed by a preview. */
+  readonly objections: readonly Objection[]
+  /** Those of the first guard that stops the write; none when it may be committed. */
+  readonly refusals: readonly Objection[]
+}
+
+interface Run {
+  readonly dryRun: boolean
+  /** The ways that the caller has named. */
+  readonly lifted: ReadonlySet<Objection['liftedBy']>
+  readonly signal: AbortSignal | undefined
+}
+
+/** Asks the guards in turn, until one stops the write. */
+export async function askGuards(write: DecidedWrite, { dryRun, lifted, signal }: Run): Promise<Verdict> {
+  const objections: Objection[] = []
+  for (const { check, stopsPreview } of GUARDS) {
+    const found = await runTimeSliced(check(write), signal)
+    const standing = found.filter(({ liftedBy }) => liftedBy === undefined || !lifted.has(liftedBy))
+    if (standing.length > 0 && (!dryRun || stopsPreview)) return { objections, refusals: standing }
+    objections.push(...found)
+  }
+  return { objections, refusals: [] }
+}
+
+/** The problem that refused objections come to. */
+export async function refusalOf(
+  [first, ...others]: readonly [Objection, ...Objection[]],
+  { comparison }: DecidedWrite,
+  impactLimit: number,
+  signal: AbortSignal | undefined,
+): Promise<Problem> {
+  const { kind, problem } = first
+  if (kind !== 'brake') return problem
+  const impact: Impact = await runTimeSliced(impactOf(comparison, impactLimit), signal)
+  const removals = [first, ...others].map((each) => each.problem.message).join('; ')
+  const message = `this has to be confirmed: ${removals}. If that is meant, send it again with ?confirm=removals`
+  return { ...problem, message, impact }
+}

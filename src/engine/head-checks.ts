@@ -1,0 +1,83 @@
+// When the head of the store is compared with the state: at an interval, when the store notifies, and on request.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StoreError } from '../store/store.ts'
+import type { Follower } from './follower.ts'
+
+/** Between two checks; the store may notify sooner. */
+const INTERVAL_MS = 250
+/** Back-off cap while the store is unavailable. */
+const MAX_INTERVAL_MS = 4000
+/** The longest that a caller waits for a check. */
+const MAX_WAIT_MS = 500
+
+export class HeadChecks {
+  readonly #follower: Follower
+  #running: Promise<void> | undefined
+  #fresh: Promise<void> = Promise.resolve()
+  #nextFresh: Promise<void> | undefined
+  #interval = INTERVAL_MS
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(follower: Follower) {
+    this.#follower = follower
+  }
+
+  /** Checks at an interval until stopped. */
+  start(): void {
+    this.#timer = setTimeout(() => this.#tick(), this.#interval).unref()
+  }
+
+  /** Checks once, unless a check is under way. */
+  async refresh(): Promise<void> {
+    const { committing } = this.#follower
+    // Nothing of this process's own commit needs to be read back, unless the commit waits for the store.
+    if (committing) await Promise.race([committing, sleep(MAX_WAIT_MS, undefined, { ref: false })])
+    this.#running ??= this.#follower
+      .checkHead()
+      .catch(ignoreStoreError)
+      .finally(() => {
+        this.#running = undefined
+      })
+    await this.#running
+  }
+
+  /** A check that begins after this call, waited for a moment at most. */
+  async checkNow(): Promise<void> {
+    await Promise.race([this.#checkFresh(), sleep(MAX_WAIT_MS, undefined, { ref: false })])
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    await this.#running
+  }
+
+  /** Stops the interval only; checks on request go on. */
+  pause(): void {
+    this.#isStopped = true
+  }
+
+  /** Callers that come while a check is under way share the next one, which sees all that they could have seen. */
+  #checkFresh(): Promise<void> {
+    this.#nextFresh ??= this.#fresh.then(() => {
+      this.#nextFresh = undefined
+      this.#fresh = this.#follower.checkHead().catch(ignoreStoreError)
+      return this.#fresh
+    })
+    return this.#nextFresh
+  }
+
+  async #tick(): Promise<void> {
+    await this.refresh()
+    if (this.#isStopped) return
+    this.#interval = this.#follower.failure ? Math.min(this.#interval * 2, MAX_INTERVAL_MS) : INTERVAL_MS
+    // Jitter, so that many processes do not all come back to the store at once.
+    this.#timer = setTimeout(() => this.#tick(), this.#interval * (0.5 + Math.random() / 2)).unref()
+  }
+}
+
+/** The follower has reported it. */
+function ignoreStoreError(error: unknown): void {
+  if (!(error instanceof StoreError)) throw error
+}

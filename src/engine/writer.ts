@@ -1,0 +1,313 @@
+// Decides writes one at a time, asks the guards, commits, and publishes; previews end before the commit.
+import type { BrakePercents } from '../base/brake-percents.ts'
+import { fail, type Result, succeed } from '../base/problem.ts'
+import type { Grant } from '../domain/access/grant.ts'
+import { type Outcome, summarise, type WriteCommand } from '../domain/commands/command.ts'
+import { type Decision, decide } from '../domain/commands/decide.ts'
+import { Comparison } from '../domain/delivery/compare-served.ts'
+import { IMPACT_LIMIT, type Impact, impactOf } from '../domain/delivery/impact.ts'
+import type { Applied } from '../domain/documents/state.ts'
+import type { Change, View } from '../domain/documents/view.ts'
+import type { DecidedWrite, Objection } from '../domain/guards/guard.ts'
+import type { Types } from '../domain/types/resource-type.ts'
+import { runTimeSliced } from '../runtime/run-time-sliced.ts'
+import type { IdempotencyRecord } from '../store/idempotency.ts'
+import type { RevisionMeta, Store } from '../store/store.ts'
+import { warnOfDefinitions } from './definition-warnings.ts'
+import { expandCommands, isHistoryCommand } from './expand-commands.ts'
+import type { Follower } from './follower.ts'
+import { askGuards, refusalOf } from './guards.ts'
+import type { Past } from './past.ts'
+import { planOf } from './plan.ts'
+import type { Turn } from './write-queue.ts'
+
+export type Author = Pick<RevisionMeta, 'actor' | 'message' | 'request_id' | 'client_address'>
+
+export interface WriteOptions {
+  /** Only what this allows; a dry run reports the rest. */
+  readonly grant?: Grant
+  /** Only on top of this very revision. */
+  readonly onlyAt?: number
+  /** What the audit says was asked for; a summary of the commands otherwise. */
+  readonly operation?: string
+  /** Stores nothing. */
+  readonly dryRun?: boolean
+  /** Only when it does exactly what this plan says. */
+  readonly plan?: string
+  /** Lets removals pass the brake. */
+  readonly confirmRemovals?: boolean
+  /** Works out the impact and the plan, with the details of so many clusters' endpoints. */
+  readonly impactLimit?: number
+  /** Writes once for this key, and returns the same ever after. */
+  readonly idempotency?: Idempotency
+  /** Who sends it, for whose turn it is; the author where nobody says. */
+  readonly caller?: string
+  /** Ends it before anything is committed; its reason is an `Interrupted`. */
+  readonly signal?: AbortSignal
+}
+
+export interface Idempotency {
+  readonly key: string
+  /** Tells a repetition from another request with the same key. */
+  readonly fingerprint: string
+  /** The response to keep. */
+  response(written: Written): string
+}
+
+export interface Written {
+  /** The revision that the write made; the current one when nothing changed or nothing was to be stored. */
+  readonly revision: number
+  readonly changes: readonly Change[]
+  /** One per command, in their order. */
+  readonly outcomes: readonly Outcome[]
+  /** What the write left, whatever has been published since. */
+  readonly after: View
+  readonly warnings: readonly string[]
+  /** What the guards object to, lifted or not. */
+  readonly objections: readonly Objection[]
+  readonly impact?: Impact
+  readonly plan?: string
+  /** The response to the first write with the same key: nothing was done now. */
+  readonly replayed?: string
+  /** The response as it was kept, where the state may have moved on since. */
+  readonly response?: string
+}
+
+export interface WriteRequest {
+  readonly commands: readonly WriteCommand[]
+  readonly author: Author
+  readonly options: WriteOptions
+}
+
+export interface WriterParts {
+  readonly store: Store
+  readonly types: Types
+  readonly now: () => Date
+  readonly follower: Follower
+  readonly past: Past
+  readonly brake: BrakePercents
+}
+
+interface Decided {
+  readonly decision: Decision
+  readonly objections: readonly Objection[]
+  readonly comparison: Comparison
+}
+
+/** Another process committed first: the write is to be decided again. */
+const RACED = { kind: 'raced' } as const
+type Attempt<T> = Result<T> | typeof RACED
+
+function isRaced(attempt: Attempt<unknown>): attempt is typeof RACED {
+  return 'kind' in attempt
+}
+
+/** Other processes can win every race for a while, but not for ever. */
+const MAX_ATTEMPTS = 100
+/** How long to expect other writers after one of them was faster. */
+const CONTESTED_MS = 1000
+
+export class Writer {
+  readonly #parts: WriterParts
+  #contestedUntil = 0
+
+  constructor(parts: WriterParts) {
+    this.#parts = parts
+  }
+
+  /** Tries until no other process is faster. */
+  async write(request: WriteRequest, turn: Turn): Promise<Result<Written>> {
+    for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
+      const run = (): Promise<Attempt<Written>> => this.#tryWrite(request, turn)
+      const isContested = performance.now() < this.#contestedUntil
+      // Where others have just been faster, waiting for the lock takes less time than trying in vain.
+      const attempt = await (isContested ? this.#parts.store.withWriteLock(run) : run())
+      if (!isRaced(attempt)) return attempt
+      this.#contestedUntil = performance.now() + CONTESTED_MS
+    }
+    return fail({
+      code: 'unavailable',
+      reason: 'lost_races',
+      message: 'other writers were faster every time: try again',
+    })
+  }
+
+  /** What a write would do to the fleet as it stands now, whatever is written meanwhile. */
+  async preview(request: WriteRequest): Promise<Result<Written>> {
+    const { follower } = this.#parts
+    await follower.checkHead()
+    const view = follower.state.freeze()
+    const { options } = request
+    try {
+      const decided = await this.#decide(request, view, options.signal)
+      if (!decided.ok) return decided
+      const { decision, objections, comparison } = decided.value
+      const assessed = await assess(decision, comparison, options, options.signal)
+      return succeed({ ...decision, objections, revision: view.revision, ...assessed })
+    } finally {
+      view.release()
+    }
+  }
+
+  async #tryWrite(request: WriteRequest, turn: Turn): Promise<Attempt<Written>> {
+    const { follower } = this.#parts
+    const { onlyAt, idempotency } = request.options
+    await follower.checkHead()
+    const repeated = idempotency && (await this.#findRepeated(idempotency))
+    if (repeated) return repeated
+    const { state } = follower
+    const base = state.revision
+    if (onlyAt !== undefined && base !== onlyAt) {
+      const message = `the store is at revision ${base}, not ${onlyAt}`
+      return fail({ code: 'conflict', reason: 'revision_mismatch', message })
+    }
+    const decided = await this.#decide(request, state, turn.signal)
+    // Read skew: what was decided while a commit of another process was taken in may be half of each.
+    if (state.revision !== base) return RACED
+    if (!decided.ok) return decided
+    return idempotency
+      ? this.#finishOnce(request, idempotency, base, decided.value, turn)
+      : this.#finish(request, base, decided.value, turn)
+  }
+
+  async #finish(
+    request: WriteRequest,
+    base: number,
+    { decision, objections, comparison }: Decided,
+    turn: Turn,
+  ): Promise<Attempt<Written>> {
+    const { options } = request
+    if (decision.changes.length === 0) {
+      const assessed = await assess(decision, comparison, options, turn.signal)
+      if (this.#parts.follower.state.revision !== base) return RACED
+      turn.hold()
+      return succeed({ ...decision, objections, revision: base, ...assessed })
+    }
+    turn.hold()
+    // The impact is worked out while the store is writing.
+    const done = await this.#commit(request, base, decision, undefined, () =>
+      assess(decision, comparison, options),
+    )
+    if (isRaced(done) || !done.ok) return done
+    return succeed({ ...decision, objections, revision: base + 1, ...done.value })
+  }
+
+  /** With an idempotency key the response is kept with the commit, so all of it is worked out before. */
+  async #finishOnce(
+    request: WriteRequest,
+    idempotency: Idempotency,
+    base: number,
+    { decision, objections, comparison }: Decided,
+    turn: Turn,
+  ): Promise<Attempt<Written>> {
+    const { store, now, follower } = this.#parts
+    const revision = base + Number(decision.changes.length > 0)
+    const assessed = await assess(decision, comparison, request.options, turn.signal)
+    const written: Written = { ...decision, objections, revision, ...assessed }
+    if (follower.state.revision !== base) return RACED
+    turn.hold()
+    const { key, fingerprint } = idempotency
+    const time = now().toISOString()
+    const record: IdempotencyRecord = { key, fingerprint, time, answer: idempotency.response(written) }
+    if (revision > base) return this.#commit(request, base, decision, record, async () => written)
+    await store.idempotency.save(record)
+    // Another process may have had the same request, and been faster: there is one response.
+    const kept = await this.#findRepeated(idempotency)
+    const isOurs = !kept || (kept.ok && kept.value.replayed === record.answer)
+    return isOurs ? succeed({ ...written, response: record.answer }) : kept
+  }
+
+  async #findRepeated({ key, fingerprint }: Idempotency): Promise<Result<Written> | undefined> {
+    const { store, now, follower } = this.#parts
+    const known = await store.idempotency.find(key, now().toISOString())
+    if (!known) return undefined
+    // Whoever is given a revision finds it here afterwards.
+    await follower.checkHead()
+    if (known.fingerprint !== fingerprint) {
+      return fail({
+        code: 'idempotency_mismatch',
+        reason: 'idempotency_mismatch',
+        message: 'this Idempotency-Key was used for another request: take a new key for every write',
+      })
+    }
+    const { state } = follower
+    const nothing = { changes: [], outcomes: [], warnings: [], objections: [] }
+    return succeed({ ...nothing, revision: state.revision, after: state, replayed: known.answer })
+  }
+
+  /** Decides on top of a view, and refuses what a guard objects to. */
+  async #decide(
+    { commands, author, options }: WriteRequest,
+    view: View,
+    signal: AbortSignal | undefined,
+  ): Promise<Result<Decided>> {
+    const { types, past, brake } = this.#parts
+    const expanded = await expandCommands(types, past, view, commands)
+    if (!expanded.ok) return expanded
+    const decided = await runTimeSliced(decide(types, view, expanded.value.commands), signal)
+    if (!decided.ok) return decided
+    const decision = decided.value
+    const comparison = new Comparison(types, view, decision.after)
+    const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT } = options
+    const write: DecidedWrite = { comparison, changes: decision.changes, grant, plan, brake }
+    const lifted = new Set(confirmRemovals ? ['confirm' as const] : [])
+    const { objections, refusals } = await askGuards(write, { dryRun, lifted, signal })
+    const [first, ...others] = refusals
+    if (first) return fail(await refusalOf([first, ...others], write, impactLimit, signal))
+    const isUndo = commands.some(isHistoryCommand)
+    const noticed = await warnOfDefinitions(types, past, view, { decision, actor: author.actor, isUndo })
+    const warnings = [...expanded.value.warnings, ...decision.warnings, ...noticed]
+    return succeed({ decision: { ...decision, warnings }, objections, comparison })
+  }
+
+  /** Commits, does something else meanwhile, and publishes. */
+  async #commit<T>(
+    { commands, author, options }: WriteRequest,
+    base: number,
+    { changes }: Decision,
+    record: IdempotencyRecord | undefined,
+    meanwhile: () => Promise<T>,
+  ): Promise<Attempt<T>> {
+    const { store, now, follower } = this.#parts
+    const { operation = summarise(commands) } = options
+    const committed = store.commit(base, {
+      time: record?.time ?? now().toISOString(),
+      ...author,
+      operation,
+      changes: changes.map(({ type, id, after }) => ({
+        type,
+        id,
+        after: after && { json: after.json, deleted: after.deleted },
+      })),
+      ...(record && { idempotency: record }),
+    })
+    const preparing = runTimeSliced(follower.state.prepare(base + 1, toApplied(changes)))
+    const all = Promise.all([committed, preparing, meanwhile()])
+    follower.holdWhile(all)
+    const [result, prepared, value] = await all
+    if (!result.ok) return RACED
+    follower.publishCommit(base, result.hash, prepared)
+    return succeed(value)
+  }
+}
+
+/** What the caller wants to know of a decision. */
+async function assess(
+  { changes }: Decision,
+  comparison: Comparison,
+  { plan, impactLimit }: WriteOptions,
+  signal?: AbortSignal,
+): Promise<Pick<Written, 'impact' | 'plan'>> {
+  if (impactLimit === undefined) return plan === undefined ? {} : { plan }
+  return {
+    impact: await runTimeSliced(impactOf(comparison, impactLimit), signal),
+    plan: plan ?? (await runTimeSliced(planOf(comparison.types, changes), signal)),
+  }
+}
+
+function* toApplied(changes: readonly Change[]): Generator<Applied> {
+  for (const { type, id, after } of changes) {
+    const applied = after && { document: after.document, deleted: after.deleted, size: after.json.length }
+    yield { type, id, after: applied }
+  }
+}

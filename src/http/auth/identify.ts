@@ -1,0 +1,237 @@
+// Who is asking: tokens of the environment, named tokens, client certificates, OIDC.
+import type { IncomingMessage } from 'node:http'
+import type { Logger } from 'pino'
+import { fail, type Problem, type Result, succeed } from '../../base/problem.ts'
+import { asToken, type Token, useKeyOf } from '../../domain/access/token.ts'
+import type { PolledView } from '../../domain/documents/view.ts'
+import type { Types } from '../../domain/types/resource-type.ts'
+import { hashOf, isSecret } from '../../engine/token-secret.ts'
+import type { TokenUses } from '../../engine/token-uses.ts'
+import type { Metrics } from '../metrics.ts'
+import { type AccessRules, grantOfClaims, grantOfNames, NO_RULES } from './access-rules.ts'
+import { certificateNames } from './certificate-names.ts'
+import type { AddressOf } from './client-address.ts'
+import { type FailureLimit, networkOf } from './failure-limit.ts'
+import type { Identity } from './identity.ts'
+import { looksLikeJwt, type Oidc } from './oidc.ts'
+import type { SharedTokens } from './shared-tokens.ts'
+
+export interface AuthParts {
+  readonly types: Types
+  readonly state: PolledView
+  readonly uses: TokenUses
+  /** Takes in what other processes have committed, if that can be had in a moment. */
+  readonly refresh: () => Promise<unknown>
+  /** What can change while the service runs. */
+  readonly shared: () => SharedTokens
+  readonly rules?: () => AccessRules
+  readonly oidc?: Oidc | undefined
+  readonly failures: FailureLimit
+  readonly addressOf: AddressOf
+  readonly metrics: Pick<Metrics, 'countAuthFailure'>
+  readonly log: Logger
+  readonly now: () => Date
+}
+
+type Authenticated = Result<Identity>
+
+export interface Auth {
+  /** At once, except for what has to be asked of others. */
+  identify(request: IncomingMessage): Authenticated | Promise<Authenticated>
+  /** Whose turn a request takes: a token's, with the network it comes from, or else that of the network. */
+  callerOf(request: IncomingMessage): string
+}
+
+/** Why a credential does not count. `kind` is a label of metrics; the reason is for the log alone. */
+interface Refusal {
+  readonly kind: 'missing' | 'malformed' | 'unknown' | 'expired' | 'certificate' | 'oidc' | 'unavailable'
+  readonly reason: string
+  /** Digest of the credential. */
+  readonly hash?: string
+}
+
+export function createAuth(parts: AuthParts): Auth {
+  return new Identifier(parts)
+}
+
+class Identifier implements Auth {
+  readonly #parts: AuthParts
+  readonly #rules: () => AccessRules
+
+  constructor(parts: AuthParts) {
+    this.#parts = parts
+    this.#rules = parts.rules ?? (() => NO_RULES)
+  }
+
+  callerOf(request: IncomingMessage): string {
+    const { addressOf, shared, state } = this.#parts
+    const network = networkOf(addressOf(request))
+    const { authorization = '' } = request.headers
+    const credential = credentialIn(authorization)
+    if (!credential) return network
+    const hash = hashOf(credential)
+    const known = shared().has(hash) ? 'shared' : state.tokenByHash(hash)?.id
+    return known === undefined ? network : `${known} ${network}`
+  }
+
+  identify(request: IncomingMessage): Authenticated | Promise<Authenticated> {
+    const { authorization } = request.headers
+    if (authorization === undefined)
+      return (
+        this.#byCertificate(request) ??
+        this.#refuse(request, { kind: 'missing', reason: 'there are no credentials' })
+      )
+    const credential = credentialIn(authorization)
+    if (credential) return this.#byToken(request, credential)
+    return this.#refuse(request, {
+      kind: 'malformed',
+      reason: 'the Authorization header is neither Bearer nor Basic',
+    })
+  }
+
+  #byToken(request: IncomingMessage, credential: string): Authenticated | Promise<Authenticated> {
+    const { shared, state, oidc, addressOf, failures } = this.#parts
+    const hash = hashOf(credential)
+    const common = shared().get(hash)
+    if (common) return succeed(common)
+    const entry = state.tokenByHash(hash)
+    if (entry) return this.#byNamedToken(request, asToken(entry.document), hash)
+    if (oidc && looksLikeJwt(credential)) return this.#byOidc(oidc, request, credential, hash)
+    const network = networkOf(addressOf(request))
+    if (isSecret(credential) && !failures.isReached({ network, credential: hash }))
+      return this.#byNewToken(request, hash)
+    const reason =
+      credential.startsWith('frs_') && !isSecret(credential)
+        ? 'the token is cut or mistyped: its checksum does not hold'
+        : NO_SUCH_TOKEN
+    return this.#refuse(request, { kind: 'unknown', reason, hash })
+  }
+
+  /** Another process may just have made it, and said so to whoever asks here now. */
+  async #byNewToken(request: IncomingMessage, hash: string): Promise<Authenticated> {
+    const { refresh, state } = this.#parts
+    await refresh()
+    const entry = state.tokenByHash(hash)
+    if (entry) return this.#byNamedToken(request, asToken(entry.document), hash)
+    return this.#refuse(request, { kind: 'unknown', reason: NO_SUCH_TOKEN, hash })
+  }
+
+  #byNamedToken(request: IncomingMessage, token: Token, hash: string): Authenticated {
+    const { uses, addressOf, now } = this.#parts
+    const secret = token.secrets.find((each) => each.hash === hash)
+    const end = earlier(token.expires_at, secret?.expires_at)
+    if (end !== undefined && end <= now().toISOString()) {
+      const what = end === token.expires_at ? 'token' : 'rotated secret of token'
+      return this.#refuse(request, {
+        kind: 'expired',
+        reason: `the ${what} "${token.name}" expired at ${end}`,
+        hash,
+      })
+    }
+    uses.note(useKeyOf(token), () => addressOf(request))
+    const { name } = token
+    return succeed({ name, via: 'token', grant: token, ...(end !== undefined && { expiresAt: end }) })
+  }
+
+  async #byOidc(
+    issuer: Oidc,
+    request: IncomingMessage,
+    credential: string,
+    hash: string,
+  ): Promise<Authenticated> {
+    const verified = await issuer.verify(credential)
+    if (!verified.ok) {
+      const { reason, unavailable } = verified
+      return this.#refuse(request, { kind: unavailable ? 'unavailable' : 'oidc', reason, hash })
+    }
+    const { username, values, expiresAt } = verified
+    const grant = grantOfClaims(this.#rules(), values)
+    if (grant)
+      return succeed({ name: `oidc:${username}`, via: 'oidc', grant, expiresAt: expiresAt.toISOString() })
+    this.#parts.log.info({ user: username, claims: values }, 'no rule of ACCESS_FILE gives this user a role')
+    return fail({
+      code: 'forbidden',
+      reason: 'no_role',
+      message: 'you are known, but nothing gives you a role here: ask an administrator',
+    })
+  }
+
+  /** Undefined where there is no certificate. */
+  #byCertificate(request: IncomingMessage): Authenticated | undefined {
+    const { types, state, now } = this.#parts
+    const certificate = certificateNames(request.socket)
+    if (!certificate) return undefined
+    if (!certificate.ok) return this.#refuse(request, { kind: 'certificate', reason: certificate.reason })
+    const { names, expiresAt } = certificate
+    if (expiresAt <= now())
+      return this.#refuse(request, {
+        kind: 'certificate',
+        reason: 'the client certificate has expired meanwhile',
+      })
+    const own = names.flatMap((name) => {
+      const cluster = state.clusterByDns(name)?.id
+      return cluster === undefined ? [] : [{ name, grant: { role: 'cluster', cluster } as const }]
+    })
+    const clusters = new Set(own.map(({ grant }) => grant.cluster))
+    const granted = grantOfNames(this.#rules(), names) ?? (clusters.size === 1 ? own[0] : undefined)
+    if (granted) {
+      const { name, grant } = granted
+      const via = 'certificate'
+      return succeed({ name: `${via}:${name}`, via, grant, expiresAt: expiresAt.toISOString() })
+    }
+    const what = clusters.size > 1 ? 'more than one cluster' : `no ${types.cluster.type.singular}`
+    return this.#refuse(request, {
+      kind: 'certificate',
+      reason: `the client certificate names ${what}: ${names.join(', ') || 'it has no names'}`,
+    })
+  }
+
+  #refuse(request: IncomingMessage, { kind, reason, hash }: Refusal): Authenticated {
+    const { metrics, log, addressOf, failures } = this.#parts
+    metrics.countAuthFailure(kind)
+    if (kind === 'unavailable') {
+      log.error({ reason }, 'OIDC tokens cannot be checked')
+      return fail({
+        code: 'unavailable',
+        reason: 'issuer_unavailable',
+        message: 'who you are cannot be checked now: try again',
+      })
+    }
+    // Saying nothing is no attempt.
+    if (kind === 'missing') return fail(UNAUTHORIZED)
+    const address = addressOf(request)
+    const over = failures.count({ network: networkOf(address), credential: hash })
+    if (!over || over.isFirst)
+      log.warn({ reason, address, ...(over && { limited_for_s: over.wait }) }, 'authentication failed')
+    if (!over) return fail(UNAUTHORIZED)
+    return fail({
+      code: 'rate_limited',
+      reason: 'failed_authentication',
+      message: 'too many requests with credentials that are not valid: wait, and correct them',
+      retryAfter: over.wait,
+    })
+  }
+}
+
+const NO_SUCH_TOKEN = 'there is no such token, or it was revoked'
+
+function earlier(a: string | undefined, b: string | undefined): string | undefined {
+  return a === undefined || (b !== undefined && b < a) ? b : a
+}
+
+/** Of a bearer, or the password of HTTP Basic. */
+function credentialIn(authorization: string): string | undefined {
+  const space = authorization.indexOf(' ')
+  const scheme = authorization.slice(0, space).toLowerCase()
+  const credentials = authorization.slice(space + 1).trim()
+  if (scheme === 'bearer') return credentials
+  if (scheme !== 'basic') return undefined
+  const pair = Buffer.from(credentials, 'base64').toString('utf8')
+  const colon = pair.indexOf(':')
+  return colon < 0 ? undefined : pair.slice(colon + 1)
+}
+
+const UNAUTHORIZED: Problem = {
+  code: 'unauthorized',
+  message: 'a valid token is needed: send "Authorization: Bearer <token>"',
+}

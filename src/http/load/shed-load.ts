@@ -1,0 +1,97 @@
+// Hooks that refuse what the service has no room or no time for.
+import type { FastifyInstance } from 'fastify'
+import type { Problem } from '../../base/problem.ts'
+import { networkOf } from '../auth/failure-limit.ts'
+import { sendProblem } from '../request/problem-response.ts'
+import { isWrite } from '../request/query.ts'
+import type { Service } from '../service.ts'
+import { CALLER_SHARE, Shares } from './admission.ts'
+import { atEnd, callerOf, hasPriority, refuseShare } from './callers.ts'
+
+/** For managing tokens: nobody else can take these, so that a token can always be revoked. */
+const TOKEN_PLACES = 50
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** A write that began after the service was told to stop. */
+    isLate: boolean
+  }
+}
+
+export const DRAINING: Problem = {
+  code: 'unavailable',
+  reason: 'draining',
+  message: 'the service is stopping',
+}
+
+/** Pages, and what they are made of, cost memory and files until they are read. */
+export function limitPages(scope: FastifyInstance, { addressOf, admission: { pages } }: Service): void {
+  scope.addHook('onRequest', (request, reply, done) => {
+    const network = networkOf(addressOf(request.raw))
+    const taken = pages.take(network)
+    if (taken !== 'taken')
+      return void sendProblem(reply, refuseShare(taken, 'too many pages are on their way'))
+    atEnd(request, () => pages.give(network))
+    done()
+  })
+}
+
+/** Writes that begin once the service is stopping are for another one; those whose bodies are on their way are finished. */
+export function refuseLateWrites(scope: FastifyInstance, { engine }: Service): void {
+  scope.addHook('onRequest', (request, _reply, done) => {
+    request.isLate = engine.draining && isWrite(request)
+    done()
+  })
+  scope.addHook('preValidation', (request, reply, done) => {
+    if (request.isLate) sendProblem(reply, DRAINING)
+    else done()
+  })
+}
+
+/**
+ * Refuses writes, and then reads, while too many are under way: polls, which cost next to nothing, go on. A request
+ * counts from when its body is there, so that nobody takes a place by sending half of one.
+ */
+export function shedLoad(scope: FastifyInstance, service: Service): void {
+  const { limits, metrics } = service
+  const underWay = { read: 0, write: 0, token: 0 }
+  const ofCallers = new Shares({ perCaller: Math.max(1, Math.floor(limits.requests / CALLER_SHARE)) })
+
+  function refusal(
+    kind: 'read' | 'write',
+    isToken: boolean,
+    caller: string | undefined,
+  ): Problem | undefined {
+    const others = underWay.read + underWay.write
+    const isFull = isToken
+      ? underWay.token >= TOKEN_PLACES
+      : others >= limits.requests || (kind === 'write' && underWay.write >= limits.requests / 2)
+    if (isFull)
+      return {
+        code: 'unavailable',
+        reason: 'too_many_requests',
+        message: `too many requests are under way: try this ${kind} again`,
+        retryAfter: 1,
+      }
+    if (caller === undefined || ofCallers.take(caller) === 'taken') return undefined
+    return refuseShare('caller', 'too many requests are under way')
+  }
+
+  scope.addHook('preValidation', (request, reply, done) => {
+    const kind = isWrite(request) ? 'write' : 'read'
+    const isToken = request.routeOptions.config.access === 'admin'
+    const caller = hasPriority(request) ? undefined : callerOf(service, request)
+    const refused = refusal(kind, isToken, caller)
+    if (refused) {
+      metrics.countShed(kind)
+      return void sendProblem(reply, refused)
+    }
+    const place = isToken ? 'token' : kind
+    underWay[place]++
+    atEnd(request, () => {
+      underWay[place]--
+      if (caller !== undefined) ofCallers.give(caller)
+    })
+    done()
+  })
+}

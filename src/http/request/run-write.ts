@@ -1,0 +1,99 @@
+// Writing routes: parse the request, run the write, send its answer.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Result } from '../../base/problem.ts'
+import { may } from '../../domain/access/permissions.ts'
+import type { Command, Outcome, WriteCommand } from '../../domain/commands/command.ts'
+import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
+import type { Types } from '../../domain/types/resource-type.ts'
+import type { Written } from '../../engine/writer.ts'
+import { identityOf } from '../auth/identity.ts'
+import { onlyPreviews } from '../auth/require-access.ts'
+import { inLane, senderOf } from '../load/callers.ts'
+import type { Service } from '../service.ts'
+import { sendProblem } from './problem-response.ts'
+import {
+  fleetAnswer,
+  previewAnswer,
+  sendWriteAnswer,
+  type WriteAnswer,
+  withWriteHeaders,
+} from './write-answer.ts'
+import { parseAuthor, parseExpectation, parseIdempotency, parseOptions } from './write-request.ts'
+
+export interface WriteRoute {
+  readonly service: Service
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+}
+
+/** Runs one command and sends its answer, or the problem. */
+export async function answerWrite(
+  route: WriteRoute,
+  command: Command & { readonly op: string },
+  answer: (written: Written, outcome: Outcome) => WriteAnswer,
+): Promise<FastifyReply> {
+  const expect = parseExpectation(route.request)
+  if (!expect.ok) return sendProblem(route.reply, expect.problem)
+  const commands = [{ ...command, ...(expect.value && { expect: expect.value }) }]
+  const counted = [typeWritten(route.service.types, command), command.op] as const
+  return runWrite(route, commands, counted, (written) => answer(written, written.outcomes[0] as Outcome))
+}
+
+/** For metrics; commands on values name no type, and those of a system type need not. */
+function typeWritten({ system }: Types, command: Command): string {
+  if ('type' in command) return command.type
+  return system.all.find(({ operations }) => operations?.includes(command.op))?.name ?? 'patches'
+}
+
+/** Runs commands on many documents; the impact is always part of the answer. */
+export function answerFleetWrite(
+  route: WriteRoute,
+  commands: readonly WriteCommand[],
+  op: string,
+): Promise<FastifyReply> {
+  return runWrite(route, commands, ['fleet', op], fleetAnswer)
+}
+
+async function runWrite(
+  { service, request, reply }: WriteRoute,
+  commands: readonly WriteCommand[],
+  [type, op]: readonly [type: string, op: string],
+  answer: (written: Written) => WriteAnswer,
+): Promise<FastifyReply> {
+  const author = parseAuthor(service, request)
+  if (!author.ok) return sendProblem(reply, author.problem)
+  const fleet = type === 'fleet'
+  const options = parseOptions(request, fleet ? IMPACT_LIMIT : undefined)
+  if (!options.ok) return sendProblem(reply, options.problem)
+  const answerTo = (written: Written): WriteAnswer => withWriteHeaders(answer(written), written)
+  const idempotency = await parseIdempotency(request, answerTo)
+  if (!idempotency.ok) return sendProblem(reply, idempotency.problem)
+  const { dryRun = false } = options.value
+  const { grant } = identityOf(request)
+  // What says so in its body is not known to be a preview before.
+  if (!dryRun && !may(grant, 'write')) return sendProblem(reply, onlyPreviews(grant))
+  const sender = senderOf(service, request, dryRun ? 'preview' : 'write')
+  const { caller, signal } = sender
+  const write = (): Promise<Result<Written>> =>
+    service.engine.write(commands, author.value, {
+      ...options.value,
+      grant,
+      caller,
+      signal,
+      ...(idempotency.value && !dryRun && { idempotency: idempotency.value }),
+    })
+  const result = await (dryRun ? inLane(service.admission.costly, sender, write) : write())
+  service.metrics.countWrite(type, op, result.ok ? outcomeOf(result.value, dryRun) : result.problem.code)
+  if (!result.ok) return sendProblem(reply, result.problem)
+  const { replayed, response: kept } = result.value
+  if (replayed !== undefined)
+    return sendWriteAnswer(reply.header('Idempotent-Replayed', 'true'), JSON.parse(replayed))
+  if (kept !== undefined) return sendWriteAnswer(reply, JSON.parse(kept))
+  return sendWriteAnswer(reply, dryRun ? previewAnswer(service.types, result.value) : answerTo(result.value))
+}
+
+function outcomeOf({ changes, replayed }: Written, dryRun: boolean): string {
+  if (dryRun) return 'previewed'
+  if (replayed !== undefined) return 'replayed'
+  return changes.length > 0 ? 'done' : 'unchanged'
+}

@@ -1,0 +1,97 @@
+// From the result of a write to its answer: the document or what was done, or a preview.
+import type { FastifyReply } from 'fastify'
+import { CHANGES_IN_PREVIEW } from '../../api/limits.ts'
+import type { FleetWritten, Preview, Requirement } from '../../api/wire-types.ts'
+import type { Impact } from '../../domain/delivery/impact.ts'
+import { beforeAndAfter, describeChange } from '../../domain/documents/describe-change.ts'
+import type { Entry } from '../../domain/documents/view.ts'
+import type { Objection } from '../../domain/guards/guard.ts'
+import type { Types } from '../../domain/types/resource-type.ts'
+import type { Written } from '../../engine/writer.ts'
+import { REVISION_HEADER } from './revision-header.ts'
+import { warningHeaders } from './warning-header.ts'
+
+/** An answer as a value, so that it can be kept and given again. */
+export interface WriteAnswer {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string | string[]>>
+  readonly body: unknown
+  /** Goes with the body the first time, and is not kept. */
+  readonly shownOnce?: object
+}
+
+export function sendWriteAnswer(
+  reply: FastifyReply,
+  { status = 200, headers = {}, body, shownOnce }: WriteAnswer,
+): FastifyReply {
+  return reply
+    .code(status)
+    .headers(headers)
+    .send(shownOnce ? { ...(body as object), ...shownOnce } : body)
+}
+
+export function withWriteHeaders(answer: WriteAnswer, { revision, changes, warnings }: Written): WriteAnswer {
+  const headers = {
+    ...answer.headers,
+    [REVISION_HEADER]: String(revision),
+    'X-Change-Count': String(changes.length),
+    ...(warnings.length > 0 && { Warning: warningHeaders(warnings) }),
+  }
+  return { ...answer, headers }
+}
+
+export function previewAnswer(types: Types, written: Written): WriteAnswer {
+  const { revision, changes, impact, warnings, plan, objections } = written
+  const described = changes
+    .slice(0, CHANGES_IN_PREVIEW)
+    .map((change) => describeChange(types, beforeAndAfter(change)))
+  const removals = objections.filter(({ liftedBy }) => liftedBy === 'confirm')
+  const others = objections.filter(({ liftedBy }) => liftedBy === undefined)
+  const body: Preview = {
+    dry_run: true,
+    base_revision: revision,
+    change_count: changes.length,
+    changes: described,
+    impact: impact as Impact,
+    warnings: [
+      ...removals.map(({ problem }) => `needs confirm=removals: ${problem.message}`),
+      ...others.map(({ problem }) => `you may not do this: ${problem.message}`),
+      ...warnings,
+    ],
+    requires: objections.map(requirementOf),
+    requires_confirmation: removals.length > 0 ? ['removals'] : [],
+    plan: plan as string,
+  }
+  return { body }
+}
+
+function requirementOf({ kind, problem, liftedBy }: Objection): Requirement {
+  const { reason, message, details } = problem
+  return {
+    kind,
+    ...(reason && { reason }),
+    message,
+    ...(details?.length && { details }),
+    ...(liftedBy && { lifted_by: liftedBy }),
+  }
+}
+
+/** Of a write of many documents; its impact is always computed. */
+export function fleetAnswer({ revision, changes, impact, warnings, plan }: Written): WriteAnswer {
+  const body: FleetWritten = {
+    revision,
+    changes: changes.length,
+    impact: impact as Impact,
+    warnings,
+    plan: plan as string,
+  }
+  return { body }
+}
+
+export function entryAnswer(entry: Entry, more: Pick<WriteAnswer, 'status' | 'headers'> = {}): WriteAnswer {
+  return { ...more, headers: { ...more.headers, ETag: etagOf(entry) }, body: entry.document }
+}
+
+export function etagOf({ revision }: Entry): string {
+  return `"${revision}"`
+}

@@ -1,0 +1,85 @@
+// What clusters ask for, as the framework sees it: nearly all polls are answered before they come here.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ref } from '../../api/component-ref.ts'
+import { POLL_BASE } from '../../base/urls.ts'
+import type { RegisteredDelivery, RegisteredType } from '../../registry/build-types.ts'
+import {
+  NOT_MODIFIED,
+  type Node,
+  ok,
+  READING,
+  READING_ONE,
+  schemaName,
+} from '../openapi/openapi-operation.ts'
+import { clusterListSchema, inputsSchema } from '../openapi/openapi-types.ts'
+import type { PollHandler } from '../poll/poll-handler.ts'
+import { pollParameters } from '../request/list-query.ts'
+import { IF_CHANGED, inPath } from '../request/parameters.ts'
+import { noRoute, sendProblem } from '../request/problem-response.ts'
+import { type Route, type RouteDescription, route } from '../route.ts'
+import type { Service } from '../service.ts'
+
+export function pollRoutes({ types }: Pick<Service, 'types'>, polls: PollHandler): Route[] {
+  const handler = (request: FastifyRequest, reply: FastifyReply): void => {
+    if (polls(request.raw, reply.raw)) reply.hijack()
+    // The framework knows more ways to write a path than a poll may be asked for in.
+    else sendProblem(reply, noRoute(request))
+  }
+  const cluster = types.get(types.cluster.type.name) as RegisteredType
+  const [limit, offset, ...filters] = pollParameters(cluster)
+  const { example } = cluster.schema.properties?.[types.cluster.dns] ?? {}
+  const dns = inPath('dns', 'DNS name of the cluster; case and a trailing dot do not matter.', {
+    type: 'string',
+    ...(example !== undefined && { example }),
+  })
+  const ofType = (type: RegisteredDelivery): RouteDescription & { path: string } => ({
+    path: `${POLL_BASE}/{dns}/${type.delivery.endpoint}`,
+    tag: 'polls',
+    id: `poll_${type.name}`,
+    summary: `What a cluster gets of ${type.name}; an empty list if it has none or is deleted.`,
+    description:
+      "Asked by the cluster's Flux Operator. The order of inputs and of their fields is fixed, so that the bytes change only with the inputs. An unknown or purged cluster fails with 404, and Flux keeps what it has.",
+    parameters: [dns, IF_CHANGED],
+    answers: answers(ref(`${schemaName(type)}_inputs`)),
+    problems: READING_ONE,
+    schemas: { [`${schemaName(type)}_inputs`]: inputsSchema(types, type) },
+  })
+  return [
+    route({
+      method: 'GET',
+      path: POLL_BASE,
+      access: 'poll',
+      tag: 'polls',
+      id: 'poll_clusters',
+      summary: 'All live clusters, for the provisioning layer.',
+      description:
+        'For a provider of the Flux Operator that is to see every cluster. Deleted clusters are left out; limit, offset and the filters keep the answer small.',
+      parameters: [limit, offset, IF_CHANGED, ...filters],
+      answers: answers(clusterListSchema(types)),
+      problems: READING,
+      handler,
+    }),
+    route<'dns' | 'endpoint'>({
+      ...pollOfAny,
+      describedAs: types.delivered.map(ofType),
+      handler,
+    }),
+  ]
+}
+
+/** One route for all endpoints: an unknown one is told which there are. */
+const pollOfAny = {
+  method: 'GET',
+  path: `${POLL_BASE}/{dns}/{endpoint}`,
+  access: 'poll',
+  tag: 'polls',
+  id: 'poll',
+  summary: '',
+  description: '',
+  answers: {},
+  problems: READING_ONE,
+} as const
+
+function answers(schema: Node): Record<number, Node> {
+  return { 200: ok('Inputs for the Flux Operator.', schema, ['ETag']), 304: NOT_MODIFIED }
+}

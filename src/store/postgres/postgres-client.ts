@@ -1,0 +1,119 @@
+// Connections to a PostgreSQL database: where it is, and with which password and certificates.
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { Duplex } from 'node:stream'
+import pg from 'pg'
+import { StoreError } from '../store.ts'
+
+export interface PostgresOptions {
+  /** postgres://user:password@host:port/database, without the parameters for TLS. */
+  readonly url: string
+  /** Holds the password; read again for every connection. */
+  readonly passwordFile?: string | undefined
+  readonly poolSize?: number
+  readonly tls?: {
+    readonly mode: 'disable' | 'require' | 'verify-ca' | 'verify-full'
+    readonly ca?: string
+    readonly cert?: string
+    readonly key?: string
+  }
+  /** Without it the database is only read. */
+  readonly write: boolean
+  /** Told of what is unsafe about the database. */
+  readonly warn?: (message: string) => void
+}
+
+const CONNECT_MS = 5_000
+
+const TYPES = {
+  // Revisions are bigint there, and far from what a number can hold.
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
+}
+
+export function clientConfig({
+  url: text,
+  passwordFile,
+  tls = { mode: 'disable' },
+}: PostgresOptions): pg.ClientConfig {
+  const url = new URL(text)
+  const read = (part: string): string => decodeURIComponent(part)
+  const host = url.searchParams.get('host') ?? (read(url.hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost')
+  const verifiesHost = tls.mode === 'verify-full'
+  const verifies = verifiesHost || tls.mode === 'verify-ca' || tls.ca !== undefined
+  return {
+    host,
+    port: Number(url.port || url.searchParams.get('port') || 5432),
+    user: read(url.username) || 'postgres',
+    database: read(url.pathname.slice(1)),
+    ...(passwordFile
+      ? { password: () => readPassword(passwordFile) }
+      : url.password !== '' && { password: read(url.password) }),
+    ssl:
+      tls.mode === 'disable'
+        ? false
+        : {
+            rejectUnauthorized: verifies,
+            ...(!verifiesHost && { checkServerIdentity: () => undefined }),
+          },
+    application_name: 'flux-resourceset',
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    types: TYPES as pg.CustomTypesConfig,
+  }
+}
+
+/** Certificates are renewed while the process runs: they are read for every connection, and fail no more than that. */
+export function clientOf(config: pg.ClientConfig, tls: PostgresOptions['tls']): new () => pg.Client {
+  return class extends pg.Client {
+    constructor() {
+      super(config)
+    }
+
+    // biome-ignore lint/suspicious/noExplicitAny: with a callback it returns nothing, and a promise without one
+    override connect(callback?: any): any {
+      try {
+        if (config.ssl) Object.assign(config.ssl, readCertificates(tls))
+      } catch (error) {
+        if (!callback) return Promise.reject(error)
+        return process.nextTick(callback, error)
+      }
+      if (!callback) return super.connect()
+      return super.connect((error: Error | undefined, ...more: unknown[]) => {
+        // What fails on this side leaves a connection that the server goes on waiting for.
+        if (error) (this as unknown as { connection: { stream: Duplex } }).connection.stream.destroy()
+        callback(error, ...more)
+      })
+    }
+  }
+}
+
+function readCertificates({ ca, cert, key }: Partial<NonNullable<PostgresOptions['tls']>> = {}) {
+  const files = Object.entries({ ca, cert, key }).filter(
+    (file): file is [string, string] => file[1] !== undefined,
+  )
+  return Object.fromEntries(
+    files.map(([name, path]) => {
+      try {
+        return [name, readFileSync(path)]
+      } catch (error) {
+        throw unreadable('DATABASE_URL', path, error as Error)
+      }
+    }),
+  )
+}
+
+async function readPassword(path: string): Promise<string> {
+  try {
+    return (await readFile(path, 'utf8')).trim()
+  } catch (error) {
+    throw unreadable('DATABASE_PASSWORD_FILE', path, error as Error)
+  }
+}
+
+/** It may be on its way: a Secret that is being mounted or exchanged. */
+function unreadable(variable: string, path: string, cause: Error): StoreError {
+  const message = `the file ${path} that ${variable} names cannot be read: ${cause.message}`
+  return new StoreError(message, { cause, isTransient: true })
+}

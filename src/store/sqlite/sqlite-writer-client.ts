@@ -1,0 +1,101 @@
+// The writing thread of a SQLite file, as the rest of the process calls it.
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { TimeSlice } from '../../runtime/time-slice.ts'
+import type { Note } from '../notes.ts'
+import { type CommitResult, type NewRevision, StoreError } from '../store.ts'
+import type { WriterOptions } from './sqlite-database.ts'
+import type { FirstChanges, WriterCall, WriterOperations, WriterReply } from './sqlite-writer.ts'
+
+/** Changes to hand over at once. */
+const CHANGES_PER_MESSAGE = 20
+/** Notes to hand over and to write in one transaction: commits pass in between. */
+const NOTES_PER_BATCH = 1000
+
+interface Waiting {
+  readonly resolve: (result: never) => void
+  readonly reject: (error: Error) => void
+}
+
+export class SqliteWriter {
+  readonly #worker: Worker
+  readonly #exited: Promise<void>
+  /** Calls without a reply yet: the thread replies in the order it is called. */
+  readonly #waiting: Waiting[] = []
+  #failure: StoreError | undefined
+  /** The commit whose changes are being handed over: one at a time. */
+  #sending: Promise<unknown> = Promise.resolve()
+
+  constructor(options: WriterOptions) {
+    // Built, it is JavaScript.
+    const file = `./sqlite-writer${extname(import.meta.url)}`
+    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: options })
+    this.#worker.on('message', (reply: WriterReply) => {
+      const call = this.#waiting.shift()
+      if ('result' in reply) call?.resolve(reply.result as never)
+      else call?.reject(new StoreError(reply.error))
+    })
+    this.#worker.on('error', (cause) => {
+      this.#failure = new StoreError('the writing thread of the database failed', { cause })
+    })
+    this.#exited = new Promise((resolve) => {
+      this.#worker.once('exit', () => {
+        this.#failure ??= new StoreError('the database is closed')
+        for (const call of this.#waiting.splice(0)) call.reject(this.#failure)
+        resolve()
+      })
+    })
+  }
+
+  get hasEnded(): boolean {
+    return this.#failure !== undefined
+  }
+
+  call<K extends keyof WriterOperations>(
+    call: K,
+    ...args: Parameters<WriterOperations[K]>
+  ): Promise<ReturnType<WriterOperations[K]>> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure) return reject(this.#failure)
+      this.#waiting.push({ resolve, reject })
+      this.#worker.postMessage({ call, args } as WriterCall)
+    })
+  }
+
+  /** Many changes go over in parts, so that copying them holds up no poll. */
+  commit(base: number, revisions: readonly NewRevision[]): Promise<CommitResult> {
+    const sent = this.#sending.then(async () => {
+      const rest = await this.#sendFirstChanges(revisions)
+      return { result: this.call('commit', base, rest) }
+    })
+    this.#sending = sent.catch(() => {})
+    return sent.then(({ result }) => result)
+  }
+
+  /** Returns the revisions with the changes that are left to send. */
+  async #sendFirstChanges(revisions: readonly NewRevision[]): Promise<NewRevision[]> {
+    const timeSlice = new TimeSlice()
+    const rest: NewRevision[] = []
+    for (const [at, { changes, ...revision }] of revisions.entries()) {
+      let sent = 0
+      for (; changes.length - sent > CHANGES_PER_MESSAGE; sent += CHANGES_PER_MESSAGE) {
+        const first: FirstChanges = { at, changes: changes.slice(sent, sent + CHANGES_PER_MESSAGE) }
+        this.#worker.postMessage(first)
+        if (timeSlice.expired) await timeSlice.yield()
+      }
+      rest.push({ ...revision, changes: changes.slice(sent) })
+    }
+    return rest
+  }
+
+  async recordNotes(kind: string, notes: readonly Note[]): Promise<void> {
+    for (let at = 0; at < notes.length; at += NOTES_PER_BATCH)
+      await this.call('recordNotes', kind, notes.slice(at, at + NOTES_PER_BATCH))
+  }
+
+  async close(): Promise<void> {
+    await this.#sending
+    this.#worker.postMessage('close')
+    await this.#exited
+  }
+}

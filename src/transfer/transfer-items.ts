@@ -1,0 +1,241 @@
+// The items of a log that travels in lines: what each line may hold, and nothing else.
+import { isObject } from '../base/json.ts'
+import type { IdempotencyRecord } from '../store/idempotency.ts'
+import { MAX_NOTE_LENGTH, type TokenUse } from '../store/notes.ts'
+import { type Anchor, type DocumentVersion, type RevisionMeta, StoreError } from '../store/store.ts'
+
+export const FORMAT = 'flux-resourceset-log'
+export const VERSION = 1
+
+/** What the lines go on from and where they end: revisions of the source, with their hashes. */
+export interface Header {
+  readonly since: number
+  readonly hash: string
+  readonly until: number
+  readonly until_hash: string
+  /** RFC 3339, UTC. */
+  readonly time: string
+  /** Of a part: which clusters it is about. */
+  readonly selector?: string
+  /** Where the log of the source begins, when it comes with the documents as they stood there. */
+  readonly anchor?: Anchor
+}
+
+/** Its changes follow; of a part not all of them do. */
+export interface SentRevision extends RevisionMeta {
+  readonly revision: number
+  readonly hash: string
+  readonly change_count: number
+}
+
+/** Without what the document was before: the receiver has the revision before. */
+export interface SentChange {
+  readonly type: string
+  readonly id: string
+  readonly after: string | null
+  readonly after_deleted: boolean
+}
+
+export interface End {
+  readonly revision: number
+  readonly hash: string
+  /** How many documents the source had there; absent in a partial log. */
+  readonly documents?: number
+  /** Over all lines before this one. */
+  readonly sha256: string
+}
+
+export interface Signature {
+  /** SHA-256 of the public key, in hex. */
+  readonly key: string
+  /** Over the line of the end, in base64. */
+  readonly value: string
+}
+
+export type Item =
+  | { readonly header: Header }
+  | { readonly document: DocumentVersion }
+  | { readonly revision: SentRevision }
+  | { readonly changes: readonly SentChange[]; readonly last: boolean }
+  | { readonly answer: IdempotencyRecord }
+  | { readonly use: TokenUse }
+  | { readonly end: End; readonly line: string }
+  | { readonly signature: Signature }
+
+/** Lines that are not taken: damaged on their way, or sound but not made for this store. */
+export class StreamError extends StoreError {
+  readonly isDamaged: boolean
+
+  constructor(message: string, { isDamaged }: { isDamaged: boolean }) {
+    super(message)
+    this.isDamaged = isDamaged
+  }
+}
+
+export function damaged(message: string): StreamError {
+  return new StreamError(message, { isDamaged: true })
+}
+
+/** Throws StreamError for a line that is none; the first one is the header. */
+export function parseItem(line: string, number: number): Item {
+  const value = parseObject(line)
+  if (number === 1) return { header: parseHeader(value) }
+  const item = value && itemIn(value, line)
+  if (!item) throw damaged(`line ${number}: cannot be read`)
+  return item
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function parseHeader(value: Readonly<Record<string, unknown>> | undefined): Header {
+  if (value?.format !== FORMAT)
+    throw new StreamError('is not a log of flux-resourceset', { isDamaged: false })
+  if (value.version !== VERSION) {
+    const message = `is in version ${JSON.stringify(value.version)} of the format, not in ${VERSION}: use the program that made it, or a newer one`
+    throw new StreamError(message, { isDamaged: false })
+  }
+  const header = pick(value, HEADER)
+  if (!header) throw damaged('line 1: the header cannot be read')
+  return header
+}
+
+function itemIn(value: Readonly<Record<string, unknown>>, line: string): Item | undefined {
+  if ('document' in value) return wrap('document', pick(value.document, DOCUMENT))
+  if ('revision' in value) return wrap('revision', pick(value, REVISION))
+  if ('answer' in value) return wrap('answer', pick(value.answer, ANSWER))
+  if ('use' in value) return wrap('use', pick(value.use, USE))
+  if ('signature' in value) return wrap('signature', pick(value.signature, SIGNATURE))
+  if ('end' in value) {
+    const end = pick(value.end, END)
+    return end && { end, line }
+  }
+  if (!Array.isArray(value.changes) || !isFlag(value.last)) return undefined
+  const changes = value.changes.map((change: unknown) => pick(change, CHANGE))
+  return changes.every(isWhole) ? { changes, last: value.last } : undefined
+}
+
+/** Of what is gone nothing more can be said. */
+function isWhole(change: SentChange | undefined): change is SentChange {
+  return change !== undefined && !(change.after === null && change.after_deleted)
+}
+
+function wrap<K extends string, T>(name: K, value: T | undefined): Record<K, T> | undefined {
+  return value && ({ [name]: value } as Record<K, T>)
+}
+
+type Shape<T> = { readonly [K in keyof T]-?: (value: unknown) => boolean }
+
+/** The members that a line is made of, and nothing else it may hold. */
+function pick<T>(value: unknown, shape: Shape<T>): T | undefined {
+  if (!isObject(value)) return undefined
+  const fields = Object.entries(shape) as [string, (value: unknown) => boolean][]
+  if (!fields.every(([name, is]) => is(value[name]))) return undefined
+  return Object.fromEntries(
+    fields.map(([name]) => [name, value[name]]).filter(([, member]) => member !== undefined),
+  ) as T
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function isName(value: unknown): boolean {
+  return isText(value) && value !== ''
+}
+
+function isTextOrNull(value: unknown): boolean {
+  return value === null || isText(value)
+}
+
+function isNoteOrNull(value: unknown): boolean {
+  return value === null || (isText(value) && value.length <= MAX_NOTE_LENGTH)
+}
+
+function isFlag(value: unknown): value is boolean {
+  return typeof value === 'boolean'
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+function isTime(value: unknown): boolean {
+  return isText(value) && !Number.isNaN(Date.parse(value))
+}
+
+function isHash(value: unknown): boolean {
+  return isText(value) && /^[0-9a-f]{64}$/.test(value)
+}
+
+/** The store keeps it as it is, and the hash of a revision takes it in as one line. */
+function isDocument(value: unknown): boolean {
+  return isText(value) && !value.includes('\n') && parseObject(value) !== undefined
+}
+
+function orAbsent(is: (value: unknown) => boolean): (value: unknown) => boolean {
+  return (value) => value === undefined || is(value)
+}
+
+/** The first revision of all follows no hash. */
+function isHashOrNone(value: unknown): boolean {
+  return value === '' || isHash(value)
+}
+
+const ANCHOR: Shape<Anchor> = { revision: isCount, time: isTime, hash: isHash, state: isHash }
+
+const HEADER: Shape<Header> = {
+  since: isCount,
+  hash: isHashOrNone,
+  until: isCount,
+  until_hash: isHashOrNone,
+  time: isTime,
+  selector: orAbsent(isName),
+  anchor: orAbsent((value) => pick(value, ANCHOR) !== undefined),
+}
+
+const DOCUMENT: Shape<DocumentVersion> = {
+  type: isName,
+  id: isName,
+  revision: isCount,
+  deleted: isFlag,
+  json: isDocument,
+}
+
+const REVISION: Shape<SentRevision> = {
+  revision: isCount,
+  hash: isHash,
+  change_count: isCount,
+  time: isTime,
+  actor: isText,
+  message: isTextOrNull,
+  request_id: isText,
+  client_address: isTextOrNull,
+  operation: isText,
+}
+
+const CHANGE: Shape<SentChange> = {
+  type: isName,
+  id: isName,
+  after: (value) => value === null || isDocument(value),
+  after_deleted: isFlag,
+}
+
+const ANSWER: Shape<IdempotencyRecord> = { key: isText, fingerprint: isText, time: isTime, answer: isText }
+
+const USE: Shape<TokenUse> = { id: isText, time: isTime, address: isNoteOrNull }
+
+const END: Shape<End> = {
+  revision: isCount,
+  hash: isHashOrNone,
+  documents: orAbsent(isCount),
+  sha256: isHash,
+}
+
+const SIGNATURE: Shape<Signature> = { key: isHash, value: isText }
