@@ -190,9 +190,10 @@ function answerPoll(
     const message = `no cluster with the DNS name "${dns}"`
     return fail({ code: 'not_found', reason: 'unknown_cluster', message })
   }
-  const { id, deleted } = found
+  const { id } = found
   const view = servedTo(state, id)
-  const cluster = deleted ? found : (view.get(types.cluster.type.name, id) ?? found)
+  // Another view may have another version of the cluster; of a deleted one it has none.
+  const cluster = (view as View) === state ? found : (view.get(types.cluster.type.name, id) ?? found)
   const { text, digest } = renderInputs(view, types, type.value, cluster)
   return succeed({ text, digest, revision: state.revision, cluster: id, endpoint })
 }
