@@ -27,11 +27,13 @@ export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: (
   const { parameters = [] } = request.routeOptions.config
   const known = [...parameters, ...(isWrite(request) ? WRITE_QUERY : READ_QUERY)]
   const query = request.query as RawQuery
-  const details = checkNames(known, query)
-  const reason = details.length > 0 ? 'unknown_parameter' : undefined
-  const wrong = [...details, ...checkValues(known, query), ...checkEncoding(request.url)]
-  if (wrong.length === 0) done()
-  else sendProblem(reply, invalid(wrong, wrong.length === details.length ? reason : undefined).problem)
+  const unknown = checkNames(known, query)
+  const unreadable = checkEncoding(request.url)
+  // What cannot be read has no value to judge.
+  const details = [...unknown, ...(unreadable.length > 0 ? unreadable : checkValues(known, query))]
+  const reason = details.length === unknown.length ? 'unknown_parameter' : undefined
+  if (details.length === 0) done()
+  else sendProblem(reply, invalid(details, reason).problem)
 }
 
 function checkNames(known: readonly Parameter[], query: RawQuery): Detail[] {
