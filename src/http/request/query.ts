@@ -37,15 +37,13 @@ export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: (
 }
 
 function checkNames(known: readonly Parameter[], query: RawQuery): Detail[] {
-  const names = namesOf(known)
-  const hint = names.length > 0 ? `known are ${names.join(', ')}` : 'there are none here'
-  return Object.keys(query)
-    .filter((name) => !names.includes(name))
-    .map((name) => ({ path: `?${name}`, message: `is an unknown parameter: ${hint}` }))
+  const unknown = Object.keys(query).filter((given) => !known.some(({ name }) => name === given))
+  if (unknown.length === 0) return []
+  const hint = known.length > 0 ? `known are ${flagsLast(known).join(', ')}` : 'there are none here'
+  return unknown.map((name) => ({ path: `?${name}`, message: `is an unknown parameter: ${hint}` }))
 }
 
-/** Flags come last. */
-function namesOf(known: readonly Parameter[]): string[] {
+function flagsLast(known: readonly Parameter[]): string[] {
   const isFlag = ({ schema }: Parameter): number => Number(schema.type === 'boolean')
   return known.toSorted((a, b) => isFlag(a) - isFlag(b)).map(({ name }) => name)
 }
