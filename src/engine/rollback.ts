@@ -116,7 +116,8 @@ export function rollback({ past }: Engine, types: Types, request: Rollback): Wor
     }
     const [misspelt] = yield* warnOfUnknownKeys(types.cluster, view, selector)
     const hint = misspelt ?? 'correct it, or set allow_empty to true'
-    return invalid([{ path: '/selector', message: `matches no cluster: ${hint}` }], 'no_match')
+    const reason = misspelt === undefined ? 'no_match' : 'unknown_label'
+    return invalid([{ path: '/selector', message: `matches no cluster: ${hint}` }], reason)
   }
 
   function* notice(view: View): Steps<string[]> {
