@@ -125,7 +125,7 @@ async function apply(session: Session, flags: Flags): Promise<void> {
       if (!(error instanceof Refusal)) throw error
       // Somebody was faster with one of the documents: what is to be done has to be seen again.
       const isLost =
-        ['precondition_failed', 'not_found'].includes(error.code) || error.message.includes('exists already')
+        ['precondition_failed', 'not_found'].includes(error.code) || error.reason === 'already_exists'
       if (!isLost || flags.plan !== undefined || attempt === TRIES) throw inTheSet(error, steps)
     }
   }

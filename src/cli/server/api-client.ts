@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BATCH_BODY_LIMIT } from '../../api/limits.ts'
 import { isObject, type Json } from '../../base/json.ts'
+import type { Reason } from '../../base/problem.ts'
 import type { Impact } from '../../domain/delivery/impact.ts'
 import type { Settings } from '../config/settings.ts'
 import { EXIT, Failure } from '../failure.ts'
@@ -40,6 +41,7 @@ export interface Api {
 
 interface ProblemBody {
   readonly error: string
+  readonly reason?: Reason
   readonly message: string
   readonly details?: unknown
   readonly impact?: Impact
@@ -49,6 +51,7 @@ interface ProblemBody {
 export class Refusal extends Failure {
   readonly status: number
   readonly code: string
+  readonly reason: Reason | undefined
   readonly impact: Impact | undefined
 
   constructor(status: number, body: ProblemBody, requestId: string | undefined) {
@@ -61,6 +64,7 @@ export class Refusal extends Failure {
     super(EXIT.refused, message, { details: [...lines, who], hint: hintFor(status, body) })
     this.status = status
     this.code = error
+    this.reason = body.reason
     this.impact = impact
   }
 }
