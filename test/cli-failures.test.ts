@@ -453,6 +453,18 @@ describe('something else answers', { concurrency: 4 }, () => {
     })
   }
 
+  test('what to try is decided by the reason, whatever the message says', async (t) => {
+    const refused = async (problem: { reason?: string; message: string }): Promise<string> =>
+      fail(
+        1,
+        [problem.message],
+        LIST,
+        await fake(t, (response) => refuse(response, 409, { error: 'conflict', ...problem })),
+      )
+    assert.match(await refused({ reason: 'in_use', message: 'others need it' }), /^Hint: .*--cascade/m)
+    assert.doesNotMatch(await refused({ message: 'it is in use by 1, and exists already' }), /^Hint:/m)
+  })
+
   test('a token that is sent back is not shown', async (t) => {
     const echo = await fake(
       t,

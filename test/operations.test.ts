@@ -281,6 +281,16 @@ function routedPaths(service: TestService): string[] {
   return paths.map((path) => path.replaceAll(/:\w+(\|:\w+)*/g, '{}'))
 }
 
+test('metrics that are served elsewhere are not in the description', async () => {
+  for (const hasAdminPort of [false, true]) {
+    const service = await startService({ hasAdminPort })
+    const { paths } = (await open(service, '/openapi.json')).body
+    assert.equal('/metrics' in paths, !hasAdminPort)
+    assert.ok('/ready' in paths)
+    assert.equal((await open(service, '/metrics')).status, hasAdminPort ? 404 : 200)
+  }
+})
+
 test('the description is the same in JSON and in YAML', async () => {
   for (const mode of ['read-only', 'crud'] as const) {
     const service = await startService({ mode })

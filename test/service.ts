@@ -136,6 +136,7 @@ export interface ServiceOptions {
   readonly limits?: Partial<Service['limits']>
   readonly maxStalenessMs?: number
   readonly corsOrigins?: readonly string[]
+  readonly hasAdminPort?: boolean
   readonly trustedProxies?: readonly string[]
   readonly maxAuthFailures?: number
   readonly login?: Service['login']
@@ -183,7 +184,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       admission: createAdmission(limits),
       maxStalenessMs: options.maxStalenessMs ?? Number.POSITIVE_INFINITY,
       corsOrigins,
-      hasAdminPort: false,
+      hasAdminPort: options.hasAdminPort ?? false,
       login,
       metrics,
       log,

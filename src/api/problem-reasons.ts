@@ -32,6 +32,7 @@ export const REASON_TEXTS: {
     ),
     reserved_id: reason('the id is reserved by the type', 'choose another id'),
     no_match: reason('a selector matches no cluster', 'correct it, or set `allow_empty`'),
+    unknown_label: reason('a selector has a label that no cluster has, and matches none', 'correct it'),
     answer_too_large: reason(
       'a poll of a cluster would get more than Flux takes',
       'assign less, or make it smaller',

@@ -35,6 +35,7 @@ export const REASONS = {
     'not_assigned',
     'reserved_id',
     'no_match',
+    'unknown_label',
     'answer_too_large',
     'unknown_parameter',
     'malformed_json',

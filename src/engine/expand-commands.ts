@@ -162,5 +162,6 @@ function* checkChoice(
   }
   const [misspelt] = yield* warnOfUnknownKeys(types.cluster, view, selector)
   const hint = misspelt ?? 'correct it, or set allow_empty to true'
-  return invalid([{ path: '/selector', message: `matches no cluster: ${hint}` }], 'no_match')
+  const reason = misspelt === undefined ? 'no_match' : 'unknown_label'
+  return invalid([{ path: '/selector', message: `matches no cluster: ${hint}` }], reason)
 }

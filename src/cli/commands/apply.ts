@@ -63,7 +63,7 @@ async function apply(session: Session, flags: Flags): Promise<void> {
       if (!(error instanceof Refusal)) throw error
       // Another writer has changed one of the documents: the steps have to be planned again.
       const isConflict =
-        ['precondition_failed', 'not_found'].includes(error.code) || error.message.includes('exists already')
+        ['precondition_failed', 'not_found'].includes(error.code) || error.reason === 'already_exists'
       if (!isConflict || flags.plan !== undefined || attempt === TRIES) throw namingFiles(error, steps)
     }
   }

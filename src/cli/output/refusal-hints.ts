@@ -1,4 +1,5 @@
-// What to try after a refusal, by its code.
+// What to try after a refusal, by its code and its reason.
+import type { Reason } from '../../base/problem.ts'
 import { PROGRAM } from '../cli-command.ts'
 
 const WHOAMI = `${PROGRAM} token whoami`
@@ -18,41 +19,57 @@ const HINTS: Record<string, string> = {
   too_many_requests: 'wait a while, then try again',
 }
 
-export function hintFor(
-  status: number,
-  { error, message }: { error: string; message: string },
-): string | undefined {
-  if (error === 'forbidden') return hintForRole(message)
-  if (error === 'conflict' && message.includes('is in use by')) {
-    return 'unassign it there first, or delete with --cascade to remove every reference as well'
-  }
-  const [, token] = /^there is a token "([^"]+)" already/.exec(message) ?? []
-  if (token) return `${PROGRAM} token rotate ${token} gives it a new secret`
-  const [, expired] = /^token "([^"]+)" has expired/.exec(message) ?? []
-  if (expired) return `${PROGRAM} token revoke ${expired} makes room for another one of that name`
-  if (message.includes('earlier secrets of token')) return '--grace 0s, or of bootstrap --token-grace 0s'
-  if (error === 'conflict' && message.includes('exists already'))
-    return 'to change what is there, use update or apply'
-  const [, isProtected] = /"([^"]+)" is protected/.exec(message) ?? []
-  if (isProtected) return `${PROGRAM} cluster update ${isProtected} --set deletion_protection=false`
-  if (message.includes('allow_empty')) {
-    return `${PROGRAM} cluster list --selector '…' shows what a selector matches`
-  }
-  // For a type without this method the message is enough.
-  if (error === 'method_not_allowed' && !message.includes('read-only')) return undefined
-  if (error === 'not_found' && message.startsWith('no route')) return HINTS.method_not_allowed
-  return HINTS[error] ?? (status === 429 ? HINTS.too_many_requests : undefined)
+/** What a refusal is decided by; its text is for people. */
+interface Refused {
+  readonly error: string
+  readonly reason?: Reason
+  readonly message: string
 }
 
-/** The hint by what is missing: a role, which another token may have, or a wider scope. */
-function hintForRole(message: string): string | undefined {
-  // Where the caller has no role at all, the message says whom to ask.
-  if (message.includes('gives you a role')) return undefined
-  const [, role] = /needs the role (\w+)/.exec(message) ?? []
-  if (role === 'editor' || role === 'admin')
-    return `a token of that role is given by FLUX_API_WRITE_TOKEN or --write-token, or kept by ${PROGRAM} login; who you are now: ${WHOAMI}`
-  if (role) return `log in as somebody else (${PROGRAM} login); who you are now: ${WHOAMI}`
-  if (message.includes('your scope'))
-    return `somebody with a wider scope has to do this; ${WHOAMI} shows yours`
-  return HINTS.forbidden
+/** By code and reason; `name` is what the message speaks of. */
+function hintForReason(error: string, reason: Reason | undefined, name: string): string | undefined {
+  switch (reason) {
+    case 'in_use':
+      return 'unassign it there first, or delete with --cascade to remove every reference as well'
+    case 'token_exists':
+      return `${PROGRAM} token rotate ${name} gives it a new secret`
+    case 'token_expired':
+      return `${PROGRAM} token revoke ${name} makes room for another one of that name`
+    case 'too_many_secrets':
+      return '--grace 0s, or of bootstrap --token-grace 0s'
+    case 'already_exists':
+      return error === 'conflict' ? 'to change what is there, use update or apply' : undefined
+    case 'protected':
+      return `${PROGRAM} cluster update ${name} --set deletion_protection=false`
+    case 'no_match':
+      return `${PROGRAM} cluster list --selector '…' shows what a selector matches`
+    case 'no_route':
+      return HINTS.method_not_allowed
+    case 'needs_editor':
+    case 'needs_admin':
+      return `a token of that role is given by FLUX_API_WRITE_TOKEN or --write-token, or kept by ${PROGRAM} login; who you are now: ${WHOAMI}`
+    case 'needs_poller':
+    case 'needs_mirror':
+    case 'needs_viewer':
+      return `log in as somebody else (${PROGRAM} login); who you are now: ${WHOAMI}`
+    case 'out_of_scope':
+    case 'invalid_scope':
+    case 'held':
+      return `somebody with a wider scope has to do this; ${WHOAMI} shows yours`
+    default:
+      return undefined
+  }
+}
+
+/** Of these the message says all there is to say. */
+const TOLD: readonly (Reason | undefined)[] = ['unknown_method', 'no_role']
+
+export function hintFor(status: number, { error, reason, message }: Refused): string | undefined {
+  if (TOLD.includes(reason)) return undefined
+  const [, name = ''] = /"([^"]+)"/.exec(message) ?? []
+  return (
+    hintForReason(error, reason, name) ??
+    HINTS[error] ??
+    (status === 429 ? HINTS.too_many_requests : undefined)
+  )
 }

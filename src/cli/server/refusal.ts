@@ -1,11 +1,13 @@
 // An error response of the API as a failure of the command.
 import { isObject } from '../../base/json.ts'
+import type { Reason } from '../../base/problem.ts'
 import type { Impact } from '../../domain/delivery/impact.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { hintFor } from '../output/refusal-hints.ts'
 
 interface ProblemBody {
   readonly error: string
+  readonly reason?: Reason
   readonly message: string
   readonly details?: unknown
   readonly impact?: Impact
@@ -15,6 +17,7 @@ interface ProblemBody {
 export class Refusal extends Failure {
   readonly status: number
   readonly code: string
+  readonly reason: Reason | undefined
   readonly impact: Impact | undefined
 
   constructor(status: number, body: ProblemBody, requestId: string | undefined) {
@@ -27,6 +30,7 @@ export class Refusal extends Failure {
     super(EXIT.refused, message, { details: [...lines, source], hint: hintFor(status, body) })
     this.status = status
     this.code = error
+    this.reason = body.reason
     this.impact = impact
   }
 }

@@ -218,8 +218,13 @@ function* findTargets(
         ? `matches ${without} clusters, none of which is assigned "${having?.id}"`
         : `matches no cluster`
     const [misspelt] = keys.warnings()
-    const hint = (without > 0 && unknown) || misspelt || 'correct it, or set allow_empty to true'
-    return invalid([{ path, message: `${message}: ${hint}` }], 'no_match')
+    const [hint, reason] =
+      without > 0 && unknown
+        ? ([unknown, 'unknown_reference'] as const)
+        : misspelt
+          ? ([misspelt, 'unknown_label'] as const)
+          : (['correct it, or set allow_empty to true', 'no_match'] as const)
+    return invalid([{ path, message: `${message}: ${hint}` }], reason)
   }
   const warning =
     without > 0 &&

@@ -169,7 +169,8 @@ export const IMPACT = inQuery('impact_limit', 'How many details of the impact to
   default: IMPACT_LIMIT,
 })
 
-export const isPlan = (text: string): boolean => new RegExp(PLAN_PATTERN).test(text)
+const PLAN = new RegExp(PLAN_PATTERN)
+export const isPlan = (text: string): boolean => PLAN.test(text)
 export const NO_PLAN = 'must be a plan that a preview answered: sha256: and 64 hex digits'
 
 /** What every write takes. */

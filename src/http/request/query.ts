@@ -27,23 +27,23 @@ export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: (
   const { parameters = [] } = request.routeOptions.config
   const known = [...parameters, ...(isWrite(request) ? WRITE_QUERY : READ_QUERY)]
   const query = request.query as RawQuery
-  const details = checkNames(known, query)
-  const reason = details.length > 0 ? 'unknown_parameter' : undefined
-  const wrong = [...details, ...checkValues(known, query), ...checkEncoding(request.url)]
-  if (wrong.length === 0) done()
-  else sendProblem(reply, invalid(wrong, wrong.length === details.length ? reason : undefined).problem)
+  const unknown = checkNames(known, query)
+  const unreadable = checkEncoding(request.url)
+  // What cannot be read has no value to judge.
+  const details = [...unknown, ...(unreadable.length > 0 ? unreadable : checkValues(known, query))]
+  const reason = details.length === unknown.length ? 'unknown_parameter' : undefined
+  if (details.length === 0) done()
+  else sendProblem(reply, invalid(details, reason).problem)
 }
 
 function checkNames(known: readonly Parameter[], query: RawQuery): Detail[] {
-  const names = namesOf(known)
-  const hint = names.length > 0 ? `known are ${names.join(', ')}` : 'there are none here'
-  return Object.keys(query)
-    .filter((name) => !names.includes(name))
-    .map((name) => ({ path: `?${name}`, message: `is an unknown parameter: ${hint}` }))
+  const unknown = Object.keys(query).filter((given) => !known.some(({ name }) => name === given))
+  if (unknown.length === 0) return []
+  const hint = known.length > 0 ? `known are ${flagsLast(known).join(', ')}` : 'there are none here'
+  return unknown.map((name) => ({ path: `?${name}`, message: `is an unknown parameter: ${hint}` }))
 }
 
-/** Flags come last. */
-function namesOf(known: readonly Parameter[]): string[] {
+function flagsLast(known: readonly Parameter[]): string[] {
   const isFlag = ({ schema }: Parameter): number => Number(schema.type === 'boolean')
   return known.toSorted((a, b) => isFlag(a) - isFlag(b)).map(({ name }) => name)
 }

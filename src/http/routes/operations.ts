@@ -138,7 +138,8 @@ export function descriptionRoutes(openapi: () => Node): Route[] {
       '/openapi.yaml',
       { ...described, id: 'openapi_yaml', summary: 'This description as YAML.', type: YAML_TYPE },
       (_request, reply) => {
-        asYaml ??= Buffer.from(stringify(openapi()))
+        // Many readers refuse a file with hundreds of aliases.
+        asYaml ??= Buffer.from(stringify(openapi(), { aliasDuplicateObjects: false }))
         return reply.type(YAML_TYPE).send(asYaml)
       },
     ),
