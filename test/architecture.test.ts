@@ -137,6 +137,17 @@ test('no function is longer than 80 lines', () => {
   )
 })
 
+test('the map of newcomers names files that are there', () => {
+  const map = readFileSync(join(SRC, '../AGENTS.md'), 'utf8')
+  const named = [...map.matchAll(/`([a-z-]+\.ts)`/g)].map(([, name]) => name as string)
+  assert.ok(named.length > 30, `only ${named.length} were found`)
+  const names = new Set(files.map((file) => basename(file)))
+  assert.deepEqual(
+    named.filter((name) => !names.has(name)),
+    [],
+  )
+})
+
 test('no import leaves src', () => {
   const leaving = sources.flatMap((file) => ownImportsOf(file).filter((target) => target.startsWith('..')))
   assert.deepEqual(leaving, [])
