@@ -93,7 +93,7 @@ export const REASONS = {
     'behind_revision',
     'stale',
     'log_incomplete',
-    'issuer_unavailable',
+    'authentication_unavailable',
     'caller_left',
   ],
 } as const satisfies Partial<Record<ProblemCode, readonly string[]>>
