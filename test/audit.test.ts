@@ -2,32 +2,14 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
+import { NDJSON } from '../src/api/media-types.ts'
+import type { Revision } from '../src/api/wire-types.ts'
 import type { Json } from '../src/base/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import type { Store } from '../src/store/store.ts'
 import { assertProblem, STORES, start } from './every-store.ts'
 import { type Answer, READ_TOKEN, startService, type TestService, temporaryFolder } from './service.ts'
-
-const NDJSON = 'application/x-ndjson'
-
-interface Change {
-  readonly type: string
-  readonly id: string
-  readonly op: string
-}
-
-interface Revision {
-  readonly revision: number
-  readonly time: string
-  readonly actor: string
-  readonly message: string | null
-  readonly request_id: string
-  readonly operation: string
-  readonly hash: string
-  readonly change_count: number
-  readonly changes: readonly Change[]
-}
 
 type Write = readonly [method: string, url: string, body?: Json]
 
@@ -117,7 +99,7 @@ function numbers(revisions: readonly Revision[]): number[] {
   return revisions.map(({ revision }) => revision)
 }
 
-function keysOf(changes: readonly Change[]): string[] {
+function keysOf(changes: Revision['changes']): string[] {
   return changes.map(({ type, id }) => `${type}/${id}`)
 }
 

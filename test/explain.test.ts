@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Explanation } from '../src/api/wire-types.ts'
 import type { Json } from '../src/base/json.ts'
+import type { ExplainedField } from '../src/domain/delivery/explain-input.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import { pruneLog } from '../src/transfer/verify-log.ts'
@@ -12,30 +14,11 @@ import { builtInTypes, chartFleet, READ_TOKEN, type TestService, temporaryFolder
 const ENDPOINTS = ['platform-components', 'namespaces', 'rolebindings']
 const EXAMPLE = join(import.meta.dirname, '../examples/network-policies')
 
-interface Field {
-  readonly path: string
-  readonly value: Json
-  readonly source: string
-  readonly document: string | null
-  readonly revision: number | null
-  readonly time: string | null
-  readonly actor: string | null
-  readonly message: string | null
-  readonly left_out?: readonly { readonly id: string; readonly why: string }[]
-}
-
-interface Explained {
-  readonly cluster: string
-  readonly endpoint: string
-  readonly revision: number
-  readonly inputs: readonly { readonly id: string; readonly fields: readonly Field[] }[]
-}
-
 async function explain(
   service: TestService,
   endpoint: string,
   { cluster = 'one', at = '' }: { cluster?: string; at?: number | string } = {},
-): Promise<Explained> {
+): Promise<Explanation> {
   const url = `/clusters/${cluster}/inputs/${endpoint}?explain=true${at === '' ? '' : `&at=${at}`}`
   const answer = await service.call('GET', url, { token: READ_TOKEN })
   assert.equal(answer.status, 200, `${url}: ${answer.text}`)
@@ -69,7 +52,7 @@ function keysIn(path: string): string[] {
 }
 
 /** The input that the fields make up. */
-function assemble(fields: readonly Field[]): JsonMap {
+function assemble(fields: readonly ExplainedField[]): JsonMap {
   const input: Record<string, Json> = {}
   for (const { path, value } of fields) {
     const keys = keysIn(path)
@@ -406,7 +389,7 @@ for (const [store, open] of Object.entries(STORES)) {
 }
 
 /** What is told of cluster one now. */
-async function toldNow(service: TestService, at: number | string = ''): Promise<Explained['inputs'][]> {
+async function toldNow(service: TestService, at: number | string = ''): Promise<Explanation['inputs'][]> {
   const all = await Promise.all(ENDPOINTS.map((endpoint) => explain(service, endpoint, { at })))
   return all.map(({ inputs }) => inputs)
 }
@@ -416,7 +399,7 @@ for (const [store, open] of Object.entries(STORES)) {
     let minute = 0
     const time = (of: number) => new Date(Date.UTC(2026, 0, 31, 12, of))
     const service = await start(t, { store: await open(t), now: () => time(minute) })
-    const told: Explained['inputs'][][] = [[], await toldNow(service)]
+    const told: Explanation['inputs'][][] = [[], await toldNow(service)]
     for (const { write } of STORY) {
       minute++
       const { revision } = service.engine.state
@@ -443,7 +426,12 @@ for (const [store, open] of Object.entries(STORES)) {
 type Documents = Record<string, JsonMap | undefined>
 
 /** What the document of a field says of it, found by the field's name alone. */
-function said(documents: Documents | undefined, list: string, id: string, field: Field): Json | undefined {
+function said(
+  documents: Documents | undefined,
+  list: string,
+  id: string,
+  field: ExplainedField,
+): Json | undefined {
   const document = documents?.[String(field.document)]
   if (!document) return undefined
   const keys = keysIn(field.path)

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Revision } from '../src/api/wire-types.ts'
 import { assertProblem } from './every-store.ts'
 import { type Answer, READ_TOKEN, smallFleet, startService, type TestService } from './service.ts'
-
-interface Revision {
-  readonly revision: number
-  readonly changes: readonly { readonly type: string; readonly id: string; readonly op: string }[]
-}
 
 async function revision(service: TestService, number: number) {
   return (await service.call('GET', `/revisions/${number}`)).body

@@ -135,7 +135,7 @@ export const REASON_TEXTS: {
     behind_revision: reason('the process is not at the revision yet', TRY_AGAIN),
     stale: reason('what is served is older than `MAX_STALENESS`; of `/ready`', 'look at the store'),
     log_incomplete: reason('the log lacks a revision', TRY_AGAIN),
-    identity_unavailable: reason('the OIDC issuer does not answer', TRY_AGAIN),
+    authentication_unavailable: reason('who asks cannot be checked now', TRY_AGAIN),
     caller_left: reason('the caller hung up', 'nobody reads this'),
   },
 }

@@ -92,7 +92,7 @@ export const REASONS = {
     'behind_revision',
     'stale',
     'log_incomplete',
-    'identity_unavailable',
+    'authentication_unavailable',
     'caller_left',
   ],
 } as const satisfies Partial<Record<ProblemCode, readonly string[]>>

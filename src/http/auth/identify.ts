@@ -193,7 +193,7 @@ class Identifier implements Auth {
       log.error({ reason }, 'OIDC tokens cannot be checked')
       return fail({
         code: 'unavailable',
-        reason: 'identity_unavailable',
+        reason: 'authentication_unavailable',
         message: 'who you are cannot be checked now: try again',
       })
     }
