@@ -1,4 +1,4 @@
-// Commands on the store itself, beside the service: verifying the history and giving up its older part.
+// Commands that open the store directly, not through the API: they verify the log and prune its older part.
 import { parseArgs } from 'node:util'
 import { parseTime } from '../base/time.ts'
 import { UsageProblem } from '../base/usage-problem.ts'
@@ -10,7 +10,7 @@ import { pruneLog, type Verification, verifyLog } from '../transfer/verify-log.t
 export type Environment = Readonly<Record<string, string | undefined>>
 export type Print = (line: string) => void
 
-/** The exit code for damage that was found: the same as of `flux-resourceset-cli verify`. */
+/** The exit code when damage was found: the same as that of `flux-resourceset-cli verify`. */
 export const NOT_WHOLE = 4
 
 export const HELP = `flux-resourceset: the desired state of a fleet of Kubernetes clusters, polled by their Flux Operators
@@ -55,7 +55,7 @@ Examples:
   RESOURCES_DIR=types flux-resourceset scaffold-template network_policies > templates/network-policies.yaml
 `
 
-/** Runs a command and answers its exit code; undefined when there is no such command. */
+/** Runs a command and returns its exit code; undefined when there is no such command. */
 export async function runStoreCommand(
   name: string,
   args: readonly string[],
@@ -132,7 +132,7 @@ function printVerification(verification: Verification, json: boolean, print: Pri
 
 export const OUTPUT = { type: 'string', short: 'o' } as const
 
-/** The flags of a command, and what stands beside them where it takes that. */
+/** Returns the flags of a command, and its positional arguments where it takes any. */
 export function parse<T extends NonNullable<Parameters<typeof parseArgs>[0]>['options']>(
   args: readonly string[],
   options: T,
@@ -156,7 +156,7 @@ export function isJson(output: string | boolean | undefined): boolean {
   throw new UsageProblem(`-o must be json, not "${output}"`)
 }
 
-/** A day means its first moment, in UTC. */
+/** A date without a time means its first moment, in UTC. */
 function parseBefore(text: string | boolean | undefined): string {
   const given = String(text ?? '')
   const time = parseTime(/^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given)
@@ -181,7 +181,7 @@ export async function withStore<T>(
   }
 }
 
-/** The store of the environment, which must be there already unless it is to be made. */
+/** Opens the store that the environment names. A SQLite file must exist already unless `create` is set. */
 export function openStore(
   env: Environment,
   { write, create = false }: { write: boolean; create?: boolean },

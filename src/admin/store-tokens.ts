@@ -1,4 +1,4 @@
-// Tokens directly in the store: the first admin, and the way back in when nobody has a token any more.
+// Tokens written directly to the store: for the first admin, and for recovery when all tokens are lost.
 import { userInfo } from 'node:os'
 import { parseTime } from '../base/time.ts'
 import { UsageProblem } from '../base/usage-problem.ts'
@@ -110,7 +110,7 @@ async function write(engine: Engine, command: Command): Promise<void> {
   throw new UsageProblem(...(lines.length > 0 ? lines : [problem]))
 }
 
-/** Where what is wrong with a token was given on the command line. */
+/** The flag that sets each field of a token, so that a problem can name it. */
 const FLAGS: Readonly<Record<string, string>> = {
   cluster: '--cluster',
   selector: '--selector',

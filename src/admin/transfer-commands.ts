@@ -33,21 +33,21 @@ import {
 
 export interface Surroundings {
   readonly env: Environment
-  /** Loaded only where a selector has to be understood. */
+  /** Loaded only where a selector has to be parsed. */
   readonly types: () => Types
   readonly now: () => Date
   readonly stdout: Writable
-  /** Lines on the standard output, and beside it. */
+  /** `print` writes a line to the standard output, `tell` to the standard error. */
   readonly print: Print
   readonly tell: Print
 }
 
 const TEXT = { type: 'string' } as const
-/** How often to follow a source that is written to. */
+/** Rounds of copying, at most: the source may be written to meanwhile. */
 const MAX_ROUNDS = 5
 const TELL_EVERY_MS = 3000
 
-/** Runs a command and answers its exit code; undefined when there is no such command. */
+/** Runs a command and returns its exit code; undefined when there is no such command. */
 export async function runTransferCommand(
   name: string,
   args: readonly string[],
@@ -85,7 +85,10 @@ async function copy(args: readonly string[], around: Surroundings): Promise<numb
   })
 }
 
-/** The source may be in use: what came meanwhile is fetched as well, until nothing or too much came. */
+/**
+ * Copies in rounds, since the source may be in use: each round copies what was written during the one before. It ends
+ * when a round leaves nothing to copy, or after `MAX_ROUNDS`.
+ */
 async function copyRounds(source: Store, target: Store, { now, tell }: Surroundings): Promise<Imported> {
   let all: Imported | undefined
   for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -299,7 +302,7 @@ function parseSelection(types: Types, text: string): Selection {
   return { selector: parsed.selector, types }
 }
 
-/** A store that is named on the command line instead. */
+/** The environment with the store that the command line names instead. */
 function at({ env }: Surroundings, url: string): Environment {
   return { ...env, DATABASE_URL: url, STORE_BACKEND: undefined }
 }
@@ -313,7 +316,7 @@ async function reading<T>(path: string, use: (file: LinesFile) => Promise<T>): P
   }
 }
 
-/** Says where lines come from that are not taken. */
+/** Names the source of the lines in errors about them. */
 async function explained<T>(from: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run()
@@ -327,7 +330,7 @@ function apply(store: Store, file: LinesFile, { tell }: Surroundings): Promise<I
   return importLog(store, file.lines(), { progress: progressOn(tell, 'written') })
 }
 
-/** Writes lines, and answers what their end says. */
+/** Writes lines; returns the content of their `end` line, and how many bytes were written. */
 async function write(
   path: string,
   lines: AsyncIterable<string>,
@@ -344,7 +347,7 @@ async function write(
   return { end: end as End, bytes }
 }
 
-/** A word now and then, of what takes long. */
+/** Reports the progress of long work every few seconds. */
 function progressOn(tell: Print, done: string): Progress {
   let told = performance.now()
   return (revision, until) => {

@@ -7,7 +7,7 @@ import { MAX_IMPACT_DETAILS, MAX_MESSAGE } from './limits.ts'
 
 const id = { type: 'string', minLength: 1, description: 'Id of the document.' }
 const type = { type: 'string', description: 'Name of the type, such as platform_components.' }
-/** More clusters than this are named by a selector. */
+/** Ids in one list, at most; a selector can choose more clusters. */
 const MAX_IDS = 100_000
 const clusters = {
   type: 'array',
@@ -69,7 +69,7 @@ const plan = {
   type: 'string',
   description: 'The digest that a preview answered: do exactly that or nothing.',
 }
-/** What every write of several documents can say beside what it does. */
+/** Fields that every write of several documents takes, whatever it changes. */
 const writing = {
   message: {
     type: 'string',

@@ -1,4 +1,4 @@
-// The content types of bodies and answers.
+// The content types of request and response bodies.
 
 export const JSON_TYPE = 'application/json'
 /** RFC 7396. */

@@ -12,7 +12,7 @@ export interface Noun {
   readonly bookkeeping: boolean
   readonly schema: SchemaObject
   readonly filters: readonly string[]
-  /** What can be done on its routes; all of it where an older server does not say. */
+  /** The methods of its routes. An older server leaves this out: all methods are allowed there. */
   readonly methods?: readonly string[]
   /** Fields that name documents of a type. */
   readonly references: Readonly<Record<string, string>>

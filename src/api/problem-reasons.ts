@@ -1,4 +1,4 @@
-// What each reason of a refusal means, and what a client can do about it: the docs and the description tell it.
+// What each reason of a refusal means and what a client can do about it: the source for the docs and for OpenAPI.
 import type { ProblemCode, REASONS } from '../base/problem.ts'
 
 export interface ReasonText {

@@ -1,4 +1,4 @@
-// What the API answers, as TypeScript sees it: the service makes these, and its clients read them.
+// The bodies of the API's responses as TypeScript types: the service builds them, and its clients read them.
 import type { Detail, ProblemCode, Reason } from '../base/problem.ts'
 import type { Grant } from '../domain/access/grant.ts'
 import type { PublicToken } from '../domain/access/token.ts'
@@ -7,27 +7,27 @@ import type { Impact } from '../domain/delivery/impact.ts'
 import type { DescribedChange } from '../domain/documents/describe-change.ts'
 import type { Objection } from '../domain/guards/guard.ts'
 
-/** Of a request that was refused. */
+/** The body of a refused request. */
 export interface ErrorBody {
   readonly error: ProblemCode
   /** Which of the refusals with this code it is, where that is known. */
   readonly reason?: Reason
   readonly message: string
   readonly details?: readonly Detail[]
-  /** Of a `destructive_change`. */
+  /** Set where the code is `destructive_change`. */
   readonly impact?: Impact
 }
 
-/** Of a dry run. */
+/** The result of a dry run. */
 export interface Preview {
   readonly dry_run: true
   readonly base_revision: number
   readonly change_count: number
-  /** The first of them. */
+  /** The first changes; `change_count` says how many there are. */
   readonly changes: readonly DescribedChange[]
   readonly impact: Impact
   readonly warnings: readonly string[]
-  /** What stands in the way of the write. */
+  /** The objections that refuse the write as it is. */
   readonly requires: readonly Requirement[]
   readonly requires_confirmation: readonly string[]
   readonly plan: string
@@ -42,7 +42,7 @@ export interface Requirement {
   readonly lifted_by?: 'confirm'
 }
 
-/** Of a batch, a revert and a rollback. */
+/** The result of a batch, a revert or a rollback. */
 export interface FleetWritten {
   readonly revision: number
   /** How many documents were changed. */
@@ -65,7 +65,7 @@ export interface Revision {
   readonly operation: string
   readonly hash: string
   readonly change_count: number
-  /** All of them, or the first. */
+  /** All changes, or the first of them. */
   readonly changes: readonly DescribedChange[]
 }
 
@@ -86,14 +86,14 @@ export interface ShownToken extends PublicToken {
   readonly last_used_from: string | null
 }
 
-/** The only answer with a secret. */
+/** The only response with a secret in it. */
 export interface IssuedToken extends ShownToken {
   readonly secret: string
 }
 
-/** Who the service takes its caller for. */
+/** Who the service identified the caller as. */
 export interface CallerIdentity extends Grant {
-  /** As it stands in the audit. */
+  /** The caller's name, as the audit has it. */
   readonly name: string
   readonly via: 'environment' | 'token' | 'certificate' | 'oidc'
   readonly expires_at?: string

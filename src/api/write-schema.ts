@@ -1,4 +1,4 @@
-// The shape of what writes answer: what was done to the fleet, and previews.
+// The shape of responses to writes on the wire: what was done to the fleet, and previews.
 
 import type { SchemaObject } from '../base/json-schema.ts'
 import { OBJECTION_KINDS } from '../domain/guards/guard.ts'

@@ -1,10 +1,10 @@
 // How many clusters may lose something in one write without confirmation.
 
-/** Shares of clusters. */
+/** Shares of clusters, in percent. */
 export interface BrakePercents {
-  /** Of all clusters. */
+  /** The share of all clusters. */
   readonly percent: number
-  /** Of the clusters of one environment, and of those that have one input. */
+  /** The share of the clusters of one environment, and of those that have one input. */
   readonly groupPercent: number
 }
 

@@ -1,4 +1,4 @@
-// A quick digest of text, to tell answers apart: made of parts, so that a poll hashes none of its bytes anew.
+// A fast digest that tells answers apart, composed of the digests of parts: a poll hashes no bytes again.
 
 export interface Digest {
   /** Two halves of 32 bits. Not for secrets: anyone can make two texts of equal digest. */
@@ -8,7 +8,7 @@ export interface Digest {
   readonly ascii: boolean
 }
 
-/** Takes in text, or the digests of texts, in order. */
+/** Hashes texts, or the digests of texts, in order. */
 export class Digester implements Digest {
   // Kept as signed integers: V8 stores those without allocating.
   a = 0x011c9dc5

@@ -2,7 +2,7 @@
 
 const SECONDS: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1 }
 
-/** In seconds; nothing when it is not one. */
+/** Returns seconds; undefined when the text is no duration. */
 export function parseDuration(text: string): number | undefined {
   if (!/^(?:\d{1,6}[dhms])+$/.test(text)) return undefined
   const parts = text.matchAll(/(\d+)([dhms])/g)

@@ -18,8 +18,8 @@ export const MAX_OPERATIONS = 10_000
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test']
 
 /**
- * What `document` is after all operations; `path` is where the patch stands in what was sent. What the operations add,
- * copy and move may come to `maxSize` in all: copies of copies double, so a small patch could fill the memory.
+ * Returns `document` after all operations; `path` is where the patch stands in what was sent. The operations may add,
+ * copy and move `maxSize` characters of JSON in all: copies of copies double, so a small patch could fill the memory.
  */
 export function* applyJsonPatch(
   document: Json,
@@ -78,7 +78,9 @@ function isPointer(value: Json | undefined): boolean {
 
 type Container = Record<string, Json> | Json[]
 
-/** A copy of the document that operations change in place; each of them says what is wrong with it. */
+/**
+ * A copy of the document that operations change in place. Each operation returns what is wrong with it, or undefined.
+ */
 class Patching {
   /** The whole document is a member of this, so that the root is a place like any other. */
   readonly #root: Record<string, Json>
@@ -126,7 +128,7 @@ class Patching {
     return this.#add(to, value, operation.path)
   }
 
-  /** Counts what is about to be put somewhere, before anything is made of it. */
+  /** Counts a value before it is put somewhere; returns the limit that it exceeds, or undefined. */
   #charge(keys: readonly string[], value: Json): string | undefined {
     const { size, depth } = measureJson(value, this.#maxSize - this.#size)
     this.#size += size
@@ -174,7 +176,10 @@ class Patching {
   }
 }
 
-/** The steps of a JSON pointer from above the root; of one that is too long, enough to lead nowhere. */
+/**
+ * Returns the keys of a JSON pointer, beginning above the root. A pointer that is too long is cut where it can lead to
+ * no value any more.
+ */
 function keysOf(path: string): string[] {
   return path
     .split('/', MAX_DEPTH + 2)
@@ -185,7 +190,7 @@ function isIndex(key: string): boolean {
   return /^(?:0|[1-9]\d{0,8})$/.test(key)
 }
 
-/** Many times as fast as structuredClone, which makes a text of it in between. */
+/** Many times as fast as structuredClone, which serialises the value. */
 function copyOf(value: Json): Json {
   if (Array.isArray(value)) return value.map(copyOf)
   if (!isObject(value)) return value
@@ -194,7 +199,7 @@ function copyOf(value: Json): Json {
   return copy
 }
 
-/** Whether a place is inside a value, which cannot hold itself. */
+/** Whether one place is inside another: a value cannot be moved into itself. */
 function isWithin(keys: readonly string[], from: readonly string[]): boolean {
   return keys.length > from.length && from.every((key, i) => keys[i] === key)
 }

@@ -3,7 +3,7 @@
 /** A list with more items than this is not written in one piece. */
 const LONG = 50
 
-/** Together what JSON.stringify makes of a plain value. */
+/** Yields pieces that together are what JSON.stringify returns for a plain value. */
 export function* jsonPieces(value: unknown): Generator<string> {
   if (Array.isArray(value) && value.length > LONG) yield* listPieces(value)
   else if (hasLong(value)) yield* objectPieces(value)

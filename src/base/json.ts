@@ -34,13 +34,13 @@ export function equalJson(a: Json, b: Json): boolean {
 
 const MAX_EXCERPT = 100
 
-/** A value in a sentence. */
+/** A value as part of a sentence: a long one is cut. */
 export function excerpt(value: Json | undefined): string {
   const text = JSON.stringify(value ?? null)
   return text.length > MAX_EXCERPT ? partOf(text, 0) : text
 }
 
-/** Of what two values have in common, so much is left before the first difference. */
+/** Characters that two values have in common and that are kept before their first difference. */
 const LEAD = 30
 
 /** Two different values in a sentence: long ones are cut so that the first difference shows. */
@@ -54,7 +54,7 @@ export function excerpts(a: Json | undefined, b: Json | undefined): readonly [st
   return [partOf(one, from), partOf(other, from)]
 }
 
-/** Whole characters only. */
+/** Cuts between whole characters, never inside a surrogate pair. */
 function partOf(text: string, from: number): string {
   const isHalf = (at: number): boolean => /^[\udc00-\udfff]/.test(text.slice(at, at + 1))
   const start = isHalf(from) ? from - 1 : from
@@ -88,7 +88,7 @@ export function measureJson(value: Json, limit: number): { readonly size: number
   return { size, depth }
 }
 
-/** What is wrong with the parts of a parsed value that no schema needs to talk about. */
+/** Returns what is wrong with a parsed value whatever its schema: depth, numbers, reserved keys and invalid Unicode. */
 export function checkJson(value: unknown, path = '', details: Detail[] = [], depth = 0): Detail[] {
   if (depth > MAX_DEPTH) {
     details.push({ path, message: `is nested deeper than ${MAX_DEPTH} levels` })

@@ -1,16 +1,18 @@
-// Names that somebody may have meant who wrote another one.
+// Suggestions for a misspelt name: the known names that are most similar to it.
 
-/** So many names are looked at, and so many are told. */
+/** How many names are compared, and how many are suggested, at most. */
 const MAX_LOOKED_AT = 10_000
 const MAX_TOLD = 3
 
-/** `: did you mean "podinfo"?`, or nothing where no name is near. */
+/** Returns `: did you mean "podinfo"?`, or an empty string where no name is similar. */
 export function didYouMean(name: string, names: Iterable<string>): string {
   const near = nearNames(name, names).map((other) => `"${other}"`)
   return near.length === 0 ? '' : `: did you mean ${near.join(' or ')}?`
 }
 
-/** The nearest first: one mistake in three characters at most, and three in all. */
+/**
+ * Returns similar names, the nearest first. Each differs by at most one mistake in three characters, and three in all.
+ */
 function nearNames(name: string, names: Iterable<string>): string[] {
   const most = Math.min(3, Math.floor(name.length / 3))
   const near: { other: string; mistakes: number }[] = []
@@ -27,7 +29,7 @@ function nearNames(name: string, names: Iterable<string>): string[] {
     .map(({ other }) => other)
 }
 
-/** How many characters are missing, too much, wrong, or the other way round (Damerau and Levenshtein). */
+/** The Damerau-Levenshtein distance: how many characters are missing, surplus, wrong or swapped. */
 function distance(a: string, b: string): number {
   let [before, row]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, j) => j)]
   for (let i = 1; i <= a.length; i++) {

@@ -1,4 +1,4 @@
-// JSON text in pieces, so that a large one holds nobody up: what JSON.parse returns, checked on the way.
+// Parses JSON in pieces, so that a large text does not block the event loop, and checks it on the way.
 import { checkJson, FORBIDDEN_KEYS, type Json, MAX_DEPTH, pointer } from './json.ts'
 import { type Detail, fail, invalid, MAX_FOUND, type Result, succeed } from './problem.ts'
 import type { Steps } from './steps.ts'
@@ -7,7 +7,7 @@ import type { Steps } from './steps.ts'
 const PIECE = 32 * 1024
 /** Every number, text, list and object counts: each takes far more memory than its bytes. */
 const MAX_VALUES = 4_000_000
-/** No document takes one that is longer, and none can be parted. */
+/** Bytes of one text: no document takes a longer one, and a text cannot be split. */
 const MAX_TEXT = 4 * 1024 * 1024
 
 const QUOTE = 0x22
@@ -55,7 +55,7 @@ class Parser {
     return yield* this.#value(0, length, '', 0)
   }
 
-  /** One walk over all bytes, so that no part is searched for its end once for each list around it. */
+  /** Walks over all bytes once; otherwise a part would be searched for its end again for each list around it. */
   *#findEnds(): Steps<void> {
     const open: number[] = []
     let values = 1
@@ -96,7 +96,7 @@ class Parser {
     const [start, end] = this.#trim(from, to)
     const first = this.#bytes[start]
     const isList = first === OPEN_LIST
-    // A text, a number or nonsense cannot be parted, and what is short need not be.
+    // A text, a number or invalid JSON cannot be split, and a short value need not be.
     if (end - start <= this.#piece || !(isList || first === OPEN_OBJECT)) {
       const value = this.#native(start, end)
       this.#check(value, path, depth)
@@ -133,7 +133,7 @@ class Parser {
         const [key, value] = this.#member(start, end)
         this.#check({ [key]: null }, path, depth)
         const found = yield* this.#value(value, end, pointer(path, key), depth + 1)
-        // As assigning it would change what the object is, and it is refused anyway.
+        // A forbidden key is refused anyway, and assigning `__proto__` would change the object's prototype.
         if (!FORBIDDEN_KEYS.has(key)) object[key] = found
         continue
       }
@@ -156,7 +156,7 @@ class Parser {
     return [this.#parse(key, start) as string, colon + 1]
   }
 
-  /** Members as they stand between commas: as many as fit into a piece at once, larger ones alone. */
+  /** Yields the ranges of members between commas: as many as fit into a piece, and a larger member alone. */
   *#pieces(from: number, to: number): Generator<[start: number, end: number]> {
     const [first, end] = this.#trim(from, to)
     if (first === end) return
@@ -180,7 +180,7 @@ class Parser {
     if (start <= to) yield this.#notEmpty(start, to)
   }
 
-  /** What is shorter than a piece ends before long. */
+  /** Finds the end of a list or object that is shorter than a piece: `#ends` holds only longer ones. */
   #endOfShort(start: number): number {
     let depth = 0
     for (let at = start; at < this.#bytes.length; at++) {
@@ -252,9 +252,9 @@ function isSpace(byte: number | undefined): boolean {
 }
 
 /**
- * A key with a backslash that V8 must not get to see: once it has read one, JSON.parse takes other keys for it whose
- * escaped text begins the same (nodejs/node#63785). Before a dot, as in paths of Helm, there is no such text. A text
- * without an end is one match as well, not a try from every quote in it.
+ * Returns a key with a backslash that V8 must not parse: after such a key, JSON.parse mistakes other keys for it whose
+ * escaped text begins the same (nodejs/node#63785). A backslash before a dot, as in Helm paths, has no such effect. The
+ * pattern also matches a text without an end, so that it is not tried again from every quote in it.
  */
 export function findPoison(text: string): string | undefined {
   if (!/\\\\|\\u005c/i.test(text)) return undefined

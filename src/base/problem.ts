@@ -112,7 +112,7 @@ interface Refused<C extends ProblemCode> {
   readonly retryAfter?: number
 }
 
-/** A conflict always says which one it is. */
+/** A conflict always has a reason. */
 type WithReason<C extends ProblemCode> = C extends 'conflict'
   ? { readonly reason: ReasonOf<C> }
   : { readonly reason?: ReasonOf<C> | undefined }
@@ -131,12 +131,14 @@ export function fail(problem: Problem): { readonly ok: false; readonly problem: 
   return { ok: false, problem }
 }
 
-/** As many places are told of at once. */
+/** Details in one response, at most. */
 export const MAX_DETAILS = 50
-/** As many are looked for: whoever has more mistakes than these corrects some of them first. */
+/** Mistakes to look for, at most: their sender corrects these before the rest is looked for. */
 export const MAX_FOUND = 100
 
-/** A refusal of what was sent, with the first details in its message so that it reads alone; the reason is of all. */
+/**
+ * A refusal of what was sent. Its message holds the first detail, so that it can be read alone; `reason` holds for all.
+ */
 export function invalid(
   details: readonly Detail[],
   reason?: ReasonOf<'validation_error'>,

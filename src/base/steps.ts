@@ -1,8 +1,8 @@
-// Long work in small steps, so that whoever runs it can let others have their turn in between.
+// Long work in small steps, so that its caller can let other work run in between.
 
 export type Steps<T> = Generator<undefined, T, undefined>
 
-/** Takes all the steps at once. */
+/** Runs all steps at once, without a pause. */
 export function finish<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next()

@@ -2,7 +2,7 @@
 
 const TIME = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|[+-]([01]\d|2[0-3]):([0-5]\d))$/
 
-/** A time of RFC 3339; nothing when it is not one, or not on the calendar. */
+/** Parses a time of RFC 3339; returns undefined when the text is not one, or not on the calendar. */
 export function parseTime(text: string): string | undefined {
   const [, ...parts] = TIME.exec(text) ?? []
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.map(Number)

@@ -1,11 +1,11 @@
 // Lists of tokens, as environment variables and files hold them.
 
-/** Tokens of the environment: themselves, or a file that holds them and the variable that names it. */
+/** Tokens from the environment: the tokens themselves, or the file that holds them and the variable that names it. */
 export type TokenSource =
   | { readonly tokens: readonly string[] }
   | { readonly file: string; readonly variable: string }
 
-/** Tokens beside each other, by commas or on lines of their own: while one takes another's place, both are good. */
+/** Parses tokens separated by commas or line breaks: during a rotation the old and the new one are both valid. */
 export function parseTokenList(text: string): {
   readonly tokens: readonly string[]
   readonly problem?: string

@@ -1,6 +1,6 @@
-// URLs: of a service, a host and perhaps a path that its routes are below; where clusters poll; and of this machine.
+// URLs: the base URL of a service, the path that clusters poll, and whether secrets may be sent to a URL.
 
-/** Below the base: the list of clusters, and `/{dns}/{endpoint}` for what one of them gets. */
+/** The path of the list of clusters; below it, `/{dns}/{endpoint}` is what one cluster polls. */
 export const POLL_BASE = '/api/v2/flux/clusters'
 
 /** Whether a URL leads to this machine, where no TLS is needed. */
@@ -18,17 +18,19 @@ export function isWellEncoded(text: string): boolean {
   }
 }
 
-/** Whether secrets may travel there: over https, or on this machine; and from https nothing leads away from it. */
+/**
+ * Whether secrets may be sent to a URL: over https, or within this machine. `origin` is the URL that named it, if any.
+ */
 export function isSecure(url: URL, origin = url): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url) && isLoopback(origin))
 }
 
-/** Without a slash at its end; nothing when it is no such URL. */
+/** Returns the base URL of a service without a slash at its end; undefined when the text is no such URL. */
 export function parseBaseUrl(text: string): string | undefined {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) return undefined
   if (/[\s?#${}<>"'`\\]/.test(text)) return undefined
-  // A pattern for slashes at the end would be tried from every slash.
+  // A regular expression for the slashes at the end would be tried from every slash.
   let end = url.href.length
   while (url.href[end - 1] === '/') end--
   return url.href.slice(0, end)

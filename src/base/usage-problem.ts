@@ -1,6 +1,6 @@
 // Bad use of a command or bad settings, which end the process with exit code 2.
 
-/** Bad use, with all that is wrong: told one by one, exit 2. */
+/** Everything wrong with a command line or with settings: each problem is reported on its own line. */
 export class UsageProblem extends Error {
   readonly problems: readonly string[]
   constructor(...problems: readonly string[]) {

@@ -1,4 +1,4 @@
-// What a cluster applies once to phone home for ever: manifests, as a stream of YAML.
+// The bootstrap bundle: manifests, as a stream of YAML, that a cluster applies once to poll the service from then on.
 import { isMap, Document as Manifest, Scalar, stringify } from 'yaml'
 import type { JsonObject } from '../base/json.ts'
 import { POLL_BASE } from '../base/urls.ts'
@@ -8,15 +8,18 @@ import { IDENTITY, NAMESPACE, PHONE_HOME, TOKEN_SECRET } from './bundle-names.ts
 import type { Template } from './load-templates.ts'
 
 export interface BundleOptions {
-  /** Concrete has the cluster's own URLs; identity is the same for every cluster, and is told in one place who it is. */
+  /**
+   * `concrete` has the cluster's own URLs. `identity` is the same for every cluster, which learns its name from a
+   * ConfigMap.
+   */
   readonly flavor: 'concrete' | 'identity'
   /** Where clusters reach the service. */
   readonly apiUrl: string
   /** How often each provider polls, as Flux writes durations. */
   readonly interval: string
-  /** The Secret that is there already and holds the token; without it the bundle has one of its own, still empty. */
+  /** The existing Secret that holds the token; without it the bundle has a Secret of its own, still empty. */
   readonly tokenSecret: string | undefined
-  /** The Secret with a client's certificate, or with the authority that signed the server's. */
+  /** The Secret with a client certificate, or with the CA that signed the server's certificate. */
   readonly certSecret: string | undefined
   /** False where Flux is installed already. */
   readonly fluxInstance: boolean
@@ -52,7 +55,7 @@ export function renderBundle(
   return [heading(cluster, options, warnOfUnread(types, templates)), ...texts].join('---\n')
 }
 
-/** Clusters would poll for these, and make nothing of what they get. */
+/** Returns a warning for each endpoint that clusters would poll and no template reads. */
 export function warnOfUnread(types: Types, templates: readonly Template[]): string[] {
   const isRead = (name: string): boolean => templates.some(({ endpoints }) => endpoints.includes(name))
   return types.delivered
@@ -65,7 +68,7 @@ export function warnOfUnread(types: Types, templates: readonly Template[]): stri
 const YAML = { version: '1.1' } as const
 
 function manifest(content: object): Manifest {
-  // Go takes more for a number than YAML says.
+  // Go reads more texts as numbers than the YAML specification does.
   const quoteNumbers = (_key: unknown, value: unknown): unknown =>
     typeof value === 'string' && /^[\d.+-]/.test(value) ? quoted(value) : value
   return new Manifest(content, quoteNumbers, YAML)
@@ -96,7 +99,7 @@ function heading(cluster: Document, options: BundleOptions, missing: readonly st
   return [...lines, ...missing].map((line) => `# ${line}\n`).join('')
 }
 
-/** What the provisioning layer gives to a cluster, and all it gives. */
+/** The ConfigMap with the cluster's identity: all that a provisioning layer has to give to a cluster. */
 function identityMap(type: ClusterType, cluster: Document, { apiUrl }: BundleOptions): Manifest {
   const data = Object.fromEntries(
     type.input.map(([name, property]) => [variableOf(name), String(cluster[property] ?? '')]),
@@ -113,7 +116,7 @@ function variableOf(name: string): string {
   return name === 'name' || name === 'dns' ? `CLUSTER_${name.toUpperCase()}` : name.toUpperCase()
 }
 
-/** Without data: applied again, it leaves the token alone that someone has put there. */
+/** A Secret without data: applying it again keeps the token that was put there. */
 function emptySecret({ flavor }: BundleOptions): Manifest {
   const annotations = flavor === 'identity' && {
     annotations: { 'kustomize.toolkit.fluxcd.io/ssa': 'IfNotPresent' },
@@ -153,7 +156,10 @@ function provider(name: string, url: string, options: BundleOptions): JsonObject
   }
 }
 
-/** The one place that says which cluster this is: a URL, which is a text whatever the name of the cluster looks like. */
+/**
+ * The only manifest that says which cluster this is. It holds a URL, which is a text in YAML whatever the cluster's
+ * name is.
+ */
 function identityProvider(): Manifest {
   return manifest({
     apiVersion: FLUX_API,
@@ -166,7 +172,7 @@ function identityProvider(): Manifest {
   })
 }
 
-/** Makes the providers from the identity. */
+/** The ResourceSet that renders the providers from the identity. */
 function phoneHome(endpoints: readonly string[], options: BundleOptions): Manifest {
   const url = `<< printf "%s/%s" inputs.${POLL_URL} . | quote >>`
   const each = stringify(provider('<< . | quote >>', url, options), { ...YAML, lineWidth: 0 })
@@ -189,13 +195,13 @@ function phoneHome(endpoints: readonly string[], options: BundleOptions): Manife
 }
 
 /**
- * From a Git repository or an artifact: what is taken out there stays on the clusters, or one wrong commit would empty
- * them all; and only the identity is substituted, whatever a template holds.
+ * Annotates a manifest that comes from a Git repository or an artifact. Flux must not prune it, or one wrong commit
+ * would empty all clusters. Variables are substituted in the identity alone, whatever a template holds.
  */
 function keptBySource(original: Manifest): Manifest {
   const copy = original.clone()
   const place = ['metadata', 'annotations']
-  // Missing, or an alias.
+  // The annotations are missing, or an alias.
   if (!isMap(copy.getIn(place, true))) {
     const { annotations } = original.toJS().metadata
     copy.setIn(place, copy.createNode(annotations ?? {}))

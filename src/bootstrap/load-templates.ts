@@ -10,7 +10,7 @@ import { IDENTITY, NAMESPACE, PHONE_HOME, TOKEN_SECRET } from './bundle-names.ts
 /** One manifest, with its comments and its scalars as its file has them. */
 export interface Template {
   readonly kind: string
-  /** The endpoints that it takes inputs from. */
+  /** The endpoints that the manifest takes inputs from. */
   readonly endpoints: readonly string[]
   readonly yaml: Document
 }
@@ -20,8 +20,8 @@ export type LoadedTemplates =
   | { readonly ok: false; readonly problems: readonly string[] }
 
 /**
- * A file of a later folder replaces one of the same name in an earlier folder. The first folder is ours: what it has
- * for a type that is not there is left out; elsewhere that is a mistake.
+ * A file of a later folder replaces one of the same name in an earlier folder. The first folder is ours: its templates
+ * for types that do not exist are left out. In other folders such a template is a mistake.
  */
 export function loadTemplates(folders: readonly string[], types: Types): LoadedTemplates {
   const problems: string[] = []
@@ -64,7 +64,7 @@ function readManifests(path: string, problems: string[]): Read[] {
       if (document.errors[0]) throw document.errors[0]
       return document.toJS() as Json
     })
-    // Read once more with every scalar as text: it is written as it was, 0444 and large numbers too.
+    // Parsed again with every scalar as text, so that scalars are written unchanged: 0444 and large numbers too.
     return parseAllDocuments(text, { schema: 'failsafe' }).flatMap((yaml, i) => {
       const manifest = manifests[i] ?? null
       // The bundle has separators of its own, and no directives.
@@ -83,7 +83,7 @@ function at(value: Json | undefined, ...keys: readonly string[]): Json | undefin
   return keys.reduce<Json | undefined>((found, key) => (isObject(found) ? found[key] : undefined), value)
 }
 
-/** One object has one group, kind, namespace and name; its version is a way to look at it. */
+/** What identifies an object: its group, kind, namespace and name, but not its API version. */
 function keyOf(manifest: Json): string {
   const [, group = ''] = /^(.*)\//.exec(String(at(manifest, 'apiVersion'))) ?? []
   const namespace = at(manifest, 'metadata', 'namespace')
@@ -91,7 +91,7 @@ function keyOf(manifest: Json): string {
   return `${kind} ${namespace ? `${namespace}/` : ''}${at(manifest, 'metadata', 'name')}`
 }
 
-/** What every bundle has of its own. */
+/** The keys of the objects that every bundle has, whatever its templates. */
 function bundled(types: Types): Map<string, string> {
   const providers = [IDENTITY, ...types.delivered.map(({ delivery }) => delivery.endpoint)]
   const names = [
@@ -116,14 +116,14 @@ function noSuchProvider(types: Types, endpoint: string): string {
   return `takes inputs from "${endpoint}", which is no endpoint of a type: known are ${known}`
 }
 
-/** What would leave a cluster without its objects, or the bundle without effect. */
+/** Returns mistakes that would delete a cluster's objects, or leave the bundle without effect. */
 function checkManifest(manifest: Json, yaml: Document): string[] {
   const missing = [['apiVersion'], ['kind'], ['metadata', 'name']].filter((keys) => {
     const value = at(manifest, ...keys)
     return typeof value !== 'string' || value === ''
   })
   if (missing.length > 0) return missing.map((keys) => `${keys.join('.')} is required`)
-  // The bundle adds annotations.
+  // The bundle adds annotations to the metadata, so it cannot be an alias.
   if (!isMap(yaml.get('metadata', true))) return ['metadata must be written out']
   const annotations = at(manifest, 'metadata', 'annotations') ?? {}
   if (!isObject(annotations)) return ['metadata.annotations must be a map']

@@ -46,7 +46,7 @@ function read(name: string): string {
   return /^[A-Za-z_]\w*$/.test(name) ? `inputs.${name}` : `get inputs "${name}"`
 }
 
-/** What is switched off says so; anything else is on. */
+/** The condition for an enabled input: where the field may be missing, only an explicit false disables it. */
 function isOn(type: RegisteredDelivery, name: string): string {
   return isAlwaysThere(type, name) ? read(name) : `ne (get inputs "${name}" | toString) "false"`
 }
@@ -72,12 +72,15 @@ function schemaOf(type: RegisteredType, source: string): SchemaObject | undefine
   return type.schema.properties?.[source] ?? type.referenceSchema?.properties?.[source]
 }
 
-/** YAML takes some words for something else. */
+/** YAML reads some words as booleans, nulls or numbers: those are quoted. */
 function keyOf(name: string): string {
   return /^(?:y|n|yes|no|on|off|true|false|null|~|[\d.+-].*)$/i.test(name) ? JSON.stringify(name) : name
 }
 
-/** Fields that are required, or have a default; but not one other document to wait for, which may be left out. */
+/**
+ * Whether every input has the field: it is required or has a default. A single dependency is left out where it is
+ * unmet.
+ */
 function isAlwaysThere(type: RegisteredDelivery, source: string): boolean {
   const { referenceDefaults, definitionDefaults, waitsFor } = type.delivery
   if (waitsFor.includes(source) && schemaOf(type, source)?.type !== 'array') return false

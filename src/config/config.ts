@@ -28,23 +28,25 @@ export interface Config {
   readonly oidc: OidcConfig | undefined
   /** Rules that give roles to certificates and to people. */
   readonly accessFile: string | undefined
-  /** Addresses and networks of proxies whose word counts. */
+  /** Addresses and networks of proxies whose forwarded headers are trusted. */
   readonly trustedProxies: readonly string[]
   readonly corsOrigins: readonly string[]
   readonly maxConnections: number
   readonly maxConnectionsPerAddress: number
   readonly maxRequests: number
   readonly maxAuthFailures: number
-  /** How old the state may become, with the store away, before this process says that it is not ready. */
+  /**
+   * How stale the state may become, while the store is unavailable, before this process reports that it is not ready.
+   */
   readonly maxStalenessMs: number
   /** The service that this one is a mirror of. */
   readonly mirror: MirrorConfig | undefined
-  /** Where the state is saved, to start from while the store is away. */
+  /** Where the state is saved, to start from while the store is unavailable. */
   readonly snapshotFolder: string | undefined
   readonly logLevel: string
   /** The share of clusters that may lose inputs in one write without confirmation. */
   readonly brake: BrakePercents
-  /** How long to stay up, not ready, before connections are closed on a stop. */
+  /** How long a stopping process keeps serving, not ready, before it closes its connections. */
   readonly shutdownDelayMs: number
 }
 
@@ -55,7 +57,7 @@ interface TlsConfig {
   readonly key: string
   readonly clientCa: string | undefined
   readonly clientAuth: 'none' | 'optional' | 'required'
-  /** Beside HTTP/1.1. */
+  /** Whether HTTP/2 is offered beside HTTP/1.1. */
   readonly http2: boolean
 }
 
@@ -80,7 +82,7 @@ interface MirrorConfig {
 }
 
 interface PostgresConfig {
-  /** Without the password where that is in a file, and without what says how to use TLS. */
+  /** The URL without its TLS parameters, and without the password where a file holds it. */
   readonly url: string
   readonly passwordFile: string | undefined
   readonly poolSize: number
@@ -99,7 +101,7 @@ type TlsMode = (typeof TLS_MODES)[number]
 type Environment = Readonly<Record<string, string | undefined>>
 
 const DEFAULT_DATABASE = 'sqlite://data/flux-resourceset.db?mode=rwc'
-/** What the kernel takes. */
+/** The longest path of a unix socket that the kernel accepts. */
 const MAX_SOCKET_PATH = 107
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
@@ -115,7 +117,7 @@ export function parseConfig(env: Environment): ParsedConfig {
     mode,
     store: parseStore(env, problems),
     readTokens: readTokens ?? NO_TOKENS,
-    // Where nobody can write, the token of all clusters must not open what is for admins.
+    // In read-only mode the token that all clusters share must not open admin routes.
     writeTokens:
       (isShared ? parseTokens(env, 'CRUD_AUTH_TOKEN', problems) : undefined) ??
       (mode === 'crud' ? readTokens : undefined) ??
@@ -194,7 +196,7 @@ function parseMirror(env: Environment, problems: string[]): MirrorConfig | undef
   return { url: url ?? '', tokens: tokens ?? NO_TOKENS, selector: env.MIRROR_SELECTOR || undefined }
 }
 
-/** What a command on the resource types needs of the environment. */
+/** Parses a list of folders. A command on the resource types needs nothing else of the environment. */
 export function parseFolders(text: string | undefined): string[] {
   return (text ?? '').split(':').filter((folder) => folder !== '')
 }
@@ -222,7 +224,7 @@ function oneOf<T extends string>(
 
 const NO_TOKENS: TokenSource = { tokens: [] }
 
-/** From the variable, or from the file that its twin names. */
+/** Returns tokens from the variable, or from the file that the variable with the suffix `_FILE` names. */
 function parseTokens(env: Environment, name: string, problems: string[]): TokenSource | undefined {
   const variable = `${name}_FILE`
   const file = env[variable]
@@ -363,7 +365,9 @@ function parsePostgres(env: Environment, problems: string[]): PostgresConfig {
   return { url: url?.href ?? text, passwordFile, poolSize, tls }
 }
 
-/** What would be understood as something else, or not at all; `url` is without what says how to use TLS. */
+/**
+ * Returns the parts of a database URL that would be misread or ignored. Its TLS parameters must be taken off before.
+ */
 function refuseParts({ username, password, hostname, pathname, searchParams }: URL): string[] {
   const problems: string[] = []
   if (![username, password, hostname, pathname].every(isWellEncoded))
@@ -384,7 +388,7 @@ function refuseParts({ username, password, hostname, pathname, searchParams }: U
 
 const TLS_PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'] as const
 
-/** The parameters of libpq; they are taken off the URL. A host that is not this machine wants TLS unless told otherwise. */
+/** Takes the TLS parameters of libpq off the URL. A remote host needs TLS unless a parameter says otherwise. */
 function parseDatabaseTls(url: URL, problems: string[]): PostgresConfig['tls'] {
   const parameters = url.searchParams
   const [given, ca, cert, key] = TLS_PARAMETERS.map((name) => {
@@ -414,7 +418,7 @@ function parseStaleness(env: Environment, problems: string[]): number {
   return seconds === undefined ? NO_LIMIT : seconds * 1000
 }
 
-/** A URL may carry a password. */
+/** Hides the password and the parameters of a URL. */
 function redact(url: string): string {
   return url.replace(/^(\s*(?:[a-z][\w+.-]*:)?\/{0,2}).*@/is, '$1***@').replace(/\?.*/, '?…')
 }
@@ -454,7 +458,7 @@ function parsePercent(env: Environment, name: string, fallback: number, problems
   return fallback
 }
 
-/** What a command on the store itself needs of the environment. */
+/** Parses what a command on the store needs of the environment. */
 export function parseStoreConfig(
   env: Environment,
 ):

@@ -23,16 +23,16 @@ import { buildDocumentChecker, MAX_BYTES } from './validator.ts'
 /** A type with what the faces need of its file. */
 export interface RegisteredType extends ResourceType {
   readonly file: ResourceFile
-  /** Of one document, with its id and, on clusters, the lists of assigned documents. */
+  /** The schema of one document, with its id and, on clusters, the lists of assigned documents. */
   readonly schema: SchemaObject
-  /** Of one reference; only where clusters can be given the type. */
+  /** The schema of one reference; only where clusters can be assigned the type. */
   readonly referenceSchema?: SchemaObject
   readonly filters: readonly QueryParam[]
   /** What the command line calls it: `component`. */
   readonly noun: string
 }
 
-/** One that clusters can be given. */
+/** A type that clusters can be assigned. */
 export type RegisteredDelivery = RegisteredType & DeliveredType
 
 export interface RegisteredTypes extends Types {
@@ -41,16 +41,18 @@ export interface RegisteredTypes extends Types {
   get(name: string): RegisteredType | undefined
 }
 
-/** Clusters could not be given more anyway: an answer to a poll has 900 KiB at most. */
+/** Clusters could not receive more anyway: an answer to a poll has 900 KiB at most. */
 export const MAX_DOCUMENT_SIZE = 1024 * 1024
-/** Lists of what was applied grow with the fleet: about 200,000 ids. */
+/** Inventories grow with the fleet: this is enough for about 200,000 ids. */
 const MAX_INVENTORY_SIZE = 4 * 1024 * 1024
 
 type Built =
   | { readonly ok: true; readonly types: RegisteredTypes }
   | { readonly ok: false; readonly problems: readonly string[] }
 
-/** Of files that are not all there, or lack what was wrong in them, it is told what is wrong beside that. */
+/**
+ * `isWhole` is false where a file is missing or its mistakes were taken out: then only the other problems are returned.
+ */
 export function buildTypes(files: readonly LoadedFile[], isWhole = true): Built {
   const problems = [...files.flatMap(checkFile), ...checkTogether(files, isWhole)]
   const clusterFile = files.find((file) => fluxOf(file).cluster) as LoadedFile
@@ -295,7 +297,7 @@ function checkPatterns(file: ResourceFile): string[] {
   })
 }
 
-/** Names of fields that are not there. */
+/** Reports names of fields that do not exist. */
 function checkNames(file: ResourceFile): string[] {
   const flux = fluxOf(file)
   const properties = new Set(Object.keys(file.schema.items.properties))

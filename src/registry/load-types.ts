@@ -40,7 +40,7 @@ export function listFiles(folder: string, problems: string[]): string[] {
   }
 }
 
-/** The file, or of one with mistakes what can still be looked at. */
+/** Returns the file; of a file with mistakes, what can still be checked. */
 function readResourceFile(path: string, problems: string[]): ResourceFile | undefined {
   let content: unknown
   try {

@@ -7,7 +7,7 @@ const MAX_MISTAKES = 200
 
 type Node = Record<string, unknown>
 
-/** Undefined where too little is left to be looked at. */
+/** Returns the file without its mistakes; undefined where too little is left to be checked. */
 export function withoutMistakes(content: unknown): ResourceFile | undefined {
   const root = { file: structuredClone(content) }
   for (let i = 0; i < MAX_MISTAKES; i++) {
@@ -19,7 +19,7 @@ export function withoutMistakes(content: unknown): ResourceFile | undefined {
   return undefined
 }
 
-/** What the rest of the file does not depend on. */
+/** Fills in a value that the rest of the file does not depend on; returns whether it did. */
 function fillIn(file: Node, { keyword, params, instancePath }: ErrorObject): boolean {
   const [place, missing] = [`${instancePath}/${params.missingProperty}`, keyword === 'required']
   if (missing && place === '/apiVersion') file.apiVersion = 'v1'
@@ -40,7 +40,7 @@ function cut(root: Node, { keyword, params, instancePath }: ErrorObject): void {
   const path = surplus === undefined ? keys : [...keys, surplus]
   const last = path.at(-1) as string
   const parent = path.slice(0, -1).reduce<Node>((node, key) => node[key] as Node, root)
-  // A field that is not described well is still a field of that name.
+  // A field with an invalid schema is still a field of that name.
   if (keyword === 'type' && params.type === 'object') parent[last] = {}
   else if (Array.isArray(parent)) parent.splice(Number(last), 1)
   else delete parent[last]

@@ -12,8 +12,8 @@ interface Field {
 }
 
 /**
- * The value itself comes back where it is in order already, so that what most clusters share stays shared. What does
- * not fit the schema is passed on as it is, for the validator to name.
+ * The normaliser returns the same object where it is in order already, so that what most clusters share stays shared.
+ * What does not fit the schema is returned as it is, for the validator to report.
  */
 export function buildNormaliser(schema: SchemaObject): Normaliser {
   const { items, properties, additionalProperties } = schema

@@ -16,7 +16,7 @@ export interface FluxSection extends RuleKeys {
   readonly singular?: string
   /** What the command line calls it. */
   readonly noun?: string
-  /** Kept by tools, and no part of what an export holds. */
+  /** Whether tools keep its documents for themselves; an export leaves them out. */
   readonly bookkeeping?: boolean
   readonly endpoint?: string
   readonly assigned_by?: string
@@ -38,7 +38,7 @@ export interface FluxSection extends RuleKeys {
   }
 }
 
-/** Verbs of HTTP by what they are for: the list, or one document of it. */
+/** HTTP methods of the list, and of one document in it. */
 export interface MethodLists {
   readonly resource?: readonly string[]
   readonly instance?: readonly string[]

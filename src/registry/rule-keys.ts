@@ -54,7 +54,7 @@ export const RULE_KEYS = {
   },
 }
 
-/** Rules about what clusters are given are for types that they can be given. */
+/** These rules are about what clusters are assigned: only types that they can be assigned may have them. */
 export const RULE_DEPENDENCIES = {
   on_every_cluster: ['endpoint'],
   needs: ['endpoint'],

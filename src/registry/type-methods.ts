@@ -1,4 +1,4 @@
-// What a resource file says of methods and security, and what of that the service can keep.
+// The methods and security of a resource file, and which of them the service can enforce.
 import { WRITE_METHODS, type WriteMethod } from '../domain/types/resource-type.ts'
 import type { MethodLists, ResourceFile } from './resource-file.ts'
 
@@ -7,7 +7,7 @@ const ROUTES = { resource: ['get', 'post'], instance: ['get', 'put', 'patch', 'd
 const LEVELS = ['resource', 'instance'] as const
 type Level = (typeof LEVELS)[number]
 
-/** All of them, unless the file names fewer. */
+/** Returns the write methods of a type: all of them, unless the file names fewer. */
 export function methodsOf({ methods = {} }: ResourceFile): ReadonlySet<WriteMethod> {
   const named = new Set<string>(LEVELS.flatMap((level) => listOf(methods, level)))
   return new Set(WRITE_METHODS.filter((method) => named.has(method)))
@@ -20,7 +20,7 @@ function listOf(methods: MethodLists, level: Level): readonly string[] {
 export function checkMethods({ methods = {} }: ResourceFile): string[] {
   const problems = LEVELS.flatMap((level) => {
     const given = listOf(methods, level)
-    // HEAD is answered wherever GET is.
+    // HEAD is allowed wherever GET is.
     const known: readonly string[] = [...ROUTES[level], 'head']
     return [
       ...given
@@ -43,7 +43,7 @@ function hint(level: Level): string {
 
 const ENFORCED = 'every route asks for a token, and roles and scopes say who may do what (docs/access.md)'
 
-/** Taken where it says what is so anyway: the generators of Firestone want to read it. */
+/** Accepts `security` only where it says what is enforced anyway: the generators of Firestone read it. */
 export function checkSecurity({ security, methods = {} }: ResourceFile): string[] {
   if (!security) return []
   const unfit = Object.entries(security.scheme ?? {})

@@ -7,27 +7,27 @@ import { type Detail, MAX_FOUND } from '../base/problem.ts'
 
 const HOST_LABEL = '[a-zA-Z0-9](?:[-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?'
 const QUALIFIED = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
-/** What Flux takes of a Helm path between two dots; one after a backslash is a part of the key. */
+/** What Flux accepts between two dots of a Helm path; a dot after a backslash is a part of the key. */
 const VALUE_KEY = '(?:[A-Za-z0-9_\\/\\-]|\\\\\\.)+(?:\\[[0-9]{1,4}\\])*'
 
 interface Format {
-  /** As ECMA-262 has it, and as the description of the API shows it: of the whole text. */
+  /** A pattern of ECMA-262 for the whole text, as the description of the API shows it. */
   readonly pattern: string
   readonly maxLength?: number
-  /** What no pattern says well. */
+  /** A check that no pattern expresses well. */
   readonly fits?: (text: string) => boolean
   readonly hint: string
 }
 
-/** What stands on one line: no control characters, and nothing that ends a line. */
+/** Characters that a text on one line must not have: control characters, and those that end a line. */
 const ON_ONE_LINE = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\ufffe\\uffff'
 
-/** What is no character depends on the Unicode of the day, and no pattern that others read says it. */
+/** Which code points are assigned depends on the version of Unicode: no pattern that other tools read can say it. */
 function isAssigned(text: string): boolean {
   return !/[\p{Cn}\p{Cs}]/u.test(text)
 }
 
-/** String formats that resource files may use, with what to tell someone who missed one. */
+/** String formats that resource files may use, each with a hint for texts that do not match. */
 const FORMATS: Record<string, Format> = {
   'dns-label': {
     pattern: `^${DNS_LABEL}$`,
@@ -88,7 +88,7 @@ const TESTS = Object.fromEntries(
   }),
 )
 
-/** What a format means, in words that every reader of a schema knows. */
+/** The keywords of JSON Schema that say what a format means. */
 export function schemaOf(format: string | undefined): SchemaObject | undefined {
   const known = FORMATS[format ?? '']
   if (!known) return undefined
@@ -108,7 +108,7 @@ export function formatNames(): string[] {
   return Object.keys(FORMATS)
 }
 
-/** What to tell someone whose text is not of a format. */
+/** Returns the message for a text that does not match a format; undefined where it matches. */
 export function formatProblem(format: string, text: unknown): string | undefined {
   if (typeof text === 'string' && matchesFormat(format, text)) return undefined
   return `must be ${FORMATS[format]?.hint}, not ${describeValue(text)}`
@@ -167,14 +167,17 @@ function countParts(value: Json, limit: number): number {
   return count
 }
 
-/** DEL, the control characters after it, and what Unicode calls no characters. NEL is a line break, and arrives as a space. */
+/** DEL, the C1 control characters and Unicode's noncharacters. NEL is a line break in YAML, and arrives as a space. */
 const NOT_IN_YAML = '\\u007f-\\u009f\\ufffe\\uffff'
 const UNWRITABLE = new RegExp(`[${NOT_IN_YAML}]`)
 /** What any text in a document may hold, and any key: a backslash only before a dot. */
 export const WRITABLE = `^[^\\u0000${NOT_IN_YAML}]*$`
 export const WRITABLE_KEY = `^(?:[^\\\\\\u0000${NOT_IN_YAML}]|\\\\\\.)*$`
 
-/** The same for what reaches clusters: with a character that YAML cannot carry, Flux would stop at all of their inputs. */
+/**
+ * Builds the checker for what reaches clusters: a character that YAML cannot carry would make Flux fail on all their
+ * inputs.
+ */
 export function buildDocumentChecker(schema: SchemaObject): (value: Json) => Detail[] {
   const check = buildChecker(schema)
   return (value) => {
@@ -245,7 +248,7 @@ function describe(error: ErrorObject): Detail[] {
       ]
     case 'propertyNames':
     case 'if':
-      return [] // its own error comes beside it
+      return [] // a more specific error is reported as well
     default:
       return [{ path, message: error.message ?? 'is not valid' }]
   }

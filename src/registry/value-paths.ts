@@ -1,14 +1,14 @@
-// Helm paths beside each other: no two of them may ask for contradicting values.
+// Conflicts between Helm paths: no two of them may ask for contradicting values.
 import { pointer } from '../base/json.ts'
 import type { Detail } from '../base/problem.ts'
 
-/** What a path makes of a value on its way. */
+/** What a path makes of a value that it leads through. */
 interface Holder {
   readonly name: string
   readonly isList: boolean
 }
 
-/** Helm stops at a value that is also to hold others, and at a list that is also to be an object. */
+/** Helm fails on a value that also has to hold others, and on a list that also has to be an object. */
 export function checkPaths(names: readonly string[]): Detail[] {
   const whole = new Map<string, string>()
   const holders = new Map<string, Holder>()
@@ -39,7 +39,7 @@ function contradiction(
   const path = canonical(name)
   for (let i = 0; i < path.length; i++) {
     const char = path[i]
-    // What a backslash stands before is a part of the key.
+    // The character after a backslash is a part of the key.
     if (char === '\\') i++
     if (char !== '.' && char !== '[') continue
     const passed = path.slice(0, i)

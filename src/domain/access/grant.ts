@@ -30,11 +30,11 @@ export const SCOPES: Readonly<Record<Role, readonly (keyof Omit<Grant, 'role'>)[
 
 export interface Grant {
   readonly role: Role
-  /** Of the role cluster: the id of the one that it polls for. */
+  /** For the role cluster: the id of the cluster that it polls for. */
   readonly cluster?: string
-  /** Of an editor: only what touches clusters that match, and no others. Of a mirror: only these clusters are copied. */
+  /** For an editor: a write may affect only clusters that match. For a mirror: only these clusters are copied. */
   readonly selector?: string
-  /** Of an editor: only documents of these types; what a cluster is assigned counts as the type of that. */
+  /** For an editor: only documents of these types. An assignment counts as the type of the assigned document. */
   readonly types?: readonly string[]
 }
 
@@ -49,7 +49,7 @@ export function describeGrant(grant: Grant): string {
   return `role ${grant.role}${scope ? ` for ${scope}` : ''}`
 }
 
-/** Everything wrong with a grant; a cluster that it names must be there. */
+/** Returns everything wrong with a grant; a cluster that it names must exist. */
 export function checkGrant(types: Types, view: View | undefined, grant: Grant): Detail[] {
   const { role, cluster, selector, types: names } = grant
   const details: Detail[] = []

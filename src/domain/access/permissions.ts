@@ -3,7 +3,7 @@ import { type Grant, ROLES, type Role } from './grant.ts'
 
 /** A route's `access` names one of them. */
 export const PERMISSIONS = [
-  /** Ask who one is taken for. */
+  /** Read one's own identity. */
   'known',
   /** Poll for one's own cluster. */
   'poll',
@@ -42,8 +42,8 @@ const ROLE_PERMISSIONS: Readonly<Record<Role, ReadonlySet<Permission>>> = {
 }
 
 /**
- * What is left of a role that a selector limits, where that is more than a matter of scope: the log leaves other
- * clusters out, and polls could not.
+ * What a role limited by a selector may do, where a scope alone is not enough: a copy of the log leaves other clusters
+ * out, and polls could not.
  */
 const WITH_SELECTOR: Readonly<Partial<Record<Role, ReadonlySet<Permission>>>> = {
   mirror: new Set(['known', 'mirror', 'watch']),
@@ -54,7 +54,7 @@ export function may({ role, selector }: Grant, permission: Permission): boolean 
   return (limited ?? ROLE_PERMISSIONS[role]).has(permission)
 }
 
-/** The first role that has a permission, for messages to those who lack it. */
+/** The first role that has a permission, for messages to callers who lack it. */
 export function leastRoleWith(permission: Permission): Role {
   return ROLES.find((role) => ROLE_PERMISSIONS[role].has(permission)) as Role
 }

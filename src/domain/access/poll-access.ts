@@ -21,7 +21,7 @@ export function refuseClusterList(grant: Grant): Problem | undefined {
   )
 }
 
-/** Why a caller may not poll for the cluster that was found by a DNS name, or was not; undefined where it may. */
+/** Why a caller may not poll for a DNS name, where `found` is its cluster or undefined; undefined where it may. */
 export function refusePollFor(
   types: Types,
   view: PolledView,
@@ -39,7 +39,10 @@ export function refusePollFor(
   return forbidden('other_cluster', `this token polls for cluster "${cluster}" alone, ${why}`)
 }
 
-/** Of several deleted clusters that had one name, each may learn that it is gone. */
+/**
+ * Whether the cluster is the caller's own. Several deleted clusters may have had one name: each may poll its empty
+ * list.
+ */
 function isOwn(view: PolledView, { cluster }: Grant, dns: string, found: Entry | undefined): boolean {
   if (found === undefined || found.id === cluster) return found !== undefined
   return found.deleted && view.tombstonesWithDns(dns).some(({ id }) => id === cluster)

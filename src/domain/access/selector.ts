@@ -5,7 +5,7 @@ import { canonicalDns, type Document, referencesOf, type Types } from '../types/
 
 export interface Selector {
   readonly text: string
-  /** The keys that are labels, and no fields of clusters. */
+  /** The keys that are labels, not fields of clusters. */
   readonly labels: readonly string[]
   matches(cluster: Document): boolean
 }
@@ -17,7 +17,7 @@ export type ParsedSelector =
 
 type Test = (cluster: Document) => boolean
 
-/** Characters: a selector is looked at for every cluster. */
+/** Characters of a selector: it is evaluated for every cluster. */
 export const MAX_SELECTOR = 4096
 const MAX_REQUIREMENTS = 64
 
@@ -35,14 +35,14 @@ export function parseSelector(types: Types, text: string): ParsedSelector {
   }
 }
 
-/** Never leaves this file. */
+/** A syntax error in a selector; never leaves this file. */
 class Misread extends Error {}
 
-/** How a cluster answers for one key: whether it has a value there, and whether that is one of some. */
+/** How one key is read from a cluster: whether it has a value there, and whether that is one of a list. */
 interface Subject {
   has(cluster: Document): boolean
   isOneOf(values: readonly string[]): Test
-  /** For comparing by size; not a number where it has none. */
+  /** The value for comparisons by size; NaN where the cluster has none. */
   number(cluster: Document): number
   /** Whether any cluster could have such a value. */
   takes?(value: string): boolean
@@ -163,7 +163,7 @@ class Parser {
     return true
   }
 
-  /** A keyword is followed by something that no word could go on with. */
+  /** Takes a keyword only as a whole word, not as the beginning of a longer one. */
   #takesWord(keyword: string): boolean {
     const start = this.#at
     if (this.#word() === keyword) return true

@@ -4,7 +4,7 @@ import type { Detail } from '../../base/problem.ts'
 import type { Document } from '../types/resource-type.ts'
 import type { Grant } from './grant.ts'
 
-/** The name of their system type. */
+/** The name of the system type of tokens. */
 export const TOKENS = 'tokens'
 
 interface Secret {
@@ -49,7 +49,7 @@ export function withoutSecrets({ secrets, ...token }: Token): PublicToken {
   }
 }
 
-/** The key of its uses; another token of the same name has another key. */
+/** The key of a token's uses; another token of the same name has another key. */
 export function useKeyOf({ id, created_at }: Token): string {
   return `${id} ${created_at}`
 }
@@ -65,9 +65,9 @@ export function parseGrace(text: string): number | undefined {
   return seconds !== undefined && seconds <= MAX_GRACE_DAYS * 86_400 ? seconds : undefined
 }
 
-/** What the audit calls the file that a store was first filled with. */
+/** The author of what a seed file wrote, in the audit. */
 export const SEEDER = 'seed'
-/** Names that the audit uses for others. */
+/** Names that the audit uses for authors other than named tokens. */
 const RESERVED_NAMES = ['reader', 'writer', SEEDER, 'local', 'unknown', 'anonymous']
 export const TOKEN_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$/
 const ID = /^(?:tok-[0-9a-f]{16}$|frs_)/i

@@ -6,10 +6,13 @@ import type { View } from '../documents/view.ts'
 import type { ClusterType, Document } from '../types/resource-type.ts'
 import type { Selector } from './selector.ts'
 
-/** Keys to find near ones among. */
+/** Known keys to suggest similar ones from, at most. */
 const MAX_KNOWN = 1000
 
-/** Is shown all clusters, by whoever looks at them anyway; once each key was seen on one, that costs nothing. */
+/**
+ * Finds the label keys of a selector that no cluster has. Its user passes all clusters to `see`, which costs nothing
+ * once each key was seen.
+ */
 export class UnknownKeys {
   readonly #cluster: ClusterType
   readonly #unknown: Set<string>
@@ -39,7 +42,7 @@ export class UnknownKeys {
   }
 }
 
-/** The same for who does not look at clusters otherwise. */
+/** Returns the warnings of `UnknownKeys` for a caller that does not go through all clusters itself. */
 export function* warnOfUnknownKeys(cluster: ClusterType, view: View, selector: Selector): Steps<string[]> {
   const keys = new UnknownKeys(cluster, selector)
   for (const { document } of selector.labels.length > 0 ? view.all(cluster.type.name) : []) {

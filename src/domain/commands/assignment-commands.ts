@@ -1,4 +1,4 @@
-// Commands that change what one cluster is given, without rewriting the cluster.
+// Commands that change what one cluster is assigned, without rewriting the cluster.
 
 import { equalJson, isObject, type JsonObject, pointer } from '../../base/json.ts'
 import { mergePatch } from '../../base/merge-patch.ts'
@@ -107,7 +107,7 @@ export function patchValues(types: Types, draft: Draft, command: PatchValues): R
   return succeed({ type: clusters.name, id: document.id, created: false, removed: current })
 }
 
-/** No values at all means no entry for the component. */
+/** Without values the component has no entry. */
 function withPatches(types: Types, cluster: Document, component: string, values: JsonObject): Document {
   const field = types.cluster.patches
   const patches = (cluster[field] ?? {}) as JsonObject

@@ -94,7 +94,7 @@ export type Targets =
       readonly selector: string
       /** Only those that are assigned this document; the others are left alone, with a warning. */
       readonly having?: { readonly type: string; readonly id: string }
-      /** Matching nothing is not a mistake. */
+      /** Matching no cluster is not a mistake. */
       readonly allowEmpty: boolean
     }
 
@@ -116,14 +116,14 @@ export function onCluster(command: ClusterCommand, cluster: string): OfCluster |
   }
 }
 
-/** Makes a document what it was once. */
+/** Restores an earlier version of a document. */
 export interface Reset extends Base {
   readonly op: 'reset'
   readonly type: string
   readonly id: string
   readonly to: DocumentVersion | undefined
 }
-/** Takes back what a revision made of a document, and nothing that others have made of it since. */
+/** Undoes what a revision changed in a document, and nothing that was changed since. */
 export interface Undo extends Base {
   readonly op: 'undo'
   readonly type: string
@@ -133,22 +133,22 @@ export interface Undo extends Base {
   readonly after: DocumentVersion | undefined
 }
 
-/** Takes back what one revision did, and nothing that was done since. */
+/** Undoes what one revision did, and nothing that was done since. */
 export interface Revert extends Base {
   readonly op: 'revert'
   readonly revision: number
 }
-/** A moment, by the revision that was the newest then. */
+/** A point in the log: a revision, or the newest one at a time. */
 export type At = { readonly revision: number } | { readonly time: string }
-/** Makes documents what they were at an earlier time; those that did not exist then go without a trace. */
+/** Restores documents to an earlier time; those that did not exist then are purged. */
 export interface Rollback extends Base {
   readonly op: 'rollback'
   readonly to: At
-  /** Only clusters that match it now; of those that are gone, the ones that matched then. */
+  /** Only clusters that match it now, and clusters gone since that matched it then. */
   readonly selector?: string
   readonly types?: readonly string[]
   readonly ids?: readonly string[]
-  /** Choosing nothing is not a mistake. */
+  /** Choosing no document is not a mistake. */
   readonly allowEmpty: boolean
 }
 
@@ -171,7 +171,7 @@ export interface RevokeToken extends Base {
   readonly name: string
 }
 
-/** What `decide` runs as it is. */
+/** A command that `decide` runs without reading the log. */
 export type Command =
   | Create
   | Replace
@@ -187,7 +187,7 @@ export type Command =
   | CreateToken
   | RotateToken
   | RevokeToken
-/** What has to be looked up in the log first: the engine puts undos and resets in its place. */
+/** A command that reads the log: the engine replaces it by undos and resets. */
 export type HistoryCommand = Revert | Rollback
 /** What a write consists of. Plain data: it can be stored, sent, and run later. */
 export type WriteCommand = Command | HistoryCommand
@@ -197,11 +197,11 @@ export interface Outcome {
   readonly type: string
   readonly id: string
   readonly created: boolean
-  /** What a new document takes the place of: a tombstone, or nothing. */
+  /** What a new document replaces: a tombstone, or null where there was none. */
   readonly former?: Document | null
-  /** What a deleting command took away. */
+  /** What a deleting command removed. */
   readonly removed?: JsonObject
-  /** What the caller should know of it. */
+  /** Warnings for the caller. */
   readonly warnings?: readonly string[]
 }
 

@@ -40,7 +40,7 @@ export interface Decision {
   readonly after: Overlay
 }
 
-/** What the outcome of all commands must hold, whatever they are; each returns its warnings. */
+/** A check of the outcome of all commands, whatever they are; returns its warnings. */
 type Check = (types: Types, draft: Draft, before: View) => Steps<Result<readonly string[]>>
 const CHECKS: readonly Check[] = [
   checkIntegrity,
@@ -76,7 +76,7 @@ export function* decide(types: Types, view: View, commands: readonly Command[]):
   return succeed({ changes: draft.changes(), warnings, outcomes, after: draft })
 }
 
-/** The first problem, with the places of all others of its kind; those of another kind may only follow from it. */
+/** The first problem, with the details of all others of its code. Problems of other codes may be consequences of it. */
 function joined([first, ...others]: readonly Problem[]): Problem {
   const problem = first as Problem
   const alike = others.filter((other) => other.code === problem.code)
@@ -88,7 +88,10 @@ function joined([first, ...others]: readonly Problem[]): Problem {
   return invalid(all, isOne ? problem.reason : undefined).problem
 }
 
-/** What brings back something earlier holds nothing that its sender could correct: the fleet has moved on. */
+/**
+ * Turns a problem of undos, resets and restores into a conflict: their sender has nothing to correct, the fleet has
+ * changed since.
+ */
 function asConflict(
   commands: readonly Command[],
   refused: { readonly ok: false; readonly problem: Problem },
@@ -100,14 +103,14 @@ function asConflict(
   return fail({ code: 'conflict', reason: 'no_longer_valid', message, details })
 }
 
-/** A problem that names no place is the command's as a whole. */
+/** Points a problem without details at the command as a whole. */
 function locate(problem: Problem, { operation }: Pick<Command, 'operation'>): Problem {
   if (operation === undefined || problem.details) return problem
   const { message } = problem
   return { ...problem, message: `${operation}: ${message}`, details: [{ path: operation, message }] }
 }
 
-/** One write cannot want a document assigned and gone. */
+/** One write cannot both assign a document and delete it. */
 function checkIntent(
   types: Types,
   view: View,
@@ -182,7 +185,7 @@ function* runForClusters(
   return succeed({ type, id: ids[0] ?? '', created: false, warnings })
 }
 
-/** One of the clusters that a command names. */
+/** The place of one of the clusters that a command names. */
 function placed({ path }: ForClusters, i: number): { readonly operation: string } {
   return { operation: pointer(path, i) }
 }
@@ -209,7 +212,7 @@ function* findTargets(
     if (having && !(delivery && findReference(document, delivery, having.id))) without++
     else ids.push(id)
   }
-  // It may be the name that is wrong, and not the selector.
+  // The id of the assigned document may be wrong, and not the selector.
   const unknown =
     type && !draft.get(type.name, having.id) ? unknownDocument(draft, type, having.id) : undefined
   if (ids.length === 0 && !allowEmpty) {

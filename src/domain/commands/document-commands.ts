@@ -57,7 +57,7 @@ export function replace(draft: Draft, type: ResourceType, command: Replace): Res
   return succeed({ type: type.name, id, created: !current, ...(former !== undefined && { former }) })
 }
 
-/** A patch may move this many times more about than a document may hold. */
+/** What a patch may add, copy and move in all, as a multiple of the maximum size of a document. */
 const PATCH_FACTOR = 3
 
 export function* patch(draft: Draft, type: ResourceType, command: Patch): Steps<Result<Outcome>> {

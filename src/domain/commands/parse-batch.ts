@@ -10,7 +10,7 @@ import { type ClusterCommand, type Command, type Expectation, onCluster, type Ta
 
 export const MAX_OPERATIONS = 100_000
 
-/** What an operation on a document needs of its type; assigning needs nothing. */
+/** The method that an operation on a document needs of its type; assigning needs none. */
 export const METHOD_OF: Readonly<Record<string, WriteMethod>> = {
   create: 'post',
   replace: 'put',
@@ -32,7 +32,7 @@ export interface BatchChecks {
 /** Fields that hold what only the type can judge. */
 const PAYLOADS = ['document', 'patch', 'ref', 'values']
 
-/** Lengths first: what is too long is not looked into. */
+/** Checks lengths first: a list that is too long is not read. */
 export function* parseBatch(types: Types, checks: BatchChecks, body: Json): Steps<Result<Command[]>> {
   if (!isObject(body)) return invalid([{ path: '', message: 'must be an object with a list of operations' }])
   const { operations, ...rest } = body
@@ -56,7 +56,7 @@ export function* parseBatch(types: Types, checks: BatchChecks, body: Json): Step
   return details.length > 0 ? invalid(details) : succeed(commands)
 }
 
-/** Reads one operation; what is wrong with it gathers in `details`. */
+/** Reads one operation; collects what is wrong with it in `details`. */
 class OperationParser {
   readonly details: Detail[]
   readonly #types: Types

@@ -1,4 +1,4 @@
-// What is for one cluster alone, such as its token, goes with it: whoever gets the id later is another cluster.
+// Documents for one cluster alone, such as its token, are removed with it: a later cluster of its id inherits none.
 
 import type { Steps } from '../../base/steps.ts'
 import type { Draft } from '../documents/draft.ts'
@@ -6,8 +6,8 @@ import { dnsOf, type SystemType, type Types } from '../types/resource-type.ts'
 import type { Outcome } from './command.ts'
 
 /**
- * Removes what belongs to clusters that are gone without a trace, and what a new cluster would inherit. A deleted cluster
- * keeps its own until it is restored, and so does one that is created again under the same DNS name.
+ * Removes the documents of purged clusters, and those that a new cluster would inherit. A deleted cluster keeps its
+ * documents until it is restored, and so does one that is created again under the same DNS name.
  */
 export function* revokeOrphans(types: Types, draft: Draft, outcomes: readonly Outcome[]): Steps<void> {
   const owned = types.system.all.filter((type) => type.clusterOf && draft.count(type.name) > 0)

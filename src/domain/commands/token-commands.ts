@@ -11,7 +11,7 @@ import type { Document, Types } from '../types/resource-type.ts'
 import { TOKEN_TYPE } from '../types/system-types.ts'
 import type { CreateToken, Outcome, RevokeToken, RotateToken } from './command.ts'
 
-/** Of one token at a time, those within their grace included. */
+/** Secrets of one token at a time, those within their grace period included. */
 const MAX_SECRETS = 5
 
 export function* createToken(

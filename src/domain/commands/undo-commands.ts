@@ -1,4 +1,4 @@
-// Commands that bring back what was: one revision undone, or documents as they stood at some time.
+// Commands that restore earlier versions: one revision undone, or documents as they were at some time.
 
 import { diffFields } from '../../base/diff.ts'
 import { equalJson, excerpts, isObject, type Json, own } from '../../base/json.ts'
@@ -31,7 +31,7 @@ export function undoChange(types: Types, draft: Draft, type: ResourceType, comma
   return putVersion(types, draft, type, command, { document: tidied as Document, deleted: false })
 }
 
-/** A component whose last value goes has no entry any more, unless it had an empty one before. */
+/** Removes the entries of components that an undo has left without values, unless they were empty before. */
 function withoutEmptied(types: Types, others: readonly DocumentVersion[], undone: Document): Document {
   const field = types.cluster.patches
   const isEmpty = (values: Json | undefined): boolean => isObject(values) && Object.keys(values).length === 0
@@ -52,7 +52,7 @@ function isSame(a: DocumentVersion | undefined, b: DocumentVersion | undefined):
   return a.deleted === b.deleted && equalJson(a.document, b.document)
 }
 
-/** The whole document stands or falls: it was created, deleted or restored. */
+/** The conflicts of a change that created, deleted or restored the whole document. */
 function existenceConflicts(
   left: DocumentVersion | undefined,
   current: DocumentVersion | undefined,

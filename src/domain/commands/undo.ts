@@ -1,16 +1,16 @@
-// Taking back a change that others may have built on: fields that still hold its value go back, others are conflicts.
+// Undoes a change that later ones may have built on: fields that still hold its value are restored, others conflict.
 import { getOrSet } from '../../base/get-or-set.ts'
 import { equalJson, isObject, type Json, type JsonObject, own, pointer } from '../../base/json.ts'
 
 export interface UndoConflict {
   /** JSON pointer into the document. */
   readonly path: string
-  /** What the change made of it, and what it is now. */
+  /** The value that the change left, and the value now. */
   readonly left: Json | undefined
   readonly current: Json | undefined
 }
 
-/** What `current` is once the change from `before` to `after` is taken out of it. */
+/** Returns `current` without the change from `before` to `after`; adds a conflict where that is not possible. */
 export function undo(
   before: Json | undefined,
   after: Json | undefined,
@@ -54,14 +54,16 @@ function undoFields(
   return undone
 }
 
-/** One of them is not there; the others are objects, and were not made by the same hand. */
+/**
+ * Whether one of the values is missing and the others are different objects: then each of their keys is undone alone.
+ */
 function areMaps(...values: readonly (Json | undefined)[]): boolean {
   const [was, left, now] = values
   const some = values.filter((value) => value !== undefined)
   return some.length === 2 && some.every(isObject) && !same(now, left) && !same(now, was) && !same(was, left)
 }
 
-/** A map that is not there is like an empty one: others may have begun it, or emptied it. */
+/** Undoes a map key by key. A missing map counts as an empty one: later changes may have created it or emptied it. */
 function undoMap(
   before: Json | undefined,
   after: Json | undefined,
@@ -77,7 +79,7 @@ function undoMap(
 type Item = JsonObject & { readonly id: string }
 type IdList = readonly Item[]
 
-/** Lists of references: each is a field of its own, whatever its place. */
+/** Whether a value is a list of references: each of them is undone alone, whatever its index. */
 function isIdList(value: Json | undefined): value is IdList {
   return Array.isArray(value) && value.every((item) => isObject(item) && typeof item.id === 'string')
 }
@@ -107,7 +109,7 @@ function undoItems(
   return withItems(ordered, before, missing)
 }
 
-/** What is missing comes back before the first item that followed it, or to the end. */
+/** Inserts each missing item before the first item that followed it, or at the end. */
 function withItems(list: IdList, before: IdList, missing: readonly (Item | undefined)[]): IdList {
   const places = new Map(list.map(({ id }, i) => [id, i]))
   const insertions = new Map<number, Item[]>()
@@ -125,7 +127,7 @@ function byId(list: IdList): Map<string, Item> {
   return new Map(list.map((item) => [item.id, item]))
 }
 
-/** What the change moved goes back to its place, unless it was moved again. */
+/** Restores the order that the change altered; a conflict where it was altered again since. */
 function undoOrder(
   before: IdList,
   after: IdList,

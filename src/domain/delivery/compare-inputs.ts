@@ -149,7 +149,7 @@ export class InputComparison {
     return affected
   }
 
-  /** A cheap look at all that the inputs of a type are made of. */
+  /** Whether the inputs of a type are the same, by what they are made of: cheaper than rendering them. */
   #receivesSame(type: DeliveredType, before: Document, after: Document): boolean {
     const { assignedBy, patches } = type.delivery
     const { cluster } = this.#types
@@ -162,7 +162,7 @@ export class InputComparison {
     )
   }
 
-  /** The same cheap look at one input. */
+  /** Whether one input is the same, by what it is made of: cheaper than rendering it. */
   #isSame(type: DeliveredType, had: Assignment, has: Assignment): boolean {
     const { cluster } = this.#types
     const { id } = has.reference

@@ -20,7 +20,7 @@ export class Comparison {
   /** By the view before and the view after: nothing is kept across clusters that are served from different views. */
   readonly #pairs = new Map<ServedView, Map<ServedView, InputComparison>>()
   #lastPair: InputComparison | undefined
-  /** Clusters with something laid over them are asked for by the brake and again for the impact. */
+  /** Results for clusters with something laid over them: the brake asks for these, and the impact again. */
   readonly #compared = new Map<string, readonly EndpointDifference[]>()
 
   constructor(types: Types, before: View, after: Overlay, served: ServedTo = servedTo) {
@@ -103,7 +103,7 @@ export class Comparison {
     return (before as View) === this.before && (after as View) === this.after
   }
 
-  /** Whether the cluster's own document is another. */
+  /** Whether the cluster's own document changes. */
   isTouched(id: string): boolean {
     const type = this.types.cluster.type.name
     return this.#clusters.has(id) && this.before.get(type, id) !== this.after.get(type, id)

@@ -17,7 +17,9 @@ import { holderOf } from './resolve-field.ts'
 
 type FieldSource = 'catalog' | 'override' | 'patch' | 'cluster' | 'default'
 
-/** A dependency that a field names and the cluster does not get: it would be waited for in vain. */
+/**
+ * Why a dependency that a field names is left out: the cluster does not get it, so the input would wait for it forever.
+ */
 export const LEFT_OUT = ['not_assigned', 'switched_off', 'delivered_otherwise'] as const
 interface LeftOut {
   readonly id: string
@@ -31,7 +33,7 @@ export interface FieldOrigin {
   /** Where the value is set: in a document, or by a default of the type. */
   readonly holder: 'cluster' | 'definition' | 'type'
   readonly leftOut?: readonly LeftOut[]
-  /** The value, in that document at any time. */
+  /** Reads the value from any version of that document. */
   readonly read: (document: Document) => Json | undefined
 }
 
@@ -52,7 +54,10 @@ export interface ExplainedField {
   readonly time: string | null
   readonly actor: string | null
   readonly message: string | null
-  /** What the document names and this cluster does not get, and why not; only where there is some. */
+  /**
+   * Dependencies that the document names and this cluster does not get, each with the reason; absent where there are
+   * none.
+   */
   readonly left_out?: readonly LeftOut[]
 }
 
@@ -93,7 +98,7 @@ export function explainInput(
     if (holder !== definition) return unset(path)
     const named = delivery.waitsFor.includes(source) ? idsIn(own(definition, source)) : []
     const assignedIn = (document: Document): string[] => named.filter(enabledReferences(document, delivery))
-    // What the cluster lacks is left out: the value is then set by the cluster.
+    // Dependencies that the cluster does not get are left out: then the cluster sets the value.
     if (assignedIn(clusterDocument).length < named.length)
       return { path, source: 'cluster', holder: 'cluster', read: assignedIn }
     return { path, source: 'catalog', holder: 'definition', read: (document) => own(document, source) }

@@ -1,4 +1,4 @@
-// How many clusters a change means something for, and what: exact over the whole fleet, however few details are shown.
+// How many clusters a change affects, and how: exact over the whole fleet, however few details are shown.
 import { getOrSet } from '../../base/get-or-set.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { EndpointDifference } from './compare-inputs.ts'
@@ -43,7 +43,7 @@ export interface InputImpact {
 }
 
 const MAX_INPUTS = 100
-/** Of one input; values may have any number of keys. */
+/** Fields counted for one input, at most: values may have any number of keys. */
 const MAX_FIELDS = 20
 
 class InputCounts {
@@ -70,7 +70,7 @@ class InputCounts {
   }
 }
 
-/** Takes one cluster after the other. */
+/** Counts one cluster after the other. */
 export class ImpactCounter {
   #clusters = 0
   #touched = 0
@@ -80,7 +80,7 @@ export class ImpactCounter {
   readonly #endpoints: Record<string, EndpointImpact> = {}
   readonly #inputs = new Map<string, Map<string, InputCounts>>()
 
-  /** A cluster that receives something else, or whose own document is another. */
+  /** Adds a cluster that receives something different, or whose own document changes. */
   add(environment: string, passage: Passage, differences: readonly EndpointDifference[]): void {
     this.#touched++
     this.#passages[passage]++
@@ -130,7 +130,10 @@ export class ImpactCounter {
     }
   }
 
-  /** Sorted a few at a time: there may be as many as there are definitions. */
+  /**
+   * Returns the inputs that reach the most clusters. Sorts a few at a time: there may be as many as there are
+   * definitions.
+   */
   *#widest(): Steps<InputImpact[]> {
     let widest: Counted[] = []
     const cut = (): void => {

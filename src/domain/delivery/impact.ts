@@ -5,7 +5,7 @@ import type { Comparison } from './compare-served.ts'
 import { ImpactCounter, type ImpactCounts } from './impact-counts.ts'
 
 export interface Impact extends ImpactCounts {
-  /** The first of them, ordered by cluster. */
+  /** The first details, ordered by cluster. */
   readonly details: readonly ClusterImpact[]
 }
 

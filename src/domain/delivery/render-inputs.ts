@@ -48,9 +48,9 @@ interface RenderedCluster {
 /** Of a definition: its fragments for the reference that most clusters share. */
 interface RenderedDefinition {
   readonly reference: Reference
-  /** Whether it depends on others. */
+  /** Whether the definition depends on others. */
   readonly waits: boolean
-  /** By its unmet dependencies, joined by commas; mostly there are none. */
+  /** Fragments by the unmet dependencies, joined by commas; mostly there are none. */
   readonly variants: Map<string, Fragments>
 }
 

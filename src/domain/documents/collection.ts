@@ -2,7 +2,7 @@
 import { getOrSet } from '../../base/get-or-set.ts'
 import type { Entry } from './view.ts'
 
-/** Where an entry stands. Whoever holds the place of a document sees every later version of it. */
+/** Where an entry stands. A holder of a document's place sees every later version of the document. */
 export interface Place {
   entry: Entry
 }

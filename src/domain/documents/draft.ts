@@ -37,7 +37,7 @@ export function pointerTo(origins: readonly Origin[], place: string): string {
 const MAX_PUTS = { least: 200_000, perCluster: 4 }
 const MAX_GROWTH = { least: 64 * 1024 * 1024, perCluster: 1024 }
 
-/** Has the revision that it would be committed as. */
+/** A view with the changes of commands, at the revision that they would be committed as. */
 export class Draft extends Overlay {
   readonly #before: View
   readonly #limits: { readonly puts: number; readonly growth: number }
@@ -71,7 +71,7 @@ export class Draft extends Overlay {
     this.#set(type, id, undefined, origin, differs)
   }
 
-  /** Why one write may do no more than this; undefined where it may. */
+  /** Why the write is too large; undefined where it is not. */
   get excess(): string | undefined {
     const { puts, growth } = this.#limits
     if (this.#puts > puts)

@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject, measureJson, own, pointer } from 
 import { type Detail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Document, ResourceType } from '../types/resource-type.ts'
 
-/** `current` is what is there already: one that is too large must not grow. */
+/** `current` is the document that exists already, if any: one that is too large must not grow. */
 export function parseDocument(
   type: ResourceType,
   value: Json,
@@ -21,7 +21,7 @@ export function parseDocument(
   return details.length > 0 ? invalid(below(path, details)) : succeed(document as Document)
 }
 
-/** Refuses what is too large before anything more expensive looks at it. */
+/** Refuses a value that is too large before more expensive checks read it. */
 export function checkSize(
   type: ResourceType,
   document: JsonObject,

@@ -12,7 +12,7 @@ import { SharedReferences } from './shared-references.ts'
 import { StateIndexes } from './state-indexes.ts'
 import type { DocumentVersion, Entry, PolledView } from './view.ts'
 
-/** The end of a change, all that the state needs of it. */
+/** The version that a change ends with: all that the state needs of it. */
 export interface Applied {
   readonly type: string
   readonly id: string

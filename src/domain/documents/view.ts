@@ -15,7 +15,7 @@ export interface Entry extends DocumentVersion {
   readonly revision: number
   /** Length of its JSON, for a quick upper bound of answer sizes. */
   readonly size: number
-  /** A cache of render-inputs, and of nobody else: what polls repeat of this entry. It goes with the entry. */
+  /** A cache of render-inputs alone: what polls repeat of this entry. It is dropped with the entry. */
   rendered?: object
 }
 
@@ -49,7 +49,7 @@ export interface View {
   dnsHolder(dns: string, except?: string): Entry | undefined
   /** Returns the deleted clusters that had this DNS name. */
   tombstonesWithDns(dns: string): readonly Entry[]
-  /** Bounds that no cluster exceeds. */
+  /** Upper bounds that no cluster exceeds. */
   readonly ceilings: Ceilings
 }
 

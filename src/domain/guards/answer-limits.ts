@@ -1,4 +1,4 @@
-// What the Flux Operator accepts of one answer is a limit of ours: beyond it a cluster would stop or lose objects.
+// The Flux Operator's limits for one answer are limits of ours: beyond them a cluster would stop or lose objects.
 
 import { getOrSet } from '../../base/get-or-set.ts'
 import { pointer } from '../../base/json.ts'

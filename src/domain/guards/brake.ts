@@ -12,7 +12,7 @@ import { type DeliveredType, isEnabled, type Reference, referencesOf } from '../
 
 /** Fewer clusters than this may lose something without confirmation, whatever share they are. */
 const MIN_CLUSTERS = 5
-/** As many clusters may be deleted at once. */
+/** Clusters that one write may delete without confirmation, at most. */
 const MAX_DELETED = 5
 
 /** Live clusters that have something in common, and how many of them lose inputs. */
@@ -23,13 +23,13 @@ interface Group {
 
 /** What the changed clusters lose. */
 class Losses {
-  /** Clusters that stay, and have an input removed or switched off. */
+  /** Clusters that stay, and have an input removed or disabled. */
   losing = 0
   readonly deleted: string[] = []
   readonly emptied: string[] = []
-  /** With deleted clusters, which lose all that they had. */
+  /** Clusters that lose inputs, by environment; deleted clusters included. */
   readonly environments = new Map<string, Group>()
-  /** By type and id: inputs that were switched on. With deleted clusters, too. */
+  /** Clusters that lose an enabled input, by its type and id; deleted clusters included. */
   readonly inputs = new Map<DeliveredType, Map<string, Group>>()
 
   count(environment: string, was: Entry, differences: readonly EndpointDifference[]): void {
@@ -49,7 +49,7 @@ function addTo(groups: Map<string, Group>, name: string): void {
   getOrSet(groups, name, () => ({ losing: 0, live: 0 })).losing++
 }
 
-/** Why the changes need confirmation; empty when they do not. */
+/** Returns why the changes need confirmation; empty when they do not. */
 export function* findRemovals(
   comparison: Comparison,
   changes: readonly Change[],
@@ -70,7 +70,7 @@ function* countLosses(comparison: Comparison, changes: readonly Change[]): Steps
   const { types, before, after } = comparison
   const clusters = types.cluster.type.name
   const losses = new Losses()
-  // Nothing but a cluster's own document says what it is assigned.
+  // Only a change of its own document can take an input from a cluster.
   for (const { type, id } of changes) {
     yield
     const was = type === clusters ? before.get(clusters, id) : undefined
@@ -144,12 +144,12 @@ function share({ losing, live }: Group, which: string, percent: number): string 
   return `${losing} of ${live} clusters${which} (${((losing / live) * 100).toFixed(1)} %, more than ${percent} %)`
 }
 
-/** Of a cluster before the write, which may move it. */
+/** The environment of a cluster before the write, which may change it. */
 function environmentOf({ types: { cluster } }: Comparison, { document }: Entry): string {
   return String((cluster.environment && document[cluster.environment]) ?? '')
 }
 
-/** Whether a cluster that had inputs of a type, or some that are switched on, is left without. */
+/** Whether a cluster that had inputs of a type is left without any, or one that had enabled ones without these. */
 function empties({ before, after }: Comparison, type: DeliveredType, was: Entry, is: Entry): boolean {
   const had = receivedBy(servedTo(before, was.id), type, was.document)
   const has = receivedBy(servedTo(after, is.id), type, is.document)

@@ -1,4 +1,4 @@
-// References stay whole: whatever a document names exists, once, without cycles, under a DNS name of its own.
+// Referential integrity: what a document names exists, is named once and makes no cycle; DNS names are unique.
 
 import { getOrSet } from '../../base/get-or-set.ts'
 import { isObject, pointer } from '../../base/json.ts'
@@ -28,12 +28,12 @@ import {
 const MAX_WARNINGS = 20
 const MAX_NAMED_USERS = 20
 
-/** What is wrong at a place, and which rule says so. */
+/** What is wrong at a place, and the reason for programs. */
 interface Finding extends Detail {
   readonly reason: ReasonOf<'validation_error'>
 }
 
-/** Checks everything that the draft touched as it would stand in the end; answers the warnings. */
+/** Checks everything that the draft touched as it would stand in the end; returns the warnings. */
 export function* checkIntegrity(types: Types, draft: Draft): Steps<Result<string[]>> {
   const details: Detail[] = []
   const reasons = new Set<Finding['reason']>()
@@ -104,7 +104,7 @@ function checkAssignments(types: Types, draft: Draft, cluster: Document): Findin
       const message = isDuplicate
         ? `is a duplicate: ${type.singular} "${id}" is assigned already`
         : draft.get(type.name, id) === undefined &&
-          // What this very write removes is told of as in use.
+          // A document that this write removes is reported as in use instead.
           !draft.has(type.name, id) &&
           `names an unknown ${type.singular} "${id}": create it first`
       const reason = isDuplicate ? 'duplicate_reference' : 'unknown_reference'
@@ -152,7 +152,7 @@ function checkReferences(types: Types, draft: Draft, type: ResourceType, documen
   })
 }
 
-/** More of one document say nothing new. */
+/** Cycles reported for one document: more of them say nothing new. */
 const MAX_CYCLES = 20
 
 /** Finds the way from a document back to `start` along a reference field; dead ends are searched once. */
@@ -187,7 +187,7 @@ function cycleFinder(
   }
 }
 
-/** Refuses to leave anything pointing at what is gone, and names who points. */
+/** Refuses to remove documents that others refer to, and names those. */
 function* checkUnused(
   types: Types,
   draft: Draft,

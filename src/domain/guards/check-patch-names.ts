@@ -16,7 +16,7 @@ import {
 } from '../types/resource-type.ts'
 import { clustersNamed, Remarks } from './remarks.ts'
 
-/** Refuses names that were not wrong before; answers warnings of clusters that come back with wrong ones. */
+/** Refuses wrong names that the write brings in; returns warnings about restored clusters that have wrong names. */
 export function* checkPatchNames(types: Types, draft: Draft, before: View): Steps<Result<string[]>> {
   const type = types.patchable
   if (!type?.delivery.patchNames) return succeed([])
@@ -56,7 +56,7 @@ function checkCluster(
     const [first] = found
     if (!first) continue
     if (isRestored) {
-      // Nobody can mend a deleted cluster before it is back.
+      // A deleted cluster cannot be corrected before it is restored.
       remarks.add(id, `the patches of ${type.singular} "${component}" do not fit it: ${described(first)}`)
       continue
     }
@@ -68,7 +68,7 @@ function checkCluster(
   return details
 }
 
-/** Mostly it is something else of a cluster that changes. */
+/** A cheap check by identity: most changes of a cluster do not touch the component. */
 function isUntouched({ types, type, draft }: Write, was: Document, is: Document, component: string): boolean {
   const { delivery, name } = type
   return (
@@ -91,7 +91,7 @@ function wrongNames({ types, type }: Write, view: View, cluster: Document, compo
   return found.map(({ path, message }) => ({ path: at + path, message }))
 }
 
-/** Definitions that come to be delivered in another way, held against all clusters that patch them. */
+/** Checks definitions that would be delivered in another way, against all clusters that patch them. */
 function* checkDefinitions(write: Write): Steps<Detail[]> {
   const { types, before, draft } = write
   const changed = new Map(draft.touched().flatMap((touched) => changedField(write, touched) ?? []))
@@ -112,7 +112,7 @@ function* checkDefinitions(write: Write): Steps<Detail[]> {
   }))
 }
 
-/** The place of what makes a definition take other names, or may on some cluster. */
+/** Returns the place of the change after which a definition may take other names on some cluster. */
 function changedField(
   { type }: Write,
   { type: name, id, before: was, after: is, origins }: Touched,

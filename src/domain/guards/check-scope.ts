@@ -1,4 +1,4 @@
-// What a write may touch under a grant: the clusters and types of its scope, and nothing that it would reach beyond.
+// What a write may do under a grant: it touches and affects only clusters and types of the grant's scope.
 import { forbidden, type Problem } from '../../base/problem.ts'
 import { named } from '../../base/sentences.ts'
 import type { Steps } from '../../base/steps.ts'
@@ -127,7 +127,7 @@ function* touchedOutside(
   return found
 }
 
-/** A deleted cluster can come back, with what is made of its definitions meanwhile. */
+/** Deleted clusters outside the scope that would receive something different if they were restored. */
 function* restoredOutside(
   selector: Selector,
   comparison: Comparison,
@@ -142,7 +142,9 @@ function* restoredOutside(
   return found
 }
 
-/** Deleted clusters that are still told to remove everything, and would be given what another one gets. */
+/**
+ * Deleted clusters that still poll under a DNS name which the change gives to another: they would receive its inputs.
+ */
 function predecessors({ cluster }: Types, before: View, { after }: Change): readonly Entry[] {
   if (!after || after.deleted) return []
   const dns = dnsOf(cluster, after.document)

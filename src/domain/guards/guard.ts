@@ -13,9 +13,9 @@ export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'brake'] as const
 
 export interface Objection {
   readonly kind: (typeof OBJECTION_KINDS)[number]
-  /** What a write that it stops is refused with. */
+  /** The problem that the write is refused with. */
   readonly problem: Problem
-  /** What lets the write pass all the same; nothing does where this is undefined. */
+  /** What lifts the objection; undefined where nothing does. */
   readonly liftedBy?: 'confirm'
 }
 
@@ -23,7 +23,7 @@ export interface Objection {
 export interface DecidedWrite {
   readonly comparison: Comparison
   readonly changes: readonly Change[]
-  /** Of the caller; a write of the service itself has none. */
+  /** The caller's grant; a write of the service itself has none. */
   readonly grant: Grant | undefined
   /** The plan that the write is bound to. */
   readonly plan: string | undefined
@@ -31,12 +31,14 @@ export interface DecidedWrite {
 }
 
 export interface Guard {
-  /** A preview ends with the objection instead of listing it: the request itself does not hold. */
+  /** Whether a preview is refused with the objection instead of listing it: the request itself is wrong. */
   readonly stopsPreview: boolean
   check(write: DecidedWrite): Steps<readonly Objection[]>
 }
 
-/** Only what the resource files allow. A seed file, which nobody is granted, fills what cannot be changed later. */
+/**
+ * Allows only the methods of the resource files. A seed file has no grant: it may create what cannot be changed later.
+ */
 export const METHODS_GUARD: Guard = {
   stopsPreview: true,
   // biome-ignore lint/correctness/useYield: it looks at each change once.

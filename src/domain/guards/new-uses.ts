@@ -21,7 +21,7 @@ export interface Returning extends DocumentName {
 
 /** A definition that no live cluster used before. */
 export interface FirstUse extends DocumentName {
-  /** The one that last changed it before the write. */
+  /** The revision that last changed it before the write. */
   readonly revision: number
 }
 
@@ -36,7 +36,10 @@ interface Write {
   readonly after: View
 }
 
-/** `isWayBack` says that a cluster that comes back is restored, also where it is not as it was when it was deleted. */
+/**
+ * With `isWayBack`, every deleted cluster that comes back counts as restored, even if its document differs from the
+ * deleted one.
+ */
 export function* newUsesOf(write: Write, changes: readonly Change[], isWayBack: boolean): Steps<NewUses> {
   const { types, before } = write
   const returning = new Map<string, Returning>()
@@ -87,12 +90,12 @@ function noteAssigned(
   }
 }
 
-/** Mostly it is something else of a cluster that changes. */
+/** Whether the ids are the same in the same order, as they are after most changes of a cluster. */
 function isSameOrder(a: readonly Reference[], b: readonly Reference[]): boolean {
   return a.length === b.length && a.every(({ id }, i) => id === b[i]?.id)
 }
 
-/** Those that no live cluster has; what is in use is mostly found with the first few. */
+/** Returns those of `assigned` that no live cluster has. Those in use are mostly found on the first few clusters. */
 function* unused(types: Types, before: View, assigned: Map<string, FirstUse>): Steps<FirstUse[]> {
   for (const { document } of assigned.size > 0 ? before.all(types.cluster.type.name) : []) {
     yield

@@ -1,4 +1,4 @@
-// Who may change what a set holds: those who may delete all of it, since whoever prunes the set next does.
+// Who may change an applied set: callers who may delete all that it holds, since the next prune of it may do so.
 
 import { getOrSet } from '../../base/get-or-set.ts'
 import { forbidden, type Problem } from '../../base/problem.ts'
@@ -22,7 +22,7 @@ interface Held extends DocumentName {
   isHeld: boolean
 }
 
-/** Why a set holds more than a scope covers; undefined when none of the changed ones does. */
+/** Returns why a changed set holds more than the scope covers; undefined when none does. */
 export function* refuseHeld(
   scope: Scope,
   comparison: Comparison,
@@ -82,7 +82,7 @@ function* heldIn(types: Types, changes: readonly Change[]): Steps<Held[]> {
   return all
 }
 
-/** What speaks against an entry, beyond who uses it. */
+/** Why an entry is outside the scope, whatever uses it; undefined where it is not. */
 function reasonAgainst(
   { selector, types: allowed }: Scope,
   { types, before, after }: Comparison,
@@ -90,14 +90,14 @@ function reasonAgainst(
 ): string | undefined {
   const { type, id } = entry
   const known = types.get(type)
-  // Nothing can be deleted by what has no type any more.
+  // A prune cannot delete documents of a type that no longer exists.
   if (!known) return entry.isHeld ? 'is of an unknown type' : undefined
   if (types.system.get(type)?.holds) return 'is a set itself'
   const standings = [before, after].flatMap((view) => standingOf(view, entry) ?? [])
   const foreign = allowed && foreignTypes(types, allowed, entry, standings)
   if (foreign?.includes(type)) return `is of the type ${type}`
   if (foreign && foreign.length > 0) return `is assigned what is of the types ${foreign.join(', ')}`
-  // Whoever creates it later would not know that it is in the set.
+  // A later creator of the document would not know that the set holds it.
   if (!entry.wasHeld && !after.get(type, id)) return 'does not exist: create it in the same write'
   if (type !== types.cluster.type.name || !selector) return undefined
   const stranger = standings.find(({ document }) => !selector.matches(document))
@@ -108,7 +108,7 @@ function standingOf(view: View, { type, id }: DocumentName): Entry | undefined {
   return view.get(type, id) ?? view.tombstone(type, id)
 }
 
-/** The types that deleting it would touch and that are not allowed. */
+/** The types that deleting the document would touch and that are not allowed. */
 function foreignTypes(
   types: Types,
   allowed: readonly string[],
@@ -121,7 +121,10 @@ function foreignTypes(
   return [...new Set([type, ...touched])].filter((name) => !allowed.includes(name))
 }
 
-/** A cluster outside, for each entry that one uses: live or deleted, directly or through what names the entry. */
+/**
+ * Returns a cluster outside the scope for each entry that one uses: live or deleted, directly or through a definition
+ * that names the entry.
+ */
 function* usersOutside(
   selector: Selector,
   { types, before }: Comparison,
@@ -146,8 +149,8 @@ function* usersOutside(
 }
 
 /**
- * By type and id, the entries that a cluster has that is assigned this. What a definition only waits for counts where
- * the cluster has it, and not for those that have the definition alone: they do not wait for what they lack.
+ * Returns entries by the type and id of what brings them to a cluster: the entry itself, or a definition that names it.
+ * A definition that only waits for an entry does not bring it: a cluster without the entry does not wait.
  */
 function* wantedBy(types: Types, before: View, entries: readonly Held[]): Steps<Index> {
   const held = new Index()
@@ -169,7 +172,7 @@ function* wantedBy(types: Types, before: View, entries: readonly Held[]): Steps<
   return wanted
 }
 
-/** Entries by the type and id of something. */
+/** Entries by the type and id of a document. */
 class Index {
   readonly #byType = new Map<string, Map<string, Held[]>>()
 

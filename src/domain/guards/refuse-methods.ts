@@ -1,10 +1,10 @@
-// What the methods of a type leave out comes about in no other way either: not by a revert, a rollback or a cascade.
+// Changes that the methods of a type do not allow are refused, also those of a revert, a rollback or a cascade.
 import { type Detail, MAX_DETAILS, type Problem } from '../../base/problem.ts'
 import type { Change } from '../documents/view.ts'
 import { type ResourceType, type Types, WRITE_METHODS, type WriteMethod } from '../types/resource-type.ts'
 import { typesTouched } from '../types/types-touched.ts'
 
-/** A change of a document is possible where its type has one of these. */
+/** The methods that allow each kind of change: one of them is enough. */
 const NEEDED = {
   made: ['post', 'put'],
   changed: ['put', 'patch'],
@@ -16,7 +16,7 @@ export function describeMethods({ name, methods }: Pick<ResourceType, 'name' | '
   return `the file of the type ${name} allows only ${['get', ...methods].join(', ')}`
 }
 
-/** What a cluster is assigned is not the cluster's own: that follows no methods. */
+/** An assignment is no change of the cluster's own fields: the methods of the cluster type do not limit it. */
 export function refuseMethods(types: Types, changes: readonly Change[]): Problem | undefined {
   const limited = new Map(
     types.all.filter(({ methods }) => methods.size < WRITE_METHODS.length).map((type) => [type.name, type]),

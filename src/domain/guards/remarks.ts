@@ -1,4 +1,4 @@
-// Warnings about clusters: what is true of many of them is said once.
+// Warnings about clusters: a warning that is true of many of them is given once.
 
 import { getOrSet } from '../../base/get-or-set.ts'
 import { named } from '../../base/sentences.ts'
@@ -12,7 +12,7 @@ export class Remarks {
     getOrSet(this.#clusters, remark, () => []).push(cluster)
   }
 
-  /** The first of them, each with its clusters; of the others, how many there are. */
+  /** Returns the first warnings, each with its clusters, and how many others there are. */
   lines(): string[] {
     const shown = [...this.#clusters.entries().take(MAX_REMARKS)]
     const more = this.#clusters.size - shown.length

@@ -1,4 +1,4 @@
-// What a write gives to clusters without what it needs there, or takes from under it.
+// Warnings of unmet needs: a write assigns a document without what it needs on the cluster, or takes that away.
 
 import { getOrSet } from '../../base/get-or-set.ts'
 import { equalJson } from '../../base/json.ts'
@@ -19,7 +19,7 @@ import {
 } from '../types/resource-type.ts'
 import { Remarks } from './remarks.ts'
 
-/** Only what the write itself brings about: what was unmet before is known already. */
+/** Returns only what the write itself brings about: needs that were unmet before are known already. */
 export function* findUnmetNeeds(types: Types, draft: Draft, before: View): Steps<Result<string[]>> {
   const needing = types.delivered.filter(({ delivery }) => delivery.needs.types.length > 0)
   if (needing.length === 0) return succeed([])
@@ -48,7 +48,7 @@ export function* findUnmetNeeds(types: Types, draft: Draft, before: View): Steps
   return succeed(remarks.lines())
 }
 
-/** Definitions that may come to need something else, by their type. */
+/** Definitions whose needs may change, by their type. */
 function changedNeeds(
   needing: readonly DeliveredType[],
   touched: readonly Readonly<Touched>[],
@@ -66,7 +66,7 @@ function changedNeeds(
   return changed
 }
 
-/** Mostly it is something else of a cluster that changes. */
+/** A cheap check by identity: most changes of a cluster do not touch what it is assigned. */
 function isAssignedSame(types: Types, had: Document, has: Document): boolean {
   return types.delivered.every(({ delivery: { assignedBy } }) => had[assignedBy] === has[assignedBy])
 }
@@ -84,7 +84,8 @@ function remark(
     const before = old.find(type, reference.id)
     const wasNeeded = before && old.needsOf(type, before).some((other) => isSame(need, other))
     const isTaken = old.meets(need)
-    // One that is missing is news where it was not needed before; one that may be missing, where it was there.
+    // An unmet need is reported where it is new, or was met before. One that may be missing is reported only where it
+    // was needed before, and met.
     if (need.mayBeMissing ? !(wasNeeded && isTaken) : wasNeeded && !isTaken) continue
     const what = `${type.singular} "${reference.id}" needs ${now.singularOf(need)} "${need.id}"`
     remarks.add(

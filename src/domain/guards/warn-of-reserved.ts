@@ -1,4 +1,4 @@
-// Documents with a reserved id may be there from before it was reserved: whoever gives one to a cluster is told.
+// Warns of assignments of a document with a reserved id, which may exist from before the id was reserved.
 
 import { type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'

@@ -18,7 +18,9 @@ export type ReadField = (field: string) => Json | undefined
 
 /** A document that a cluster should be given with another one. */
 export interface Need extends DocumentName {
-  /** Comes into being without being assigned; what is assigned may still be taken away. */
+  /**
+   * Whether a cluster can have it without an assignment. A warning then only follows when an assigned one is removed.
+   */
   readonly mayBeMissing: boolean
 }
 
@@ -33,7 +35,7 @@ export interface ResourceType {
   readonly singular: string
   /** Reading is always possible; so is assigning, which changes clusters. */
   readonly methods: ReadonlySet<WriteMethod>
-  /** Of the JSON of one document, in characters. */
+  /** The maximum size of one document's JSON, in characters. */
   readonly maxSize: number
   /** Fields in the schema's order, defaults filled in, nulls of optional fields left out. */
   normalise(document: JsonObject): JsonObject
@@ -83,7 +85,7 @@ export interface Delivery {
         check(read: ReadField, values: JsonObject): Detail[]
       }
     | undefined
-  /** One input after its `id`, in order. */
+  /** The fields of an input after its `id`, in order. */
   readonly input: readonly InputField[]
   /** The placeholders of an input, in order. */
   readonly placeholders: readonly Placeholder[]
@@ -117,7 +119,7 @@ export interface ClusterType {
   readonly labels: string | undefined
   /** The tier that a cluster belongs to. */
   readonly environment: string | undefined
-  /** What every input says of its cluster: name there, property here. */
+  /** What every input says of its cluster: the name in the input, and the property of the cluster. */
   readonly input: readonly (readonly [string, string])[]
   /** Properties in the list of clusters, after the id. */
   readonly list: readonly string[]
@@ -141,11 +143,11 @@ export interface SystemType {
   /** What a plan is bound to: without values that every decision makes anew, such as secrets and times. */
   planned?(document: Document): object
   /**
-   * Of documents that never return to what they were: a rollback leaves them alone, and a revert asks. Where they are
-   * ignored, a revert leaves them alone too, without a word.
+   * Set for documents that never return to an earlier version: a rollback leaves them alone, and a revert asks this.
+   * Where it is `ignored`, a revert leaves them alone too, without a warning.
    */
   readonly irreversible?: Irreversible | 'ignored'
-  /** Of documents that list others: the names in one of them. */
+  /** For documents that list others: the names that one of them lists. */
   holds?(document: Document): Iterable<DocumentName>
   /** Other keys than its id that a document is found by. */
   indexKeys?(document: Document): readonly string[]
@@ -161,7 +163,7 @@ export interface Irreversible {
   mayStay(before: Document | undefined, after: Document | undefined): boolean
   /** Why a revision cannot be reverted. */
   refusal(revision: number): string
-  /** Tells that documents stay as they are while the rest of a revision is reverted. */
+  /** The warning that documents stay as they are while the rest of a revision is reverted. */
   warning(before: readonly Document[]): string
 }
 

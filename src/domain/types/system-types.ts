@@ -25,7 +25,7 @@ export const TOKEN_TYPE: SystemType = {
     const { id, name, role, cluster, selector, types, expires_at } = asToken(document)
     return { id, name, role, cluster, selector, types, expires_at }
   },
-  // A secret that was taken out of use stays out of use.
+  // A revoked or replaced secret never becomes valid again.
   irreversible: {
     mayStay: (before, after) => before !== undefined && after === undefined,
     refusal: (revision) =>
@@ -40,7 +40,7 @@ export const TOKEN_TYPE: SystemType = {
   gaugeHelp: 'Named tokens, those that have expired included.',
 }
 
-/** Where a store that holds a part of another log says which part, and how far it has come. */
+/** The type of the document that says which part of another log this store holds, and up to which revision. */
 export const SOURCES = 'sources'
 
 const SOURCE_TYPE: SystemType = {
@@ -48,14 +48,17 @@ const SOURCE_TYPE: SystemType = {
   singular: 'source',
   isSearchable: false,
   inPartialCopies: false,
-  // Every copied revision changes it: it tells how far the copy has come, which a revert does not alter.
+  // Every copied revision changes it: it holds the revision that the copy has reached, which a revert does not alter.
   irreversible: 'ignored',
 }
 
-/** Those without a resource file. */
+/** System types without a resource file. */
 export const SYSTEM_TYPES: readonly SystemType[] = [TOKEN_TYPE, SOURCE_TYPE]
 
-/** Of a resource file that keeps an inventory: it names documents of the whole fleet, so no part of one holds it. */
+/**
+ * The system type of a resource file that keeps an inventory: it names documents of the whole fleet, so no partial copy
+ * holds it.
+ */
 export function inventoryType(name: string, singular: string): SystemType {
   return { name, singular, isSearchable: true, inPartialCopies: false, holds: documentsHeld }
 }

@@ -1,4 +1,4 @@
-// Whose types a change is of: what an input is made of is of its own type, and all else of a cluster is the cluster's.
+// The types that a change touches: references and patches are of the assigned type, other fields of the cluster type.
 import { equalJson, type Json, type JsonObject } from '../../base/json.ts'
 import type { DocumentVersion } from '../documents/view.ts'
 import type { Types } from './resource-type.ts'
@@ -16,7 +16,7 @@ export function typesTouched(
   if (type !== cluster.type.name) return [type]
   const owners = new Map(delivered.map(({ name, delivery }) => [delivery.assignedBy, name]))
   if (patchable) owners.set(cluster.patches, patchable.name)
-  // A cluster that comes or goes does so with all that it is assigned.
+  // A cluster is created or deleted with all that it is assigned.
   const stays = before !== undefined && after !== undefined && before.deleted === after.deleted
   const contentOf = (version: DocumentVersion | undefined): JsonObject =>
     version && (stays || !version.deleted) ? version.document : {}
@@ -25,7 +25,7 @@ export function typesTouched(
   return [...new Set([...(stays ? [] : [type]), ...touched.map((field) => owners.get(field) ?? type)])]
 }
 
-/** A list that was not there yet is an empty one. */
+/** A missing list or map equals an empty one. */
 function isSame(a: Json | undefined, b: Json | undefined): boolean {
   return (isEmpty(a) && isEmpty(b)) || equalJson(a ?? null, b ?? null)
 }
