@@ -1,7 +1,7 @@
 // The keys of `x-flux` that are rules for documents: their shape, and what the domain is given of them.
 import { pointer } from '../base/json.ts'
 import type { Delivery, Need, ReadField } from '../domain/types/resource-type.ts'
-import { formatNames, formatProblem } from './validator.ts'
+import { formatProblem, knownFormats } from './validator.ts'
 import { checkPaths } from './value-paths.ts'
 
 /** Regular expressions by field: a document is meant when one of them matches. */
@@ -47,7 +47,7 @@ export const RULE_KEYS = {
     type: 'array',
     items: {
       type: 'object',
-      properties: { format: { enum: formatNames() }, where: patterns },
+      properties: { format: { enum: knownFormats() }, where: patterns },
       required: ['format'],
       additionalProperties: false,
     },

@@ -104,10 +104,6 @@ export function matchesFormat(format: string, text: string): boolean {
   return TESTS[format]?.(text) ?? false
 }
 
-export function formatNames(): string[] {
-  return Object.keys(FORMATS)
-}
-
 /** Returns the message for a text that does not match a format; undefined where it matches. */
 export function formatProblem(format: string, text: unknown): string | undefined {
   if (typeof text === 'string' && matchesFormat(format, text)) return undefined
