@@ -1,5 +1,5 @@
 #!/usr/bin/env -S node --max-semi-space-size=4
-// The process: what it is asked to do, and how it ends.
+// The process: runs the command, or the service, and sets the exit code.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { HELP, runStoreCommand } from './admin/store-commands.ts'
@@ -24,7 +24,7 @@ function readTypes(folders: readonly string[]): RegisteredTypes {
   return loaded.types
 }
 
-/** A type may be called as in routes, in poll URLs or on the command line. */
+/** The type may be named as in routes, in poll URLs or on the command line. */
 function printTemplate([given, ...more]: readonly string[]): void {
   const types = readTypes(parseFolders(process.env.RESOURCES_DIR)).delivered
   const known = types.map(({ name }) => name).join(', ')
@@ -38,7 +38,7 @@ function printTemplate([given, ...more]: readonly string[]): void {
 /** Without a command the service starts. */
 async function run([command, ...args]: readonly string[]): Promise<void> {
   if (command === undefined) {
-    // What only the service needs takes most of the time that a command does.
+    // Imported only here: commands start much faster without the modules of the service.
     const { serve } = await import('./serve.ts')
     return serve({ env: process.env, version: readVersion(), readTypes })
   }
@@ -64,7 +64,8 @@ async function run([command, ...args]: readonly string[]): Promise<void> {
   process.exitCode = code
 }
 
-// Whoever reads what a command prints may have seen enough; who writes what must be whole listens too, and tells.
+// A reader such as `head` may close the pipe early, which is no failure. Output that must be whole adds a listener of its
+// own, and then the write reports the failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE' && process.stdout.listenerCount('error') === 1) process.exit()
 })

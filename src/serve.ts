@@ -1,4 +1,4 @@
-// The service: everything that it is made of put together, a port that listens, a clean stop at the end.
+// The service: wires its parts together, listens, and stops cleanly on a signal.
 import { readFileSync } from 'node:fs'
 import type { Server as TlsServer } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -40,9 +40,9 @@ interface Started {
   readonly readTypes: (folders: readonly string[]) => RegisteredTypes
 }
 
-/** Starts the service, which runs until it is told to stop. Throws UsageProblem with everything that is wrong with how it was started. */
+/** Starts the service, which runs until a signal stops it. Throws UsageProblem with all problems of its settings. */
 export async function serve({ env, version, readTypes }: Started): Promise<void> {
-  // The first process of a container gets no signal that it has not asked for.
+  // Process 1 of a container gets only the signals that it handles.
   let stop = (_signal: string): void => process.exit(0)
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => stop(signal))
   const config = readConfig(env)
@@ -84,7 +84,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
     await engine.stop()
     await mirror?.stop()
     log.info('stopped')
-    // All is done; a connection that its other end does not let go of is no reason to stay.
+    // Connections that clients keep open must not keep the process alive.
     process.exit()
   }
 }
@@ -133,7 +133,7 @@ function now(): Date {
   return new Date()
 }
 
-/** What every request can use. */
+/** Builds what the routes work with. */
 function buildService(
   config: Config,
   files: Files,
@@ -184,7 +184,7 @@ function readConfig(env: NodeJS.ProcessEnv): Config {
   return parsed.config
 }
 
-/** What is read from files beside the store, followed for as long as the process runs. */
+/** Values from files other than the store, reloaded while the process runs. */
 interface Files {
   shared: SharedTokens
   rules: AccessRules
@@ -266,7 +266,7 @@ async function fillEmptyStore(
   await engine.catchUp()
 }
 
-/** Nothing is served before there is something to serve, which may take until the store is there. */
+/** Waits until a state is loaded, which may take until the store is reachable, and seeds an empty store. */
 async function fillLater(config: Config, types: RegisteredTypes, engine: Engine, log: Logger): Promise<void> {
   log.warn({ problem: engine.status.problem }, 'there is nothing to serve until the store can be reached')
   await engine.loaded
@@ -291,7 +291,7 @@ async function seedFrom(seedFile: string, types: RegisteredTypes, engine: Engine
   throw new UsageProblem(...problems.map((problem) => `SEED_FILE ${seedFile}: ${problem}`))
 }
 
-/** Documents from before their ids were reserved: they are served as they are. */
+/** Warns of documents that were created before their ids were reserved; they are still served. */
 function warnOfReserved({ state }: Engine, types: RegisteredTypes, log: Logger): void {
   for (const { name: type, reserved } of types.all) {
     for (const [id, reason] of reserved) {

@@ -78,7 +78,7 @@ class Setters {
     if (this.#open.length === 0) return
     for await (const revision of history) {
       const { after, before: left, before_deleted } = revision.change
-      // Made anew over a tombstone: what stood there before is another one's.
+      // The document was created again over a tombstone: the deleted one's values are not its own.
       const before = before_deleted && !isSame(left, after) ? null : left
       this.#open = this.#open.filter((origin) => {
         if (isSame(before && origin.read(before), after && origin.read(after))) return true
@@ -94,7 +94,7 @@ function isSame(a: Json | undefined, b: Json | undefined): boolean {
   return equalJson(a ?? null, b ?? null)
 }
 
-/** The cluster's own document, and every definition for as long as it was assigned. */
+/** Returns spans of the cluster's own document, and of every definition for as long as it was assigned. */
 export async function spansOf(
   types: Types,
   past: Past,
@@ -122,7 +122,7 @@ export async function spansOf(
   return isKnown ? succeed(joinSpans(spans)) : notFound(singular, id)
 }
 
-/** Spans of one document that follow each other, as one. They come newest first. */
+/** Joins adjacent spans of the same document; `spans` must be newest first. */
 function joinSpans(spans: readonly DocumentSpan[]): DocumentSpan[] {
   const joined = new Map<string, DocumentSpan[]>()
   for (const span of spans) {

@@ -1,4 +1,4 @@
-// What others made of definitions that a write brings to clusters: told before they arrive there.
+// Warnings about definitions that a write brings to clusters: changed since a cluster's deletion, or new and by others.
 
 import { diffFields } from '../base/diff.ts'
 import { excerpts } from '../base/json.ts'
@@ -12,7 +12,7 @@ import { runTimeSliced } from '../runtime/run-time-sliced.ts'
 import type { RecordedRevision } from '../store/store.ts'
 import type { Past } from './past.ts'
 
-/** As many definitions of either kind are told of, and so many revisions of first uses looked up. */
+/** Most definitions to report of each kind, and most revisions to read for the authors of first uses. */
 const MAX_TOLD = 20
 const MAX_REVISIONS = 100
 const MAX_FIELDS = 10
@@ -22,11 +22,11 @@ const MAX_NAMED = 50
 interface Write {
   readonly decision: Decision
   readonly actor: string
-  /** Whether it brings back what was. */
+  /** Whether the write is a revert or a rollback. */
   readonly isUndo: boolean
 }
 
-/** Costs nothing where no cluster comes back and no reference is added. */
+/** Reads nothing from the log when no cluster is restored and no reference is added. */
 export async function warnOfDefinitions(
   types: Types,
   past: Past,
@@ -60,7 +60,7 @@ async function warnOfReturning(
   return [...warnings, ...rest(returning, 'changed since the clusters were deleted that use them')]
 }
 
-/** What a definition is now and was then; undefined when that is the same. */
+/** How a definition differs from what it was at the deletion; undefined when it does not. */
 async function differenceOf(
   past: Past,
   after: View,
@@ -91,7 +91,7 @@ function by({ revision, actor, time }: RecordedRevision): string {
   return `revision ${revision} by ${actor} (${time})`
 }
 
-/** What others made and no cluster has tried; nothing is said where the log no longer knows who it was. */
+/** Warns of definitions that others wrote and no cluster uses yet, unless the log no longer holds their author. */
 async function warnOfFirstUse(
   types: Types,
   past: Past,
@@ -120,7 +120,7 @@ function called(types: Types, { type, id }: DocumentName): string {
   return `${types.get(type)?.singular} "${id}"`
 }
 
-/** A definition that is not told of is named at least. */
+/** Names the definitions beyond MAX_TOLD. */
 function rest(all: readonly DocumentName[], what: string): string[] {
   const more = all.slice(MAX_TOLD)
   if (more.length === 0) return []

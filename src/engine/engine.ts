@@ -18,33 +18,33 @@ import { type Turn, WriteQueue } from './write-queue.ts'
 import { type Author, type WriteOptions, type WriteRequest, Writer, type Written } from './writer.ts'
 
 export interface Engine {
-  /** False until there is a state to serve from: nothing may be served from this one before. */
+  /** False until a state is loaded; `state` must not be served before. */
   readonly isLoaded: boolean
-  /** Resolves once it is. */
+  /** Resolves once the state is loaded. */
   readonly loaded: Promise<void>
   /** True once a stop has begun. */
   readonly draining: boolean
-  /** Everything as of the last published revision; changes under the reader's feet only between ticks. */
+  /** Everything as of the last published revision; it never changes within one tick of the event loop. */
   readonly state: PolledView & Pick<State, 'typeNames' | 'freeze'>
-  /** Does all of the commands as one revision, or nothing. A dry run waits for no write, and no write for it. */
+  /** Commits all commands as one revision, or none of them. A dry run waits for no write, and no write for it. */
   write(commands: readonly WriteCommand[], author: Author, options?: WriteOptions): Promise<Result<Written>>
-  /** Reads from the log; a store that is unavailable makes it a problem. */
+  /** Reads from the log; returns a problem when the store is unavailable. */
   inspect<T>(read: (past: Past) => Promise<Result<T>>): Promise<Result<T>>
   readonly past: Past
   /** When tokens were last used. */
   readonly uses: TokenUses
-  /** Takes in what other processes have committed. */
+  /** Applies what other processes have committed. */
   catchUp(): Promise<void>
   readonly status: ReplicationStatus
-  /** The status after a check of the store, waited for a moment at most. */
+  /** The status after a check of the store; a check that takes long is not waited for. */
   check(): Promise<ReplicationStatus>
-  /** Waits until this process is at a revision, for so long at most; returns whether it is. */
+  /** Waits until this process is at a revision, for `ms` at most; returns whether it is. */
   reach(revision: number, ms: number): Promise<boolean>
-  /** Calls back after every change of what is served; returns how to stop that. */
+  /** Calls back after every change of what is served; returns a function that stops it. */
   subscribe(published: () => void): () => void
-  /** Says that it is stopping; what was begun before, and polls, go on. */
+  /** Announces the stop; requests that have begun, and polls, go on. */
   drain(): void
-  /** Finishes the writes under way, then lets go of the store. */
+  /** Finishes the writes under way, then closes the store. */
   stop(): Promise<void>
 }
 
@@ -60,11 +60,11 @@ export interface EngineParts {
   readonly onStoreBack?: () => void
   /** What to start from while the store is unavailable. */
   readonly snapshots?: Snapshots
-  /** Of a mirror: how its store stands to what it is a copy of. */
+  /** Only of a mirror: how far its copy is behind the upstream. */
   readonly upstream?: () => ReplicationStatus
 }
 
-/** Whoever sends them may be gone already; administrators may have as many more. */
+/** Writes that may wait in the queue; twice as many for a write of an administrator. */
 const MAX_WAITING = 1000
 
 /** Loads the state and follows the store until stopped. */
@@ -156,10 +156,10 @@ function queueWrites(writer: Writer, queue: WriteQueue, guarded: ReturnType<type
 
 type OnStoreError = NonNullable<EngineParts['onStoreError']>
 
-/** Runs what needs the store; a store that fails makes it a problem. */
+/** Runs work that needs the store; a StoreError becomes a problem. */
 function guardStore(follower: Follower, onStoreError: OnStoreError) {
   return async <T>(doing: 'commit' | 'read', run: () => Promise<Result<T>>): Promise<Result<T>> => {
-    // Nobody waits for a store that is known to be unavailable.
+    // A store that is known to be unavailable fails at once, without a wait.
     if (follower.failure?.isTransient) return unavailable(follower.failure)
     try {
       return await run()
@@ -174,7 +174,7 @@ function guardStore(follower: Follower, onStoreError: OnStoreError) {
 
 function keepFrom(snapshots: Snapshots, follower: Follower, onStoreError: OnStoreError) {
   return keepSnapshots(snapshots, {
-    // Also while the store is unavailable: whoever starts from it must not go back behind what was served.
+    // Also while the store is unavailable: a process that starts from the snapshot must not serve less than was served.
     current() {
       const { isLoaded, state, head, stalenessMs } = follower
       return isLoaded ? { state, head, stalenessMs } : undefined

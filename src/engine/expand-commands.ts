@@ -1,4 +1,4 @@
-// Reverts and rollbacks, looked up in the log: the undos and resets that they come to on top of a view.
+// Expands reverts and rollbacks: looks them up in the log and returns the undos and resets to apply to a view.
 
 import { getOrSet } from '../base/get-or-set.ts'
 import { fail, invalid, notFound, type Result, succeed } from '../base/problem.ts'
@@ -21,11 +21,11 @@ import type { Past } from './past.ts'
 
 export interface Expanded {
   readonly commands: readonly Command[]
-  /** What the caller should know of what was asked for. */
+  /** Warnings for the caller about the expanded commands. */
   readonly warnings: readonly string[]
 }
 
-/** Puts what the log says in the place of every command that needs it; other commands stay as they are. */
+/** Replaces every command that depends on history by commands read from the log; other commands stay as they are. */
 export async function expandCommands(
   types: Types,
   past: Past,
@@ -80,7 +80,7 @@ async function expandRevert(
     }
   }
   const [first] = staying.keys()
-  // When all of the revision stays as it is, there is nothing to revert.
+  // The revision holds only irreversible changes, so there is nothing to revert.
   if (commands.length === 0 && first) return refuse(first, revision)
   return succeed({ commands, warnings: [...staying].map(([each, documents]) => each.warning(documents)) })
 }
@@ -141,7 +141,7 @@ interface Choice {
   readonly selector: Selector | undefined
 }
 
-/** A misspelt id or selector must not look like a fleet that is as it was already. */
+/** Refuses ids and selectors that match nothing: a misspelt one must not look like a rollback with no changes to make. */
 function* checkChoice(
   types: Types,
   view: View,

@@ -16,7 +16,7 @@ export interface FollowerParts {
   readonly now: () => Date
   readonly onStoreError: (error: StoreError, doing: StoreUse) => void
   readonly onStoreBack: () => void
-  /** Of a mirror: how its store stands to what it is a copy of. */
+  /** Only of a mirror: how far its copy is behind the upstream. */
   readonly upstream: (() => ReplicationStatus) | undefined
 }
 
@@ -35,7 +35,7 @@ export class Follower {
   readonly #setLoaded: () => void
   readonly #subscribers = new Set<() => void>()
   #isLoaded = false
-  /** Of the state's revision: a store with a diverged history has another one. */
+  /** The hash of the state's revision; a store with a diverged history has another hash for it. */
   #hash = NO_HASH
   #storeRevision = 0
   #confirmedAt = performance.now()
@@ -69,12 +69,12 @@ export class Follower {
     return { storeRevision: this.#storeRevision, stalenessMs, problem: this.failure?.message }
   }
 
-  /** The commit under way: what it changes is published by the writer, and not read back. */
+  /** The commit of this process that is under way; the writer publishes its changes, they are not read back. */
   get committing(): Promise<unknown> | undefined {
     return this.#committing
   }
 
-  /** Loads from the store; from a snapshot while it is unavailable; from neither, when there is none either. */
+  /** Loads from the store, or else from a snapshot. Without either, throws unless the failure of the store is transient. */
   async start(snapshots: Snapshots | undefined): Promise<void> {
     try {
       await this.checkHead()
@@ -94,7 +94,7 @@ export class Follower {
     }
   }
 
-  /** Compares the store's head with the state, and takes in what is new. */
+  /** Compares the store's head with the state, and applies new revisions. */
   async checkHead(): Promise<void> {
     const { store, onStoreError, onStoreBack } = this.#parts
     try {
@@ -107,7 +107,7 @@ export class Follower {
         throw new StoreError(
           `the store is at revision ${head.revision}, and this process at ${before} already: it was set back; restart this process to serve what the store holds now`,
         )
-      // A head that the log does not know is damage, and no diverged history.
+      // A head without a hash in the log is damage, not a diverged history.
       if (head.hash !== NO_HASH) this.#refuseDiverged(head.revision, head.hash)
       if (head.revision !== this.state.revision || !this.#isLoaded) await this.#catchUp()
       this.#confirmedAt = begun
@@ -139,13 +139,13 @@ export class Follower {
     this.#publish({ revision, hash }, () => this.state.publish(revision, prepared))
   }
 
-  /** Calls back after every publication; returns how to stop that. */
+  /** Calls back after every publication; returns a function that stops it. */
   subscribe(published: () => void): () => void {
     this.#subscribers.add(published)
     return () => this.#subscribers.delete(published)
   }
 
-  /** Waits for the state to be at a revision, for so long at most; returns whether it is. */
+  /** Waits until the state is at a revision, for `ms` at most; returns whether it is. */
   async reach(revision: number, ms: number): Promise<boolean> {
     if (this.state.revision >= revision) return true
     const { promise, resolve } = Promise.withResolvers<boolean>()
@@ -166,7 +166,7 @@ export class Follower {
     await this.#following?.catch(() => {})
   }
 
-  /** Callers that come while one is reading share the next reading, which sees all they could have seen. */
+  /** Callers that come during a read share the next read, which sees everything committed before their call. */
   async #catchUp(): Promise<void> {
     await this.#following
     this.#following ??= this.#follow().finally(() => {
@@ -198,7 +198,7 @@ export class Follower {
     }
   }
 
-  /** Goes no further on a store with another history than what is served: clusters would be taken back. */
+  /** Refuses a store whose history diverged from what is served: following it would take clusters back to an older state. */
   #refuseDiverged(revision: number, known: string | undefined): void {
     if (revision !== this.state.revision || known === this.#hash) return
     throw new StoreError(

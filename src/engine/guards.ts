@@ -23,15 +23,15 @@ const PLAN_GUARD: Guard = {
 const GUARDS: readonly Guard[] = [METHODS_GUARD, SCOPE_GUARD, PLAN_GUARD, BRAKE_GUARD]
 
 export interface Verdict {
-  /** What stands in the way, lifted or not; listed by a preview. */
+  /** Objections of guards that let the write pass, lifted or not; a preview lists them. */
   readonly objections: readonly Objection[]
-  /** Those of the first guard that stops the write; none when it may be committed. */
+  /** Objections of the first guard that stops the write; empty when it may be committed. */
   readonly refusals: readonly Objection[]
 }
 
 interface Run {
   readonly dryRun: boolean
-  /** The ways that the caller has named. */
+  /** The kinds of confirmation that the caller has given. */
   readonly lifted: ReadonlySet<Objection['liftedBy']>
   readonly signal: AbortSignal | undefined
 }
@@ -48,7 +48,7 @@ export async function askGuards(write: DecidedWrite, { dryRun, lifted, signal }:
   return { objections, refusals: [] }
 }
 
-/** The problem that refused objections come to. */
+/** The problem to return for objections that stop a write. */
 export async function refusalOf(
   [first, ...others]: readonly [Objection, ...Objection[]],
   { comparison }: DecidedWrite,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../store/store.ts'
 import type { Follower } from './follower.ts'
 
-/** Between two checks; the store may notify sooner. */
+/** Time between two checks; a notification of the store starts one sooner. */
 const INTERVAL_MS = 250
 /** Back-off cap while the store is unavailable. */
 const MAX_INTERVAL_MS = 4000
@@ -31,7 +31,7 @@ export class HeadChecks {
   /** Checks once, unless a check is under way. */
   async refresh(): Promise<void> {
     const { committing } = this.#follower
-    // Nothing of this process's own commit needs to be read back, unless the commit waits for the store.
+    // A commit of this process is not read back, so a check waits for it, but not for long: the store may hang.
     if (committing) await Promise.race([committing, sleep(MAX_WAIT_MS, undefined, { ref: false })])
     this.#running ??= this.#follower
       .checkHead()
@@ -42,7 +42,7 @@ export class HeadChecks {
     await this.#running
   }
 
-  /** A check that begins after this call, waited for a moment at most. */
+  /** Runs a check that begins after this call; returns after MAX_WAIT_MS even if it has not ended. */
   async checkNow(): Promise<void> {
     await Promise.race([this.#checkFresh(), sleep(MAX_WAIT_MS, undefined, { ref: false })])
   }
@@ -58,7 +58,7 @@ export class HeadChecks {
     this.#isStopped = true
   }
 
-  /** Callers that come while a check is under way share the next one, which sees all that they could have seen. */
+  /** Callers that come during a check share the next one, which sees everything committed before their call. */
   #checkFresh(): Promise<void> {
     this.#nextFresh ??= this.#fresh.then(() => {
       this.#nextFresh = undefined
@@ -77,7 +77,7 @@ export class HeadChecks {
   }
 }
 
-/** The follower has reported it. */
+/** The follower has already reported a StoreError. */
 function ignoreStoreError(error: unknown): void {
   if (!(error instanceof StoreError)) throw error
 }

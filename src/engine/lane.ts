@@ -1,12 +1,12 @@
-// Work that costs much, a few pieces at a time: callers take turns, and administrators need not wait for others.
+// A lane: expensive work with limited concurrency. Callers take turns, and administrators need not wait for others.
 import { RoundRobin } from '../runtime/round-robin.ts'
 import type { Sender } from './write-queue.ts'
 
 export interface LaneLimits {
-  /** At once, in all; administrators may have `reserved` more. */
+  /** How many tasks run at once; administrators may have `reserved` more. */
   readonly total: number
   readonly reserved: number
-  /** At once, of one caller. */
+  /** How many tasks of one caller run at once. */
   readonly perCaller: number
 }
 

@@ -26,7 +26,7 @@ import { type Verification, verifyLog } from '../transfer/verify-log.ts'
 export type { HistoryQuery, RecordedRevision } from '../store/store.ts'
 
 export interface Past {
-  /** The newest revision of that moment, or why it cannot be told; `name` is what the caller called it. */
+  /** The newest revision at that moment, or the problem with it; `name` is the parameter that the problem names. */
   resolve(at: At, name: string): Promise<Result<number>>
   /** Reads from the fleet as it was at a revision; only documents of one type where that is enough. */
   read<T>(revision: number, type: string | undefined, read: (view: View) => Steps<T>): Promise<T>
@@ -116,7 +116,7 @@ class LoggedPast implements Past {
     }
   }
 
-  /** The entry of now is taken before the log is asked, which then knows of every change that counts. */
+  /** The current entry is read before the log, so that the log holds every change made to the entry since. */
   async entry(revision: number, type: string, id: string): Promise<Entry | undefined> {
     const current = this.#state.get(type, id) ?? this.#state.tombstone(type, id)
     for await (const { was } of this.#store.changedAfter(revision, { type, id }))

@@ -18,7 +18,7 @@ export function* planOf({ system }: Types, changes: readonly Change[]): Steps<st
   return `sha256:${hash.digest('hex')}`
 }
 
-/** Mostly they are in order already, and sorting then costs next to nothing. */
+/** By type and id. Changes mostly come in this order, so that sorting them costs little. */
 function byPlace(a: Change, b: Change): number {
   if (a.type === b.type) return a.id < b.id ? -1 : 1
   return a.type < b.type ? -1 : 1
@@ -26,7 +26,7 @@ function byPlace(a: Change, b: Change): number {
 
 const MAX_TOLD = 20
 
-/** What would happen now, and since when; without a look at history, as other writes wait for this one. */
+/** Lists what the write would change now, without reading history: other writes wait for this one. */
 export function planChanged(changes: readonly Change[]): Problem {
   const now = changes.length === 0 ? ': it would change nothing now' : ''
   return {

@@ -8,7 +8,7 @@ import { parseDocument } from '../domain/documents/parse-document.ts'
 import type { DeliveredType, ResourceType, Types } from '../domain/types/resource-type.ts'
 import type { Engine } from './engine.ts'
 
-/** Whoever comes first seeds; everyone else finds the store filled. */
+/** The first process seeds the store; all others find it filled. */
 export async function seed(engine: Engine, types: Types, content: unknown): Promise<Result<void>> {
   await engine.catchUp()
   if (engine.state.revision > 0) return succeed(undefined)
@@ -66,7 +66,7 @@ function withPlainId(item: Json): Json {
   return { id: _id as Json, ...rest }
 }
 
-/** Points at the id where the file has it. */
+/** Moves the path of a problem to `_id` where the file spells the id so. */
 function asWritten(detail: Detail, { path }: Create, item: Json): Detail {
   const renamed = isObject(item) && Object.hasOwn(item, '_id') && detail.path === `${path}/id`
   return renamed ? { ...detail, path: `${path}/_id` } : detail

@@ -1,4 +1,4 @@
-// What a process saved of its state, to start from while the store is away.
+// Snapshots: a file of the state, from which a process starts while the store is unavailable.
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, rm, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,40 +16,43 @@ import { type Head, StoreError } from '../store/store.ts'
 export interface Saved {
   readonly state: State
   readonly head: Head
-  /** How long ago it was last known to be all there is. */
+  /** How long ago the state was last known to be up to date. */
   readonly stalenessMs?: number
 }
 
-/** Of one process alone. Every method throws StoreError, and nothing else, when it cannot do its part. */
+/** The snapshots of one process. Every method throws StoreError, and no other error, when it fails. */
 export interface Snapshots {
-  /** What was saved last and when that was known to be all (RFC 3339); nothing where nothing was. All of it or an error. */
+  /**
+   * The last snapshot, and when it was known to be up to date (RFC 3339); undefined when there is none. Throws when it is
+   * not whole.
+   */
   read(types: Types): Promise<(Saved & { readonly time: string }) | undefined>
-  /** Replaces what was saved before, in one step, by what the state holds at the call; one at a time. */
+  /** Replaces the snapshot atomically by the state as of the call. Calls must not overlap. */
   write(saved: Saved): Promise<void>
-  /** Says that what was saved is all there is now too; answers whether it is still there. */
+  /** Marks the snapshot as up to date now; returns whether its file still exists. */
   confirm(): Promise<boolean>
 }
 
 export interface Kept {
-  /** What is served now; nothing while there is nothing. */
+  /** The state that is served now; undefined before one is loaded. */
   current(): Saved | undefined
-  /** Told once, until it works again. */
+  /** Called with the first failure, and again only after a success. */
   failed(error: StoreError): void
 }
 
 const FILE = 'state.snapshot'
-/** What a crash can leave behind. */
+/** Names of temporary files that a crash can leave behind. */
 const LEFTOVER = /^state\.snapshot\..+\.tmp$/
 const FORMAT = 'flux-resourceset-snapshot'
 const VERSION = 1
-/** Compressed in pieces of about this size. */
+/** The text is compressed in pieces of about this size. */
 const PIECE_CHARS = 64 * 1024
 
 /** Keeps one file in a folder, which is made when it is missing. */
 export function openSnapshots(folder: string, now: () => Date = () => new Date()): Snapshots {
   const path = join(folder, FILE)
 
-  /** The times of the file say since when it may be outdated, not when the disk was done with it. */
+  /** The file's mtime is when the state was last up to date, not when the file was written. */
   async function writeAll(saved: Saved, time: Date): Promise<void> {
     const pieces = piecesOf(saved)
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -104,10 +107,10 @@ export function openSnapshots(folder: string, now: () => Date = () => new Date()
   }
 }
 
-/** Soon after the start, when much else goes on, and then seldom enough for a fleet that changes all the time. */
+/** The first save waits until the start is over; later ones are rare enough for a fleet that changes all the time. */
 const TIMES = { firstMs: 5_000, everyMs: 60_000 }
 
-/** Saves what is served, again whenever it has changed, until stopped; then once more. */
+/** Saves the served state at an interval, where it has changed, and a last time when stopped. */
 export function keepSnapshots(
   snapshots: Snapshots,
   kept: Kept,
@@ -122,7 +125,7 @@ export function keepSnapshots(
     if (!current) return
     const { head, stalenessMs } = current
     const isSame = head.revision === last?.revision && head.hash === last.hash
-    // Of what was saved already, nothing more is known.
+    // The same state was saved already, and while it is stale it cannot be confirmed as up to date.
     if (isSame && stalenessMs) return
     try {
       if (!isSame || !(await snapshots.confirm())) await save()
@@ -133,7 +136,7 @@ export function keepSnapshots(
     }
   }
 
-  /** Looks again at what is served: it may have changed while the file was looked for. */
+  /** Reads the served state again: it may have changed during `confirm`. */
   async function save(): Promise<void> {
     const saved = kept.current()
     if (!saved) return
@@ -159,7 +162,7 @@ export function keepSnapshots(
   }
 }
 
-/** The text of a snapshot, of the state as it stands at the call, in turns with everything else. */
+/** The text of a snapshot of the state as of the call, made in time slices. */
 function piecesOf({ state, head }: Saved): AsyncIterable<string> {
   const all = state.everything()
   return (async function* () {
@@ -185,7 +188,7 @@ function line(content: object): string {
   return `${JSON.stringify(content)}\n`
 }
 
-/** The state and where it was, once all of it has been read and seen to be whole. */
+/** Returns the state and its head after all of the snapshot was read; throws when it is not whole. */
 async function parse(types: Types, bytes: AsyncIterable<Buffer>): Promise<Saved> {
   const state = new State(types)
   const hash = createHash('sha256')

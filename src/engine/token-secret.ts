@@ -8,7 +8,7 @@ import type { Entry, View } from '../domain/documents/view.ts'
 const PREFIX = 'frs_'
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const BYTES = 32
-/** Digits that 256 bits and 32 bits take. */
+/** Digits of the 256 random bits, and of the checksum of 32 bits. */
 const RANDOM_LENGTH = 43
 const CHECKSUM_LENGTH = 6
 
@@ -38,17 +38,17 @@ function toDigits(value: bigint, length: number): string {
   return digits
 }
 
-/** What is kept of a secret, and what it is found by. Of 256 random bits, no slower function is needed. */
+/** The digest by which a secret is stored and found. Secrets of 256 random bits need no slow password hash. */
 export function hashOf(secret: string): string {
   return hash('sha256', secret)
 }
 
-/** The id of the token of a name: so there is one of each name. */
+/** The id of the token with a name; derived from the name, so that names are unique. */
 export function tokenIdOf(name: string): string {
   return `tok-${hash('sha256', name).slice(0, 16)}`
 }
 
-/** By its id or by its name. */
+/** Finds a token by its id or by its name. */
 export function findToken(view: View, text: string): Entry | undefined {
   return view.get(TOKENS, text) ?? view.get(TOKENS, tokenIdOf(text))
 }
@@ -60,7 +60,7 @@ export interface TokenRequest {
   readonly createdBy: string
 }
 
-/** A token to be created, and the secret that nobody will see again. */
+/** Returns a token to create, and its secret, which is not stored and cannot be shown again. */
 export function newToken(
   { name, grant, expiresAt, createdBy }: TokenRequest,
   now: Date,

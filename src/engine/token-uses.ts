@@ -1,25 +1,25 @@
-// When tokens were last used, to the minute: gathered in memory, written down once in a while.
+// When tokens were last used, to the minute: collected in memory, flushed to the store every minute.
 import { ReportOnce } from '../runtime/report-once.ts'
 import { noteOfUse, TOKEN_USES, type TokenUse, useOfNote } from '../store/notes.ts'
 import { type Store, StoreError } from '../store/store.ts'
 
 export interface TokenUses {
-  /** Cheap enough for every poll. */
+  /** Notes a use of a token; cheap enough for every poll. */
   note(id: string, address: () => string | undefined): void
   of(ids: readonly string[]): Promise<ReadonlyMap<string, TokenUse>>
-  /** Writes down what is not yet. */
+  /** Flushes what is not in the store yet. */
   stop(): Promise<void>
 }
 
 const MINUTE_MS = 60_000
 
-/** A store that cannot take them is reported once, until it can again. */
+/** Reports the first failed flush only, until one succeeds again. */
 export function followUses(
   store: Pick<Store, 'notes'>,
   now: () => Date,
   failed: (error: StoreError) => void,
 ): TokenUses {
-  /** All that this process has seen; the fresh ones are still to be written down. */
+  /** All uses that this process has seen; those in `fresh` are not in the store yet. */
   const seen = new Map<string, TokenUse>()
   let fresh = new Set<string>()
   const reports = new ReportOnce({ failed })

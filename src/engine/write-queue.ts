@@ -5,13 +5,13 @@ import { RoundRobin } from '../runtime/round-robin.ts'
 export interface Sender {
   /** Callers take turns, however much each of them sends. */
   readonly caller: string
-  /** Goes before others, even before one that has begun but not committed. */
+  /** An urgent write goes before others, even before one that has begun but not committed. */
   readonly isUrgent: boolean
   /** Aborted when the caller has left, or has waited long enough. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What a write that runs is told, and tells. */
+/** How the queue and the write that runs talk to each other. */
 export interface Turn {
   /** Aborted when the write has to stop: nothing of it may be committed then. */
   readonly signal: AbortSignal
@@ -31,7 +31,7 @@ interface Running extends Waiting {
   isHeld: boolean
 }
 
-/** The reason for which a write stops when an urgent one comes; it runs again after that. */
+/** The abort reason of a write that an urgent one overtakes; it runs again afterwards. */
 const OVERTAKEN = new Error('an urgent write goes first')
 
 export class WriteQueue {
@@ -46,7 +46,7 @@ export class WriteQueue {
     return this.#count
   }
 
-  /** Runs the task when its turn comes, again from its beginning where another one has overtaken it. */
+  /** Runs the task when its turn comes; an overtaken task runs again from its beginning. */
   run<T>(sender: Sender, task: (turn: Turn) => Promise<T>): Promise<T> {
     if (sender.signal?.aborted) return Promise.reject(sender.signal.reason)
     if (this.#count++ === 0) this.#idle = Promise.withResolvers()
@@ -77,7 +77,7 @@ export class WriteQueue {
     if (running && !running.sender.isUrgent && !running.isHeld) running.controller.abort(OVERTAKEN)
   }
 
-  /** A caller that leaves takes along what has not been committed. */
+  /** Cancels the write of a caller that has left, unless it is being committed. */
   #leave(waiting: Waiting): void {
     const { sender, reject } = waiting
     const reason = sender.signal?.reason

@@ -24,23 +24,23 @@ import type { Turn } from './write-queue.ts'
 export type Author = Pick<RevisionMeta, 'actor' | 'message' | 'request_id' | 'client_address'>
 
 export interface WriteOptions {
-  /** Only what this allows; a dry run reports the rest. */
+  /** Refuses changes that this does not allow; a dry run reports them instead. */
   readonly grant?: Grant
-  /** Only on top of this very revision. */
+  /** Writes only while this is the current revision. */
   readonly onlyAt?: number
-  /** What the audit says was asked for; a summary of the commands otherwise. */
+  /** The operation that the audit shows; by default a summary of the commands. */
   readonly operation?: string
   /** Stores nothing. */
   readonly dryRun?: boolean
-  /** Only when it does exactly what this plan says. */
+  /** Writes only if the changes are exactly those of this plan. */
   readonly plan?: string
   /** Lets removals pass the brake. */
   readonly confirmRemovals?: boolean
-  /** Works out the impact and the plan, with the details of so many clusters' endpoints. */
+  /** Computes the impact and the plan; the impact has details of at most this many clusters' endpoints. */
   readonly impactLimit?: number
-  /** Writes once for this key, and returns the same ever after. */
+  /** Writes once for this key; a repetition returns the first response. */
   readonly idempotency?: Idempotency
-  /** Who sends it, for whose turn it is; the author where nobody says. */
+  /** Whose turn the write takes in the queue; by default the author's. */
   readonly caller?: string
   /** Ends it before anything is committed; its reason is an `Interrupted`. */
   readonly signal?: AbortSignal
@@ -60,7 +60,7 @@ export interface Written {
   readonly changes: readonly Change[]
   /** One per command, in their order. */
   readonly outcomes: readonly Outcome[]
-  /** What the write left, whatever has been published since. */
+  /** The view right after the write, whatever has been published since. */
   readonly after: View
   readonly warnings: readonly string[]
   /** What the guards object to, lifted or not. */
@@ -94,7 +94,7 @@ interface Decided {
   readonly comparison: Comparison
 }
 
-/** Another process committed first: the write is to be decided again. */
+/** Another process committed first: the write has to be decided again. */
 const RACED = { kind: 'raced' } as const
 type Attempt<T> = Result<T> | typeof RACED
 
@@ -104,7 +104,7 @@ function isRaced(attempt: Attempt<unknown>): attempt is typeof RACED {
 
 /** Other processes can win every race for a while, but not for ever. */
 const MAX_ATTEMPTS = 100
-/** How long to expect other writers after one of them was faster. */
+/** How long writes take the write lock after another process has won a race. */
 const CONTESTED_MS = 1000
 
 export class Writer {
@@ -115,12 +115,12 @@ export class Writer {
     this.#parts = parts
   }
 
-  /** Tries until no other process is faster. */
+  /** Decides and commits, again whenever another process has committed first. */
   async write(request: WriteRequest, turn: Turn): Promise<Result<Written>> {
     for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
       const run = (): Promise<Attempt<Written>> => this.#tryWrite(request, turn)
       const isContested = performance.now() < this.#contestedUntil
-      // Where others have just been faster, waiting for the lock takes less time than trying in vain.
+      // Right after a lost race, waiting for the lock takes less time than losing the next one.
       const attempt = await (isContested ? this.#parts.store.withWriteLock(run) : run())
       if (!isRaced(attempt)) return attempt
       this.#contestedUntil = performance.now() + CONTESTED_MS
@@ -162,7 +162,7 @@ export class Writer {
       return fail({ code: 'conflict', reason: 'revision_mismatch', message })
     }
     const decided = await this.#decide(request, state, turn.signal)
-    // Read skew: what was decided while a commit of another process was taken in may be half of each.
+    // Read skew: a decision made while a revision of another process was applied may be based on two revisions.
     if (state.revision !== base) return RACED
     if (!decided.ok) return decided
     return idempotency
@@ -211,7 +211,7 @@ export class Writer {
     const record: IdempotencyRecord = { key, fingerprint, time, answer: idempotency.response(written) }
     if (revision > base) return this.#commit(request, base, decision, record, async () => written)
     await store.idempotency.save(record)
-    // Another process may have had the same request, and been faster: there is one response.
+    // Another process may have had the same request and committed first: its response is the one to return.
     const kept = await this.#findRepeated(idempotency)
     const isOurs = !kept || (kept.ok && kept.value.replayed === record.answer)
     return isOurs ? succeed({ ...written, response: record.answer }) : kept
@@ -221,7 +221,7 @@ export class Writer {
     const { store, now, follower } = this.#parts
     const known = await store.idempotency.find(key, now().toISOString())
     if (!known) return undefined
-    // Whoever is given a revision finds it here afterwards.
+    // The caller must find the revision of the response when it reads from this process.
     await follower.checkHead()
     if (known.fingerprint !== fingerprint) {
       return fail({
@@ -260,7 +260,7 @@ export class Writer {
     return succeed({ decision: { ...decision, warnings }, objections, comparison })
   }
 
-  /** Commits, does something else meanwhile, and publishes. */
+  /** Commits, runs `meanwhile` during the commit, and publishes. */
   async #commit<T>(
     { commands, author, options }: WriteRequest,
     base: number,
@@ -291,7 +291,7 @@ export class Writer {
   }
 }
 
-/** What the caller wants to know of a decision. */
+/** Computes the impact and the plan of a decision, where the caller asked for them. */
 async function assess(
   { changes }: Decision,
   comparison: Comparison,

@@ -57,7 +57,7 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
   return app
 }
 
-/** All routes there are, by the hooks that they need. The description has them all, in this order. */
+/** All routes, by the hooks that they need. The description lists them in this order. */
 interface Routes {
   readonly polls: readonly Route[]
   readonly api: readonly Route[]
@@ -112,7 +112,7 @@ function addScopes(app: FastifyInstance, service: Service, routes: Routes): void
     countAndLog(scope, service)
     addRoutes(scope, routes.api)
   })
-  // Streams stay for hours: they have a limit of their own.
+  // Streams stay open for hours, so they have a limit of their own.
   app.register(async (scope) => {
     admitCallers(scope, service)
     countAndLog(scope, service)
@@ -120,7 +120,7 @@ function addScopes(app: FastifyInstance, service: Service, routes: Routes): void
   })
 }
 
-/** Who asks, whether they may, and whether they ask for something that there is. */
+/** Authenticates and authorises callers, and checks their queries. */
 function admitCallers(scope: FastifyInstance, service: Service): void {
   followCaller(scope)
   scope.addHook('onRequest', requireAccess(service.auth))
@@ -128,7 +128,7 @@ function admitCallers(scope: FastifyInstance, service: Service): void {
   scope.addHook('onRequest', awaitRevision(service))
 }
 
-/** Everybody takes turns, and polls do not pass through the framework: they are nearly all requests there are. */
+/** Callers take turns. Polls, which are nearly all requests, bypass Fastify. */
 function listenerFor(service: Service, transport: Transport, polls: PollHandler) {
   const { engine, auth, limits, admission } = service
   const { turns } = admission
@@ -136,7 +136,7 @@ function listenerFor(service: Service, transport: Transport, polls: PollHandler)
     createHttpServer(limits, transport, turns, (request, response) => {
       const { url = '' } = request
       const isPoll = url.startsWith(POLL_BASE)
-      // Lists of clusters, and polls that wait for a revision, go on after this.
+      // Lists of clusters, and polls that wait for a revision, cause work after this call.
       const leastMs = isPoll && url.length > POLL_BASE.length && !url.includes('?') ? 0 : REQUEST_MS
       turns.run(
         () => auth.callerOf(request),
@@ -163,7 +163,7 @@ function addHeaders(app: FastifyInstance, { engine }: Service, transport: Transp
   })
 }
 
-/** What has no route is answered before its body is looked at: what is wrong with that does not matter. */
+/** Refuses requests without a route before their body is read. */
 function refuseUnknownRoutes(
   app: FastifyInstance,
   { mode }: Service,
@@ -191,7 +191,7 @@ function handleErrors(app: FastifyInstance, service: Service): void {
   })
 }
 
-/** Probes and metrics on a port of their own: without TLS, and away from whoever may reach the API. */
+/** Probes and metrics on a port of their own: without TLS, and out of reach of the API's clients. */
 export async function buildAdminApp(service: Service): Promise<FastifyInstance> {
   const { engine } = service
   const app = createInstance(engine, (handle) =>
@@ -207,10 +207,10 @@ export async function buildAdminApp(service: Service): Promise<FastifyInstance> 
   return app
 }
 
-/** What the framework takes for a request at the least. */
+/** The least time that Fastify takes for a request. */
 const REQUEST_MS = 0.2
 
-/** What can be answered without a state; from an empty one, anything else would be wrong. */
+/** Routes that work before a state is loaded; all others would be wrong with an empty one. */
 const PROBES = ['/health', '/ready', '/metrics']
 
 function refuseUnloaded({ engine }: Service, response: ServerResponse): void {
@@ -242,7 +242,7 @@ function createInstance(
   return app
 }
 
-/** What browsers are to keep to, on the pages and anywhere else. */
+/** Security headers of every response. */
 const SECURITY_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
@@ -275,7 +275,7 @@ const CORS = {
   maxAge: 600,
 }
 
-/** Polls come too often for a line each; everything else leaves one. */
+/** Counts and logs every request except polls, which are too many for a line each. */
 function countAndLog(scope: FastifyInstance, service: Service): void {
   const { log, metrics } = service
   scope.addHook('onResponse', (request, reply, done) => {
@@ -288,16 +288,16 @@ function countAndLog(scope: FastifyInstance, service: Service): void {
 }
 
 function describe({ addressOf }: Service, { id, method, url, identity, raw }: FastifyRequest) {
-  // Somebody may name a token by itself.
+  // A caller may put a secret in the path in place of a token's id.
   const path = url.split('?')[0]?.replaceAll(/frs_\w{20,}/g, 'frs_***')
   return { request_id: id, method, path, actor: identity?.name, ip: addressOf(raw) }
 }
 
-/** Notes which methods each path has, as routes are added; answers those of a path, or nothing. */
+/** Collects the methods of each path as routes are added; returns a function for those of a path, empty without a route. */
 function collectMethods(app: FastifyInstance): (path: string) => string {
   const routes: { pattern: RegExp; methods: string[] }[] = []
   app.addHook('onRoute', ({ url, method }) => {
-    // What answers browsers that ask first is on every path.
+    // The route for CORS preflights is on every path.
     if (url === '*') return
     routes.push({ pattern: new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`), methods: [method].flat() })
   })

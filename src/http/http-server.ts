@@ -25,12 +25,12 @@ export interface Transport {
 
 const KEEP_ALIVE_MS = 72_000
 const HANDSHAKE_MS = 10_000
-/** Half-sent requests are looked for so often. */
+/** How often to look for half-sent requests. */
 const CHECK_MS = 2_000
 const LINGER_MS = 1_000
-/** Longer than any answer takes to begin. */
+/** Longer than any response takes to begin. */
 const STALLED_MS = 60_000
-/** Requests that may wait on one connection for the answers before theirs. */
+/** Pipelined requests that may wait on one connection for the responses before theirs. */
 const MAX_PIPELINED = 16
 
 export function createHttpServer(
@@ -46,7 +46,7 @@ export function createHttpServer(
     requestTimeout: requestMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
-    // A poll has no body: nobody is told that it has ended.
+    // Saves the events of an empty body, which polls do not need.
     optimizeEmptyRequests: true,
   }
   const listener: RequestListener = (request, response) => {
@@ -61,7 +61,7 @@ export function createHttpServer(
     : http2
       ? createHttp2Server(secure, listener, { requestMs, stalledMs })
       : createTlsServer(secure, listener)
-  // Of answers that nobody reads; between requests the time to keep a connection counts.
+  // For responses that are not read; between requests, keepAliveTimeout counts.
   server.timeout = stalledMs
   const connections = limitConnections(server, turns, limits)
   return server
@@ -72,7 +72,7 @@ const AMBIGUOUS: Problem = {
   message: 'a request of HTTP/1 names its version and has one Host header',
 }
 
-/** What two could read as two different requests. */
+/** Whether a proxy and this server could read the request differently (request smuggling). */
 function isAmbiguous({ httpVersionMajor, rawHeaders }: IncomingMessage): boolean {
   if (httpVersionMajor < 1) return true
   let hosts = 0
@@ -83,7 +83,7 @@ function isAmbiguous({ httpVersionMajor, rawHeaders }: IncomingMessage): boolean
   return hosts > 1
 }
 
-/** One answer after the other: what waits for its reader on a connection is one answer at the most. */
+/** Handles pipelined requests one after the other: at most one unread response is buffered per connection. */
 function inOrder(request: IncomingMessage, response: ServerResponse, handle: RequestListener): void {
   const socket = request.socket as Conversation
   if (socket.destroyed) return
@@ -104,7 +104,7 @@ function inOrder(request: IncomingMessage, response: ServerResponse, handle: Req
     })
 }
 
-/** Node makes an error for every request that waited, hundreds of them: nobody reads where they came from. */
+/** Destroys a connection. Node makes an error for each of its waiting requests; their stack traces are not needed. */
 function cutOff(socket: Socket): void {
   let limit = Error.stackTraceLimit
   socket.prependOnceListener('close', () => {
@@ -136,12 +136,12 @@ function createHttp2Server(
   server.on('session', (session) => {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
-    // Closing politely would wait for streams that never end.
+    // `close()` would wait for streams that never end.
     session.setTimeout(KEEP_ALIVE_MS, () => session.destroy())
   })
   server.on('stream', (stream) => {
     const timer = setTimeout(() => !stream.readableEnded && stream.close(), requestMs).unref()
-    // Node's own timeout of a stream is put off by anything that is sent in its session, such as answers to pings.
+    // Node's own timeout of a stream is reset by anything that is sent in its session, such as replies to pings.
     let before = 0
     const progress = setInterval(() => {
       const unsent = stream.writableLength
@@ -161,22 +161,22 @@ function createHttp2Server(
   return server as unknown as Server
 }
 
-/** Of one session of HTTP/2; with more than this waiting for its reader, new streams are refused. */
+/** Limits of one HTTP/2 session: concurrent streams, and memory; beyond that, new streams are refused. */
 const MAX_STREAMS = 100
 const MAX_SESSION_MIB = 2
 
-/** The answer to the last request of a connection, kept on its socket: next to nothing, as it is done for every poll. */
+/** The response to the last request of a connection; kept on the socket, which costs next to nothing on every poll. */
 const LAST = Symbol('last answer')
-/** Requests that wait for it. */
+/** The number of requests on a connection that wait for earlier responses. */
 const WAITING = Symbol('waiting requests')
 type Conversation = Socket & { [LAST]?: ServerResponse; [WAITING]?: number }
 
-/** What is not HTTP, is too long or takes too long has no route; it still gets an answer of ours. */
+/** Responds to a request that is not HTTP, is too long or takes too long, and so never reaches a route. */
 export function refuseBrokenRequest({ code = '' }: { code?: string }, socket: Socket): void {
   const isHttp = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
   if (!socket.writable || !isHttp) return void socket.destroy()
   const last = (socket as Conversation)[LAST]
-  // The answer to a good request before it must not be taken for this one's, nor this one's for that.
+  // A client must not take this response for that of an earlier request on the connection.
   if (last?.req.complete && !last.writableFinished) return void last.once('close', () => leave(socket))
   if (last && !last.req.complete && last.headersSent) return void leave(socket)
   const [status, message] = BROKEN_REQUESTS[code] ?? ['400 Bad Request', 'this is not a valid HTTP request']
@@ -191,7 +191,7 @@ export function refuseBrokenRequest({ code = '' }: { code?: string }, socket: So
   leave(socket)
 }
 
-/** Closed at once, a connection would be reset and the answer lost with it; but nobody keeps one by not leaving. */
+/** Ends a connection and destroys it after LINGER_MS: destroying it at once would reset it and lose the response. */
 function leave(socket: Socket): void {
   socket.end()
   socket.resume()

@@ -8,11 +8,11 @@ type Address = { readonly host: string; readonly port: number } | { readonly pat
 /** Connections that wait to be accepted; with Node's 511, many that come at once keep a poll out for a second. */
 const BACKLOG = 4096
 
-/** A socket that a process left behind when it was killed is in the way of the next one. */
+/** Listens. A stale unix socket of a killed process is removed first. */
 export async function listen(app: FastifyInstance, address: Address): Promise<void> {
   if ('path' in address) await removeStaleSocket(address.path)
   await app.listen({ ...address, backlog: BACKLOG })
-  // Whoever is in the group, such as a proxy, may connect.
+  // Members of the group, such as a proxy, may connect.
   if ('path' in address) chmodSync(address.path, 0o660)
 }
 

@@ -9,29 +9,29 @@ import type { Parameter, Query } from './request/parameters.ts'
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export interface Body {
-  /** What each content type that is taken holds, in OpenAPI's words. */
+  /** The schema of each accepted content type, as OpenAPI. */
   readonly content: Node
-  /** Whether it may be left out. */
+  /** Whether the body may be left out. */
   readonly isOptional?: boolean
-  /** Bytes, where it may be longer than others. */
+  /** The limit in bytes, where it is higher than the default. */
   readonly limit?: number
 }
 
-/** What the description says of a route. */
+/** The OpenAPI description of a route. */
 export interface RouteDescription {
   readonly tag: string
-  /** Unique, and what generated clients call it. */
+  /** The operationId: unique, and the name in generated clients. */
   readonly id: string
   readonly summary: string
   readonly description: string
-  /** Beside those that every read, or every write, takes. */
+  /** Parameters in addition to those of every read or every write. */
   readonly parameters?: readonly Parameter[]
   readonly body?: Body
-  /** By status, in OpenAPI's words. */
+  /** Responses by status, as OpenAPI. */
   readonly answers: Readonly<Record<number, Node>>
   /** The statuses of refusals. */
   readonly problems: readonly number[]
-  /** Schemas that it refers to and brings with it, by name. */
+  /** Schemas that only this route adds to the description, by name. */
   readonly schemas?: Readonly<Record<string, Node>>
 }
 
@@ -47,12 +47,12 @@ export interface Route<P extends string = string> extends RouteDescription {
   /** As OpenAPI writes it: `/clusters/{cluster}/restore`. */
   readonly path: string
   readonly access: Access
-  /** Takes message, dry_run, plan, confirm and impact_limit in its body too. */
+  /** Whether the route takes message, dry_run, plan, confirm and impact_limit in its body too. */
   readonly isFleet?: boolean
-  /** One route that is described as several. */
+  /** Several descriptions for one route, each with its own path. */
   readonly describedAs?: readonly (RouteDescription & { readonly path: string })[]
   handler(request: FastifyRequest<Call<P>>, reply: FastifyReply): unknown
-  /** Ends what is open, so that the server can close. */
+  /** Ends open responses, so that the server can close. */
   onClose?(): void
 }
 

@@ -3,20 +3,20 @@
 export interface Limits {
   /** Requests other than polls that may be under way at once; half as many writes. */
   readonly requests: number
-  /** Open connections, and how many of them may come from one address; half where nobody says. */
+  /** Open connections, and how many of them may come from one address; half of them by default. */
   readonly connections: number
   readonly connectionsPerAddress?: number
-  /** Addresses of proxies, which have connections for many. */
+  /** Whether an address is a trusted proxy, whose connections carry many clients. */
   readonly trusts?: (address: string) => boolean
   /** How long the headers of a request may take, and the whole of it. */
   readonly headersMs?: number
   readonly requestMs?: number
-  /** How long a connection may stay without a byte on its way, while a request is answered. */
+  /** How long a connection may go without a byte while a request is under way. */
   readonly stalledMs?: number
   /** Streams of revisions that may be open at once. */
   readonly watchers?: number
   readonly watchersPerCaller?: number
-  /** How often something is written to a stream where nothing happens. */
+  /** How often a heartbeat is written to a stream. */
   readonly heartbeatMs?: number
   /** How much of a stream may wait for its reader, and for how long. */
   readonly unsentBytes?: number

@@ -1,4 +1,4 @@
-// What the routes work with, handed to each of them in the open.
+// What the routes work with, passed to each of them explicitly.
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import type { Template } from '../bootstrap/load-templates.ts'
@@ -10,7 +10,7 @@ import type { Admission } from './load/admission.ts'
 import type { Metrics } from './metrics.ts'
 import type { Limits } from './service-limits.ts'
 
-/** Of the OIDC issuer, for those who log in on a command line. */
+/** The OIDC settings for a login on the command line. */
 export interface Login {
   readonly issuer: string
   readonly clientId: string
@@ -23,16 +23,16 @@ export interface Service {
   readonly types: RegisteredTypes
   /** What bootstrap bundles carry. */
   readonly templates: readonly Template[]
-  /** Where clusters reach the service, when that is known. */
+  /** The URL where clusters reach the service; undefined when it is not known. */
   readonly externalUrl: string | undefined
   readonly auth: Auth
   readonly addressOf: AddressOf
-  /** Whether what a request says of the way it came counts: it comes from a proxy that is trusted. */
+  /** Whether a request comes from a trusted proxy, so that its forwarding headers count. */
   readonly isProxied: (request: IncomingMessage) => boolean
   readonly limits: Limits
-  /** What callers have of it now. */
+  /** What callers use of the service now. */
   readonly admission: Admission
-  /** How old the state may become, with the store away, before this process says that it is not ready. */
+  /** How stale the state may become, while the store is unavailable, before `/ready` fails. */
   readonly maxStalenessMs: number
   /** Origins whose pages may call the API. */
   readonly corsOrigins: readonly string[]

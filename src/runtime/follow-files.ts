@@ -1,4 +1,4 @@
-// What files hold, read again when they change: what was good stays in use when they turn bad.
+// Reloads a value when its files change; the last valid value stays in use while the files are not valid.
 import type { Logger } from 'pino'
 import { watchFiles } from './watch-files.ts'
 
@@ -6,7 +6,7 @@ export type Read<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problems: readonly string[] }
 
-/** Hands over what the files hold after every change of them that makes sense. */
+/** Calls back with the new value after every change that leaves the files valid. */
 export function followFiles<T>(
   paths: readonly string[],
   read: () => Read<T>,

@@ -3,15 +3,15 @@
 export type LineProblem = 'too_long' | 'cut_off'
 
 interface Options {
-  /** Without the line feed. */
+  /** The longest line, not counting its line feed. */
   readonly maxBytes?: number
-  /** The error to throw; without it a last line that has no end is left out. */
+  /** Makes the error to throw; without it a last line that has no line feed is left out. */
   readonly toError?: (problem: LineProblem) => Error
 }
 
 const LINE_FEED = 0x0a
 
-/** Whole lines, without their ends. */
+/** Yields whole lines, without their line feeds. */
 export async function* readLines(
   chunks: AsyncIterable<Uint8Array>,
   { maxBytes = Number.POSITIVE_INFINITY, toError }: Options = {},

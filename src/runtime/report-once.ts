@@ -1,11 +1,11 @@
-// Reports a failure once: what goes on failing is no news until it worked again.
+// Reports only the first of consecutive failures, until a success.
 
 interface Reports<E> {
-  /** The first failure after a success, and later ones that are news. */
+  /** Called with the first failure after a success, and with later ones that `isNews` accepts. */
   readonly failed: (error: E) => void
-  /** The first success after a failure. */
+  /** Called on the first success after a failure. */
   readonly restored?: () => void
-  /** Whether a failure after another one has to be reported too. */
+  /** Whether a failure that follows another failure is reported too. */
   readonly isNews?: (error: E, last: E) => boolean
 }
 
@@ -17,7 +17,7 @@ export class ReportOnce<E> {
     this.#reports = reports
   }
 
-  /** The last failure, until a success. */
+  /** The last failure; undefined after a success. */
   get failure(): E | undefined {
     return this.#failure
   }

@@ -1,4 +1,4 @@
-// What waits, in a line for each caller: the lines take turns, however long one of them is.
+// A round-robin queue: one FIFO per caller, which take turns however long one of them is.
 
 export class RoundRobin<T> {
   readonly #lines = new Map<string, T[]>()
@@ -13,7 +13,7 @@ export class RoundRobin<T> {
     else this.#lines.set(caller, [item])
   }
 
-  /** First in the line of its caller, and its caller the next. */
+  /** Puts an item first in its caller's FIFO, and makes that caller the next. */
   addFirst(caller: string, item: T): void {
     const others = [...this.#lines]
     const own = this.#lines.get(caller) ?? []
@@ -22,7 +22,7 @@ export class RoundRobin<T> {
     for (const [name, line] of others) if (name !== caller) this.#lines.set(name, line)
   }
 
-  /** The next one, of a caller that may have one. */
+  /** Takes the next item of a caller that `mayHave` accepts; undefined when there is none. */
   take(mayHave: (caller: string) => boolean = () => true): T | undefined {
     for (const [caller, line] of this.#lines) {
       if (!mayHave(caller)) continue
@@ -34,7 +34,7 @@ export class RoundRobin<T> {
     return undefined
   }
 
-  /** Takes one out of turn; false when it does not wait any more. */
+  /** Removes an item; returns false when it does not wait any more. */
   remove(caller: string, item: T): boolean {
     const line = this.#lines.get(caller)
     const at = line?.indexOf(item) ?? -1

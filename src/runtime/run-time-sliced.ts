@@ -1,9 +1,9 @@
-// Runs long work in time slices, until it is done or somebody ends it.
+// Runs long work in time slices, until it is done or aborted.
 import type { Problem } from '../base/problem.ts'
 import type { Steps } from '../base/steps.ts'
 import { TimeSlice } from './time-slice.ts'
 
-/** The reason of a signal that ends work: what its caller is told. */
+/** The abort reason of work, with the problem to return to its caller. */
 export class Interrupted extends Error {
   readonly problem: Problem
 
@@ -24,7 +24,7 @@ export async function runTimeSliced<T>(steps: Steps<T>, signal?: AbortSignal): P
   }
 }
 
-/** Waits for a time slice: for work that comes back often, and would begin at once each time. */
+/** Waits for a time slice before work that is started often, which would otherwise begin at once each time. */
 export function nextSlice(): Promise<void> {
   return new TimeSlice().yield()
 }

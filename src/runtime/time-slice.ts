@@ -4,8 +4,8 @@
 const SLICE_MS = 0.25
 
 /**
- * Turns of the event loop between two slices. Node accepts one connection in each turn, so that one with work in every
- * turn could not keep up with those who connect.
+ * Turns of the event loop between two slices. Node accepts one connection in each turn: with work in every turn it could
+ * not keep up with new connections.
  */
 const SHORT_TURNS = 3
 

@@ -1,14 +1,14 @@
-// Says when files may have changed, however they are replaced.
+// Watches files for changes by polling, however they are replaced.
 import { statSync } from 'node:fs'
 
 const INTERVAL_MS = 500
 
 /**
- * Calls back about a second after any of the files may have changed, once for all that change together; answers how to
- * stop. Never keeps the process alive.
+ * Calls back about a second after any of the files may have changed, once for all that change together; returns a
+ * function that stops it. Never keeps the process alive.
  *
- * It looks at what the paths lead to, rather than being told by the kernel: a Secret of Kubernetes is swapped by a link
- * two steps up the path, and a file that was replaced or gone for a moment is another one than the one once watched.
+ * It polls the paths instead of using inotify: a Kubernetes Secret is replaced through a symbolic link two levels up the
+ * path, and inotify goes on watching the inode of a file that was replaced.
  */
 export function watchFiles(paths: readonly string[], changed: () => void): () => void {
   let seen = describe(paths)
@@ -18,7 +18,7 @@ export function watchFiles(paths: readonly string[], changed: () => void): () =>
     const due = pending
     pending = now !== seen
     seen = now
-    // A look later than the change was seen: whoever writes several files, or a long one, has had time to finish.
+    // One interval after the change was seen: the writer of several files, or of a long one, has had time to finish.
     if (due) changed()
   }, INTERVAL_MS).unref()
   return () => clearInterval(timer)

@@ -2,7 +2,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type LoggedChange, type RevisionMeta, StoreError } from './store.ts'
 
-/** What the first revision of all follows. */
+/** The predecessor's hash of the first revision. */
 export const NO_HASH = ''
 
 /** The hash of one revision, taking in its changes one by one, in their order. */
@@ -31,7 +31,7 @@ export class RevisionHash {
   }
 }
 
-/** What a hash came to, which must be what another store had. */
+/** Returns the hash; throws when it is not the one that the revision had in another store. */
 export function checkHash(revision: number, hash: string, wanted: string | undefined): string {
   if (wanted === undefined || wanted === hash) return hash
   throw new StoreError(

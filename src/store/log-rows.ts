@@ -1,4 +1,4 @@
-// What rows of a log become, whatever database they come from.
+// Converts rows of a log, from any database, to values.
 
 import type { Applied } from '../domain/documents/state.ts'
 import type { Document } from '../domain/types/resource-type.ts'
@@ -62,7 +62,7 @@ export function toRecorded({
   }
 }
 
-/** Whether a text is in the meta data of a revision, in either case. */
+/** Whether a text is in the metadata of a revision, ignoring case. */
 export function holdsText(
   { message, operation, actor, request_id }: RevisionMeta,
   text: string | undefined,
@@ -72,7 +72,7 @@ export function holdsText(
   return wanted === undefined || fields.some((field) => field.toLowerCase().includes(wanted))
 }
 
-/** Documents as they stood at a revision, as long as the log reaches back there; what is pruned meanwhile would be missing. */
+/** Passes the documents on; throws when the log was pruned beyond the revision, before or during the read. */
 export async function* withinReach(
   revision: number,
   readAnchor: () => Promise<Anchor | undefined>,

@@ -48,7 +48,7 @@ export function hashOf({ revisions, anchor }: MemoryLog, revision: number): stri
   return [...(anchor ? [anchor] : []), ...revisions].find((entry) => entry.revision === revision)?.hash
 }
 
-/** Always fresh copies, as from bytes: nobody shares objects with the store. */
+/** Hands over fresh copies, as if read from bytes: callers share no objects with the store. */
 export function loadAll(log: MemoryLog, take: (revision: number, document: Applied) => void): Head {
   for (const { type, id, revision, json, deleted } of log.documents.values())
     take(revision, { type, id, after: parseApplied(type, id, json, deleted) })
@@ -72,7 +72,7 @@ export function appendRevisions(log: MemoryLog, revisions: readonly NewRevision[
   return headOf(log).hash
 }
 
-/** Changes nothing yet: `changed` has what the revisions before this one would leave. */
+/** Changes nothing in the log; `changed` has the documents as the revisions before this one would leave them. */
 function sealRevision(
   { documents }: MemoryLog,
   previous: Head & { readonly time: string },

@@ -9,7 +9,7 @@ export interface Note {
   readonly value: string | null
 }
 
-/** Longer values belong into documents. */
+/** Longer values belong in documents. */
 export const MAX_NOTE_LENGTH = 4096
 
 /**

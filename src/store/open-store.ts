@@ -1,4 +1,4 @@
-// From where a store is to the store.
+// Opens the store that the settings name.
 import { openMemoryStore } from './memory.ts'
 import { openPostgresStore } from './postgres/postgres.ts'
 import type { PostgresOptions } from './postgres/postgres-client.ts'
@@ -18,7 +18,7 @@ export function openStore(location: StoreLocation, options: Pick<PostgresOptions
   return openPostgresStore({ ...location, ...options })
 }
 
-/** Brings a store's schema up to date, and makes the store where there is none. */
+/** Migrates a store's schema, and creates the store where there is none. */
 export async function migrateStore(
   location: Exclude<StoreLocation, { backend: 'memory' }>,
 ): Promise<Migrated> {

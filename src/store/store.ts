@@ -48,7 +48,7 @@ export interface Head {
 }
 
 export interface StoreHead extends Head {
-  /** The store holds only a part of what is being imported: serving it would take clusters back to an older state. */
+  /** Set while an import is incomplete: serving the store would take clusters back to an older state. */
   readonly importInProgress?: true
 }
 
@@ -162,14 +162,14 @@ export interface Log {
   /** All revisions after the given one, oldest first and without gaps. */
   changesSince(revision: number): AsyncIterable<Head & { readonly changes: readonly Applied[] }>
 
-  /** Calls back soon after another process may have committed; returns how to stop that. */
+  /** Calls back soon after another process may have committed; returns a function that stops it. */
   watch(moved: () => void): () => void
 
   /**
    * Writes the changes as revision base + 1, and of any more as base + 2 and so on: all of them or none, durable when it
    * returns, with the hash of the last. When the store is not at base, or has a valid record under an idempotency key,
    * nothing is written and `head` says where the store is. Records what each document was before, and the hash. The time
-   * of a revision is not before that of the last one, even if the clock was set back.
+   * of a revision is not before that of the last one, even if the clock was moved back.
    */
   commit(base: number, ...revisions: readonly NewRevision[]): Promise<CommitResult>
 

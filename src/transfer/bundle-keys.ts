@@ -13,7 +13,7 @@ import { UsageProblem } from '../base/usage-problem.ts'
 import { type Signature, StreamError } from './transfer-items.ts'
 import type { Checked } from './transfer-lines.ts'
 
-/** A signature of this key over something else is none over a bundle. */
+/** Prefix of everything that is signed, so that a signature made for another purpose is not valid for a bundle. */
 const CONTEXT = 'flux-resourceset-bundle\n'
 const MAKE_ONE = 'make one with "flux-resourceset bundle keygen" or "openssl genpkey -algorithm ed25519"'
 
@@ -56,7 +56,7 @@ function ed25519(path: string, parse: () => KeyObject): KeyObject {
   throw new UsageProblem(`${path}: is a key of ${key.asymmetricKeyType}, not of Ed25519: ${MAKE_ONE}`)
 }
 
-/** Neither file may be there already. */
+/** Writes both files; throws when one of them exists. */
 export function writeKeyPair(prefix: string): { readonly privateKey: string; readonly publicKey: string } {
   const pair = generateKeyPairSync('ed25519', {
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
@@ -93,12 +93,12 @@ export function keyId(key: KeyObject): string {
   return createHash('sha256').update(spki).digest('hex')
 }
 
-/** The line of the end has a digest of all lines before it: with it, all of them are signed. */
+/** Signs the end line, which has a digest of all lines before it, and so all of the bundle. */
 export function signEnd(key: KeyObject, endLine: string): Signature {
   return { key: keyId(key), value: sign(null, Buffer.from(CONTEXT + endLine), key).toString('base64') }
 }
 
-/** Answers the id of the key that it was signed with; throws when that is none of these. */
+/** Returns the id of the key that the bundle was signed with; throws when it is not one of these keys. */
 export function checkSignature(keys: readonly KeyObject[], { signature, endLine }: Checked): string {
   if (!signature) throw refused('is not signed')
   const key = keys.find((known) => keyId(known) === signature.key)

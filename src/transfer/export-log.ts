@@ -1,4 +1,4 @@
-// A store's log as lines of JSON, for another store.
+// Exports a store's log as lines of JSON, for another store.
 import { createHash } from 'node:crypto'
 import { asToken, TOKENS, useKeyOf } from '../domain/access/token.ts'
 import { TimeSlice } from '../runtime/time-slice.ts'
@@ -23,9 +23,9 @@ import { documentsAt, StateSeal } from './verify-log.ts'
 export interface ExportOptions {
   /** The revision that the target has already; 0 for an empty one. */
   readonly since: number
-  /** The last one to go; the head of the store otherwise. */
+  /** The last revision to export; the head of the store by default. */
   readonly until?: number | undefined
-  /** Only the part of the log that it selects. */
+  /** Exports only the part of the log that this selects. */
   readonly selection?: Selection | undefined
   /** Also what is kept beside the log: idempotency records, and when tokens were last used. */
   readonly includeAuxiliary?: boolean
@@ -33,14 +33,14 @@ export interface ExportOptions {
   readonly progress?: Progress | undefined
 }
 
-/** What a line of changes comes to at most, but for a single change that is larger. */
+/** The longest line of changes, except for a single change that is longer. */
 const LINE_SIZE = 1024 * 1024
-/** What was asked for may name clusters that are not in the part. */
+/** Replaces the operation of a revision in a partial log: the original may name clusters that are not in it. */
 const OF_A_PART = 'copied in part'
 
 /**
- * The log after a revision as lines, without their line breaks. Where that part of the log was pruned, the documents
- * as they stood where it begins now come first. Throws StoreError when the log is not whole: the lines then have no end.
+ * The log after a revision as lines, without their line feeds. Where revisions after it were pruned, the lines start with
+ * the documents as they were at the anchor. Throws StoreError when the log is not whole: the lines then have no end item.
  */
 export async function* exportLog(store: Store, options: ExportOptions): AsyncGenerator<string> {
   const digest = createHash('sha256')
@@ -49,7 +49,8 @@ export async function* exportLog(store: Store, options: ExportOptions): AsyncGen
     const line = JSON.stringify(
       'end' in item ? { end: { ...(item.end as object), sha256: digest.copy().digest('hex') } } : item,
     )
-    // The answer to a write on much of a fleet can be longer than any reader takes; a write whose record is left out is decided anew.
+    // The response to a fleet-wide write can be longer than a reader accepts. Without its record, a repetition of the
+    // write is decided again.
     if ('answer' in item && Buffer.byteLength(line) > MAX_LINE) continue
     digest.update(`${line}\n`)
     yield line
@@ -63,7 +64,7 @@ async function* exportItems(
   store: Store,
   { includeAuxiliary = false, selection, now, progress, ...range }: ExportOptions,
 ): AsyncGenerator<Line> {
-  // Listed before the end is known: none may be of a write that comes after it.
+  // Listed before the head is read, so that no record is of a write after it.
   const records = includeAuxiliary ? await recordTimes(store, now.toISOString()) : new Map<string, string>()
   const begin = await store.anchor()
   const header = await headerOf(store, begin, range, now)
@@ -94,7 +95,7 @@ async function* exportRecords(
     if (times.get(answer.key) === answer.time) yield { answer }
 }
 
-/** When the tokens of a revision were last used; returns how many documents there were. */
+/** Yields when the tokens of a revision were last used; returns the number of documents. */
 async function* exportUses(store: Store, revision: number): AsyncGenerator<Line, number> {
   let documents = 0
   const tokens: string[] = []
@@ -134,7 +135,7 @@ async function headerOf(
   return { since, hash, until, until_hash, time: now.toISOString(), ...(isCut && { anchor }) }
 }
 
-/** The documents as they stood where the log begins, which must be what they were when it was cut there. */
+/** The documents as they were at the anchor; throws when they do not match its digest. */
 async function* sealedDocuments(store: Store, anchor: Anchor): AsyncGenerator<DocumentVersion> {
   const seal = new StateSeal()
   for await (const document of documentsAt(store, anchor.revision)) {
@@ -197,7 +198,7 @@ function* linesOfChanges(changes: readonly SentChange[], last: boolean): Generat
   if (last || line.length > 0) yield { changes: line, last }
 }
 
-/** A revision may be missing because it was pruned since the anchor was read. */
+/** The error for a log that is not whole; a log that was pruned since the anchor was read has an error of its own. */
 async function notWhole(store: Store, begin: Anchor | undefined, problem: string): Promise<StoreError> {
   const anchor = await store.anchor()
   if (anchor && anchor.revision !== begin?.revision) return prunedMeanwhileError(anchor.revision)

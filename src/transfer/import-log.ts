@@ -1,4 +1,4 @@
-// Bringing a log that comes in lines into a store, revision by revision.
+// Imports a log from lines into a store, revision by revision.
 import { TimeSlice } from '../runtime/time-slice.ts'
 import type { IdempotencyRecord } from '../store/idempotency.ts'
 import { noteOfUse, TOKEN_USES, type TokenUse } from '../store/notes.ts'
@@ -33,16 +33,16 @@ export interface Imported {
   readonly uses: number
 }
 
-/** What is committed at once. */
+/** Most revisions and bytes in one commit, and most token uses in one write. */
 const REVISIONS_AT_ONCE = 200
 const SIZE_AT_ONCE = 5 * 1024 * 1024
 const USES_AT_ONCE = 500
 
 /**
- * Brings lines into a store that is empty or holds what they go on from: what it has already is skipped, the rest is
- * replayed, many revisions at a time, each of them checked by its hash. Throws StreamError when the lines are damaged or
- * do not go on from what is here, and StoreError when another process writes meanwhile; whole revisions that were in order
- * stay, and the same lines can be given again.
+ * Imports lines into a store that is empty or holds an earlier part of the same log. Revisions that the store has are
+ * skipped; the others are replayed, many at a time, each checked by its hash. Throws StreamError when the lines are damaged
+ * or do not continue the store's log, and StoreError when another process writes meanwhile. Revisions that were committed
+ * before the error stay, and the import can be repeated.
  */
 export async function importLog(
   store: Store,
@@ -64,7 +64,7 @@ export async function importLog(
   return (running as LogImport).imported
 }
 
-/** Throws StreamError when what the header announces does not go on from what the store holds. */
+/** Throws StreamError when the log that the header announces does not continue that of the store. */
 async function startImport(store: Store, header: Header, options: ImportOptions): Promise<LogImport> {
   const { importInProgress, ...head } = await store.head()
   const known = header.selector === undefined ? head : await upstreamOf(store, head, header.selector)
@@ -81,7 +81,7 @@ class LogImport {
   readonly #from: Head
   readonly #known: Head
   readonly #options: ImportOptions
-  /** The store was empty, or an earlier import was not finished: the marker of it is removed at the end. */
+  /** The store was empty, or an earlier import was not finished: the import marker is removed at the end. */
   readonly #fillsStore: boolean
   #head: Head
   #documents: DocumentVersion[] = []
@@ -162,7 +162,7 @@ class LogImport {
     if (this.#batch.length === 0) return
     const base = this.#head.revision
     const committed = await this.#store.commit(base, ...this.#batch)
-    // All that the store holds then is from another writer.
+    // Everything in the store is from another writer, and nothing from this import.
     if (!committed.ok && base === 0) await this.#removeMarker()
     if (!committed.ok)
       throw new StoreError(

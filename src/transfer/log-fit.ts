@@ -1,4 +1,4 @@
-// Whether a log that comes in lines goes on from what a store holds.
+// Checks whether a log from lines continues the log of a store.
 
 import { SOURCES } from '../domain/types/system-types.ts'
 import type { Head, Store } from '../store/store.ts'
@@ -6,7 +6,7 @@ import { type Header, type SentChange, StreamError } from './transfer-items.ts'
 
 const UPSTREAM = 'upstream'
 
-/** Where a store that holds a partial log has it from. */
+/** The upstream of a store that holds a partial log: its selector, and the last revision that was copied. */
 interface Upstream extends Head {
   readonly id: string
   readonly selector: string
@@ -24,7 +24,7 @@ async function findUpstream(store: Store): Promise<Upstream | undefined> {
   return undefined
 }
 
-/** Where in the log of its source a store that holds a part is. */
+/** The head of the source's log that a store with a partial log has reached. */
 export async function upstreamOf(store: Store, head: Head, selector: string): Promise<Head> {
   if (head.revision === 0) return head
   const upstream = await findUpstream(store)
@@ -41,7 +41,7 @@ export async function upstreamOf(store: Store, head: Head, selector: string): Pr
   return { revision: upstream.revision, hash: upstream.hash }
 }
 
-/** Whether lines go on from where a store is, as far as their header shows. */
+/** Throws StreamError when lines do not continue the log of a store, as far as their header shows. */
 export async function checkFit(store: Store, header: Header, known: Head): Promise<void> {
   const { since, until, anchor } = header
   const at = known.revision
@@ -64,7 +64,7 @@ export async function checkFit(store: Store, header: Header, known: Head): Promi
   }
 }
 
-/** Of the log of a part only the last hash of its source is known. */
+/** Throws StreamError for another history. A partial log holds only the last hash of its source; others are not checked. */
 export async function checkSame(
   store: Store,
   { selector }: Header,
@@ -88,7 +88,7 @@ function unfit(message: string): StreamError {
   return new StreamError(message, { isDamaged: false })
 }
 
-/** Written with every revision of a part, so that its place in the log of its source is never another one. */
+/** A change in every revision of a partial log: it commits the place in the source's log together with the revision. */
 export function upstreamChange({ selector, revision, hash }: Omit<Upstream, 'id'>): SentChange {
   const upstream: Upstream = { id: UPSTREAM, selector, revision, hash }
   return { type: SOURCES, id: UPSTREAM, after: JSON.stringify(upstream), after_deleted: false }

@@ -7,7 +7,7 @@ import { type Store, StoreError } from '../store/store.ts'
 export class MirrorFiles {
   readonly path: string
   readonly #draft: string
-  /** Its time is when the copy was last up to date; that of the database changes for other reasons. */
+  /** The file whose mtime is when the copy was last up to date; the database's mtime changes for other reasons. */
   readonly #seen: string
 
   constructor(path: string) {
@@ -16,7 +16,7 @@ export class MirrorFiles {
     this.#seen = `${path}.seen`
   }
 
-  /** What an earlier process copied; undefined when there is nothing. */
+  /** Opens the copy of an earlier process; undefined when there is none. */
   openFound(): Store | undefined {
     return existsSync(this.path) ? openSqliteStore({ path: this.path, write: true }) : undefined
   }
@@ -30,9 +30,9 @@ export class MirrorFiles {
     rmSync(this.#draft, { force: true })
   }
 
-  /** Makes the draft, which must be closed, the copy, and opens that. */
+  /** Renames the draft, which must be closed, to the copy, and opens the copy. */
   async useDraft(): Promise<Store> {
-    // What is still in its write-ahead log would be lost, and that would be half a history.
+    // Revisions in the write-ahead log would be lost, and the copy would be cut short.
     if ((statSync(`${this.#draft}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
       throw new StoreError(`${this.#draft}-wal: could not be brought into the file beside it`)
     removeLogs(this.#draft)
@@ -46,13 +46,13 @@ export class MirrorFiles {
     return timeOf(this.#seen) ?? timeOf(this.path)
   }
 
-  /** To the next process, the copy looks older than it is where this fails. */
+  /** A failure is ignored: the next process only takes the copy for older than it is. */
   writeUpToDateAt(time: Date): void {
     try {
       closeSync(openSync(this.#seen, 'a'))
       utimesSync(this.#seen, time, time)
     } catch {
-      // A disk that is full, or a folder that may not be written.
+      // The disk is full, or the folder is read-only.
     }
   }
 }

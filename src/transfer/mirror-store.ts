@@ -1,4 +1,4 @@
-// The store of a mirror: the copy that it serves, which is not there before everything was copied once.
+// The store of a mirror: the copy that it serves, unavailable until everything was copied once.
 import type { IdempotencyRecords } from '../store/idempotency.ts'
 import type { Leases } from '../store/leases.ts'
 import type { Notes } from '../store/notes.ts'
@@ -7,11 +7,11 @@ import type { Store } from '../store/store.ts'
 interface Mirrored {
   /** The copy; throws StoreError while there is none. */
   readonly copy: () => Store
-  /** Resolves once a copy of an earlier process was opened, if there was one. */
+  /** Resolves when the copy of an earlier process is open, or there is none. */
   readonly opened: Promise<unknown>
 }
 
-/** It is not private: what is being copied is followed while it comes. The mirror closes the copy. */
+/** Not private: the engine follows what the mirror copies. `close` leaves the copy open; the mirror closes it. */
 export class MirrorStore implements Store {
   readonly #copy: () => Store
   readonly #opened: Promise<unknown>
@@ -22,7 +22,7 @@ export class MirrorStore implements Store {
     this.#opened = opened
   }
 
-  /** Says that the copy may have moved. */
+  /** Reports to the watchers that the copy may have new revisions. */
   notifyWatchers(): void {
     for (const moved of this.#watchers) moved()
   }

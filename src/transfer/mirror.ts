@@ -11,27 +11,27 @@ import { StreamError } from './transfer-items.ts'
 import { Upstream } from './upstream.ts'
 
 export interface MirrorOptions {
-  /** Of the service to follow. */
+  /** The URL of the service to follow. */
   readonly url: string
   readonly token: () => string
-  /** Only these clusters. */
+  /** Copies only the clusters that this label selector matches; undefined for all. */
   readonly selector: string | undefined
-  /** Where everything is kept. */
+  /** The file of the copy; the mirror's other files are beside it. */
   readonly path: string
-  /** The first failure after a success, and the first success after a failure. */
+  /** Called on the first failure after a success; `onBack` on the first success after a failure. */
   readonly onProblem: (error: Error) => void
   readonly onBack: () => void
 }
 
 export interface Mirror {
-  /** Unavailable until everything was copied once: half a history is an old one, which clusters must not go back to. */
+  /** Unavailable until everything was copied once: a partial copy would take clusters back to an older state. */
   readonly store: Store
   /** How far the mirror is behind its upstream. */
   status(): ReplicationStatus
   stop(): Promise<void>
 }
 
-/** How often to pull without a notification: something on the way may hold back the stream of changes. */
+/** How often to pull without a notification: a proxy may hold back the stream of changes. */
 const PULL_MS = 5_000
 const FIRST_RETRY_MS = 500
 const MAX_RETRY_MS = 30_000
@@ -100,7 +100,7 @@ class RunningMirror {
     })
   }
 
-  /** A file without a revision may be of a copy that has only begun. */
+  /** A copy without a revision is not served: its import may have only begun. */
   async #openFound(found: Store | undefined): Promise<void> {
     if (!found) return
     const { revision } = await found.head()
@@ -125,7 +125,7 @@ class RunningMirror {
     }
   }
 
-  /** The stream of changes only wakes up: revisions are pulled, and checked, all the same. */
+  /** The stream of changes is only a notification: revisions are always pulled, and checked. */
   async #watch(): Promise<void> {
     const delays = backoff({ first: PULL_MS, max: PULL_MS })
     while (!this.#isStopped) {
@@ -134,7 +134,7 @@ class RunningMirror {
         this.#wakeUp.resolve()
         for await (const revision of revisions) this.#take(revision)
       } catch {
-        // Pulling the log reports what is wrong.
+        // The pull reports the failure.
       }
       this.#wakeUp.resolve()
       await this.#sleep(delays.next())
@@ -143,11 +143,11 @@ class RunningMirror {
 
   #take(revision: number): void {
     this.#newest = Math.max(this.#newest, revision)
-    // While pulling fails, it goes on at the pace of its back-off.
+    // While pulls fail, only their back-off decides when to try again.
     if (this.#newest > this.#copied && this.#reports.failure === undefined) this.#wakeUp.resolve()
   }
 
-  /** Takes in all that is new. */
+  /** Imports all new revisions of the upstream. */
   async #pull(into: Store): Promise<void> {
     const { revision } = await into.head()
     const { lines, stalenessMs } = await this.#upstream.log(revision, this.#selector)
@@ -165,7 +165,7 @@ class RunningMirror {
       const way = `what is here is served on as it is. To follow this upstream from now on all the same, stop this mirror, delete ${this.#files.path} and start it again`
       throw new StoreError(`it ${error.message}; ${way}`, { cause: error })
     } finally {
-      // Also what came before the lines broke off.
+      // Revisions that were imported before a failure are served too.
       this.store.notifyWatchers()
     }
   }
@@ -176,12 +176,12 @@ class RunningMirror {
     await draft.close()
     if (!failure) return this.#use(await this.#files.useDraft())
     if (!isUnfit(failure)) throw failure
-    // The draft was begun from another source, and nobody has seen any of it.
+    // The draft is of another source. It was never served, so it can be deleted.
     this.#files.removeDraft()
     throw new StoreError(`it ${failure.message}; the copy is begun anew`, { cause: failure })
   }
 
-  /** The copy is up to date, or was that so long ago: an upstream may be stale itself. */
+  /** Notes that the copy was up to date `stalenessMs` ago: the upstream itself may be stale. */
   #confirm(stalenessMs: number): void {
     const now = performance.now()
     this.#confirmedAt = now - stalenessMs
@@ -222,17 +222,17 @@ class RunningMirror {
   }
 }
 
-/** Sound, but not made for what is here. */
+/** Whether the lines are sound but do not continue this copy. */
 function isUnfit(error: unknown): error is StreamError {
   return error instanceof StreamError && !error.isDamaged
 }
 
-/** Whether it is likely to be over soon, and comes in many words. */
+/** Whether the failure is likely to be over soon; the messages of such failures vary. */
 function isTransient(error: Error): boolean {
   return error instanceof StreamError ? error.isDamaged : error instanceof StoreError && error.isTransient
 }
 
-/** A moment of the wall clock as one of the clock that never jumps. */
+/** Converts a time of the wall clock to one of `performance.now()`. */
 function monotonic(time: number): number {
   return performance.now() - Math.max(0, Date.now() - time)
 }

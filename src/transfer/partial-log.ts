@@ -1,4 +1,4 @@
-// The part of a log that a selector chooses: what of each revision concerns those who follow only some clusters.
+// Partial logs: the changes of each revision for a mirror that copies only the clusters of a selector.
 import { getOrSet } from '../base/get-or-set.ts'
 import type { Selector } from '../domain/access/selector.ts'
 import {
@@ -12,24 +12,24 @@ import type { DocumentVersion, LoggedChange, Store } from '../store/store.ts'
 import type { SentChange } from './transfer-items.ts'
 import { documentsAt } from './verify-log.ts'
 
-/** Only the clusters that match, with everything that is not a cluster's own and names none of the others. */
+/** Selects the clusters that match, and every document that neither belongs to nor names another cluster. */
 export interface Selection {
   readonly selector: Selector
   readonly types: Pick<Types, 'cluster' | 'system'>
 }
 
 /**
- * Follows a log along its revisions. At each of them the part holds the definitions, the clusters that match, and of what
- * is for one cluster, such as its token, that whose cluster matches; nothing of types that are in no partial copy. A
- * tombstone that matches is left out while a live cluster outside the part has its DNS name: it would tell that one to
- * delete everything.
+ * Follows a log along its revisions. At each revision the partial log holds the definitions, the clusters that match, and
+ * the documents for one of these clusters alone, such as its token; types that are in no partial copy are left out. A
+ * tombstone that matches is left out while a live cluster outside the partial log has the same DNS name: the tombstone
+ * would tell that cluster to delete everything.
  */
 export class PartialLog {
   readonly #store: Store
   readonly #selection: Selection
-  /** What the revisions so far left; loaded when something depends on it. */
+  /** Which documents the partial log holds after the last revision; loaded on first use. */
   #membership: Membership | undefined
-  /** What this revision changed whose place depends on all of it, and whether the part held it before. */
+  /** Changed documents whose membership is known at the end of the revision, and whether the partial log held them before. */
   readonly #tombstones = new Map<string, boolean>()
   readonly #owned = new Map<string, DocumentName & { readonly held: boolean }>()
 
@@ -38,7 +38,7 @@ export class PartialLog {
     this.#selection = selection
   }
 
-  /** Whether the part held a document at a revision that the log begins with. */
+  /** Returns whether the partial log held a document at the revision that the log begins with. */
   async heldAt(revision: number): Promise<(document: DocumentVersion) => boolean> {
     const membership = await this.#loaded(revision)
     return ({ type, id, json }) => {
@@ -48,14 +48,14 @@ export class PartialLog {
     }
   }
 
-  /** What travels of a change; what depends on the rest of its revision is left for its end. */
+  /** The changes to send for a change; those that depend on the rest of the revision are returned by `end`. */
   async take(revision: number, change: LoggedChange): Promise<SentChange[]> {
     if (this.#isLeftOut(change.type)) return []
     if (change.type === this.#clusters.type.name) return this.#takeCluster(revision, change)
     return this.#takeOther(revision, change)
   }
 
-  /** What is left of a revision when all its changes were taken. */
+  /** The remaining changes of a revision, to send after all others. */
   end(): SentChange[] {
     const membership = this.#membership
     if (!membership) return []
@@ -126,7 +126,7 @@ export class PartialLog {
     return this.#selection.types.system.get(type)?.inPartialCopies === false
   }
 
-  /** The only cluster that a document is for. */
+  /** The one cluster that a document is for; undefined when it is not for one alone. */
   #ownerOf(type: string, json: string | null): string | undefined {
     const system = this.#selection.types.system.get(type)
     return json === null ? undefined : system?.clusterOf?.(JSON.parse(json) as Document)
@@ -163,7 +163,7 @@ interface Cluster {
   readonly matches: boolean
   readonly deleted: boolean
   readonly dns: string
-  /** Of a tombstone that matches: it may come back without a change of its own. */
+  /** Only of a tombstone that matches: it may be sent again without a change of its own. */
   readonly json: string | undefined
 }
 
@@ -173,25 +173,25 @@ interface Owned {
   readonly change: SentChange
 }
 
-/** Whether nothing but the cluster itself depends on the change. */
+/** Whether the change affects the membership of no other document. */
 function concernsOnlyItself(before: Cluster | undefined, after: Cluster | undefined): boolean {
   if (!before || !after || before.deleted || after.deleted) return false
   return before.matches === after.matches && (after.matches || before.dns === after.dns)
 }
 
-/** Each once; the hash of a revision must not depend on where its source was read from. */
+/** Unique and sorted: the hash of a revision must not depend on which revision the export began with. */
 function inOrder(...ids: readonly Iterable<string>[]): string[] {
   return [...new Set(ids.flatMap((some) => [...some]))].sort()
 }
 
-/** The source's clusters and what is theirs alone, by what decides whether the part holds it. */
+/** Which clusters of the source, and documents for one cluster alone, the partial log holds. */
 class Membership {
   readonly owned = new Map<string, Owned>()
-  /** Keys of what the part holds of these since the last revision that ended. */
+  /** Keys of the `owned` documents that the partial log holds as of the last revision that ended. */
   readonly sentOwned = new Set<string>()
   readonly #clusters = new Map<string, Cluster>()
   readonly #sentTombstones = new Set<string>()
-  /** How many live clusters outside the part have a DNS name, and which tombstones inside. */
+  /** By DNS name: the number of live clusters outside the partial log, and the tombstones inside. */
   readonly #outside = new Map<string, number>()
   readonly #tombstones = new Map<string, Set<string>>()
   readonly #ownedBy = new Map<string, Set<string>>()
@@ -242,7 +242,7 @@ class Membership {
     return document.cluster === undefined || this.#clusters.get(document.cluster)?.matches === true
   }
 
-  /** Whether the part has held a cluster since the last revision that ended. */
+  /** Whether the partial log holds a cluster as of the last revision that ended. */
   sent(id: string): boolean {
     const cluster = this.#clusters.get(id)
     return cluster?.matches === true && (!cluster.deleted || this.#sentTombstones.has(id))
@@ -260,7 +260,7 @@ class Membership {
     return [...this.#touchedClusters].flatMap((id) => [...(this.#ownedBy.get(id) ?? [])])
   }
 
-  /** From here on the part holds what it is to hold. */
+  /** Ends a revision: what should be held counts as sent. */
   settle(): void {
     for (const id of this.tombstonesTouched()) {
       if (this.holdsCluster(id)) this.#sentTombstones.add(id)

@@ -1,6 +1,6 @@
 // How far a copy of a log is behind what it follows.
 
-/** Of the state in memory against its store, or of a mirror against its upstream. */
+/** Compares the state in memory with its store, or a mirror's copy with its upstream. */
 export interface ReplicationStatus {
   /** The newest revision that the source is known to have. */
   readonly storeRevision: number

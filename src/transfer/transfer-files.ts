@@ -13,10 +13,10 @@ import { linesOf } from './transfer-lines.ts'
 
 const STDOUT = '-'
 const BLOCK = 1024 * 1024
-/** How every file of ours begins that is not packed. */
+/** The first bytes of every uncompressed file of this format. */
 const FIRST = `{"format":"${FORMAT}"`
 
-/** Writes lines to a file, packed when its name ends in .gz, or to a stream; returns how many bytes they came to. */
+/** Writes lines to a file, compressed when its name ends in .gz, or to a stream; returns the number of bytes. */
 export async function writeLines(
   path: string,
   lines: AsyncIterable<string>,
@@ -35,7 +35,7 @@ export async function writeLines(
 
 async function writeOut(lines: AsyncIterable<string>, stdout: Writable): Promise<number> {
   const ignore = (): void => {}
-  // A failure is also returned by the write.
+  // The write fails with the same error.
   stdout.on('error', ignore)
   try {
     return await send(STDOUT, lines, false, (chunk) => {
@@ -68,7 +68,7 @@ async function send(
   return size
 }
 
-/** Few large writes instead of many small ones. */
+/** Joins lines into buffers, so that there are few large writes instead of many small ones. */
 async function* withBreaks(lines: AsyncIterable<string>): AsyncGenerator<Buffer> {
   let text = ''
   for await (const line of lines) {
@@ -80,7 +80,7 @@ async function* withBreaks(lines: AsyncIterable<string>): AsyncGenerator<Buffer>
   if (text !== '') yield Buffer.from(text)
 }
 
-/** A slip of the hand must not cost a database, the log beside one, or a key: only what was written so gives way. */
+/** Only files of this format are overwritten: a mistyped path must not cost a database, its write-ahead log, or a key. */
 function checkTarget(path: string): void {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (stats && !stats.isFile())
@@ -99,12 +99,12 @@ function isPacked(start: Buffer): boolean {
 }
 
 export interface LinesFile {
-  /** All lines, from the first one on; may be asked for again. */
+  /** All lines from the first one; may be called again. */
   lines(): AsyncGenerator<string>
   close(): Promise<void>
 }
 
-/** What was checked in a first reading is what a second one gets: a block that is another one then stops it. */
+/** Opens a file to read twice, first to check it. A block that differs in the second read throws StreamError. */
 export async function openLines(path: string): Promise<LinesFile> {
   if (path === STDOUT)
     throw new UsageProblem('it is read twice, first to check it: write it to a file and name that')
@@ -151,7 +151,7 @@ async function readBlock(
 async function* unpacked(blocks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const gunzip = createGunzip()
   const fed = pipeline(blocks, gunzip)
-  // The failure is also thrown to the reader.
+  // The reader gets the same error.
   fed.catch(() => {})
   try {
     yield* gunzip as AsyncIterable<Buffer>
@@ -162,7 +162,7 @@ async function* unpacked(blocks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer>
   }
 }
 
-/** What goes wrong in here goes wrong with this file. */
+/** Turns an error of the file system into a StoreError that names the file. */
 async function explained<T>(path: string, doing: 'read' | 'written', run: () => Promise<T>): Promise<T> {
   try {
     return await run()

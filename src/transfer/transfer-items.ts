@@ -1,4 +1,4 @@
-// The items of a log that travels in lines: what each line may hold, and nothing else.
+// The items of a log in lines: what each line holds, and how it is parsed.
 import { isObject } from '../base/json.ts'
 import type { IdempotencyRecord } from '../store/idempotency.ts'
 import { MAX_NOTE_LENGTH, type TokenUse } from '../store/notes.ts'
@@ -7,7 +7,7 @@ import { type Anchor, type DocumentVersion, type RevisionMeta, StoreError } from
 export const FORMAT = 'flux-resourceset-log'
 export const VERSION = 1
 
-/** What the lines go on from and where they end: revisions of the source, with their hashes. */
+/** The revisions of the source that the lines start after and end with, and their hashes. */
 export interface Header {
   readonly since: number
   readonly hash: string
@@ -15,20 +15,20 @@ export interface Header {
   readonly until_hash: string
   /** RFC 3339, UTC. */
   readonly time: string
-  /** Of a part: which clusters it is about. */
+  /** Only of a partial log: the selector of its clusters. */
   readonly selector?: string
   /** Where the log of the source begins, when it comes with the documents as they stood there. */
   readonly anchor?: Anchor
 }
 
-/** Its changes follow; of a part not all of them do. */
+/** A revision, whose changes follow in other items; a partial log leaves some of them out. */
 export interface SentRevision extends RevisionMeta {
   readonly revision: number
   readonly hash: string
   readonly change_count: number
 }
 
-/** Without what the document was before: the receiver has the revision before. */
+/** A change without the previous version of its document, which the receiver has. */
 export interface SentChange {
   readonly type: string
   readonly id: string
@@ -41,14 +41,14 @@ export interface End {
   readonly hash: string
   /** How many documents the source had there; absent in a partial log. */
   readonly documents?: number
-  /** Over all lines before this one. */
+  /** The digest of all lines before this one. */
   readonly sha256: string
 }
 
 export interface Signature {
   /** SHA-256 of the public key, in hex. */
   readonly key: string
-  /** Over the line of the end, in base64. */
+  /** The signature over the end line, in base64. */
   readonly value: string
 }
 
@@ -62,7 +62,7 @@ export type Item =
   | { readonly end: End; readonly line: string }
   | { readonly signature: Signature }
 
-/** Lines that are not taken: damaged on their way, or sound but not made for this store. */
+/** Lines that cannot be imported: damaged, or sound but not a continuation of this store's log. */
 export class StreamError extends StoreError {
   readonly isDamaged: boolean
 
@@ -76,7 +76,7 @@ export function damaged(message: string): StreamError {
   return new StreamError(message, { isDamaged: true })
 }
 
-/** Throws StreamError for a line that is none; the first one is the header. */
+/** Throws StreamError for a line that is not valid; line 1 is the header. */
 export function parseItem(line: string, number: number): Item {
   const value = parseObject(line)
   if (number === 1) return { header: parseHeader(value) }
@@ -121,7 +121,7 @@ function itemIn(value: Readonly<Record<string, unknown>>, line: string): Item | 
   return changes.every(isWhole) ? { changes, last: value.last } : undefined
 }
 
-/** Of what is gone nothing more can be said. */
+/** A change that removes its document (null) cannot also leave a tombstone. */
 function isWhole(change: SentChange | undefined): change is SentChange {
   return change !== undefined && !(change.after === null && change.after_deleted)
 }
@@ -132,7 +132,7 @@ function wrap<K extends string, T>(name: K, value: T | undefined): Record<K, T> 
 
 type Shape<T> = { readonly [K in keyof T]-?: (value: unknown) => boolean }
 
-/** The members that a line is made of, and nothing else it may hold. */
+/** Returns only the members that the shape names; undefined when one of them is not valid. */
 function pick<T>(value: unknown, shape: Shape<T>): T | undefined {
   if (!isObject(value)) return undefined
   const fields = Object.entries(shape) as [string, (value: unknown) => boolean][]
@@ -174,7 +174,7 @@ function isHash(value: unknown): boolean {
   return isText(value) && /^[0-9a-f]{64}$/.test(value)
 }
 
-/** The store keeps it as it is, and the hash of a revision takes it in as one line. */
+/** A document as JSON on one line: it is stored as it is, and the hash of a revision covers it as one line. */
 function isDocument(value: unknown): boolean {
   return isText(value) && !value.includes('\n') && parseObject(value) !== undefined
 }
@@ -183,7 +183,7 @@ function orAbsent(is: (value: unknown) => boolean): (value: unknown) => boolean 
   return (value) => value === undefined || is(value)
 }
 
-/** The first revision of all follows no hash. */
+/** Empty before the first revision of a log, which has no predecessor. */
 function isHashOrNone(value: unknown): boolean {
   return value === '' || isHash(value)
 }

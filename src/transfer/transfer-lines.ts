@@ -1,4 +1,4 @@
-// The lines that a log travels in: in which order they come, and that none is missing.
+// Reads a log from lines, and checks that they are in order and that none is missing.
 import { createHash } from 'node:crypto'
 import { type LineProblem, readLines } from '../runtime/read-lines.ts'
 import type { DocumentVersion } from '../store/store.ts'
@@ -13,11 +13,11 @@ import {
   type StreamError,
 } from './transfer-items.ts'
 
-/** Far above what one document can come to. */
+/** Far more than the longest document. */
 export const MAX_LINE = 64 * 1024 * 1024
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The lines of a file or of a response; the last one ends like all others, or was cut off. */
+/** The lines of a file or of a response; throws when the last one has no line feed, and so was cut off. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const toError = (problem: LineProblem): StreamError =>
     damaged(problem === 'too_long' ? `a line is longer than ${MAX_LINE} bytes` : 'the last line is cut off')
@@ -32,7 +32,7 @@ function decode(line: Uint8Array): string {
   }
 }
 
-/** Reads to the end, and throws StreamError at the first line that is not right or not in its place. */
+/** Reads to the end; throws StreamError at the first line that is not valid or not in order. */
 export async function* readItems(lines: AsyncIterable<string>): AsyncGenerator<Item> {
   const digest = createHash('sha256')
   const order = new Order()
@@ -50,11 +50,11 @@ export async function* readItems(lines: AsyncIterable<string>): AsyncGenerator<I
   if (!order.isComplete) throw damaged('there is no end: the rest was cut off')
 }
 
-/** What a whole stream begins and ends with. */
+/** The first and the last items of a stream that is whole. */
 export interface Checked {
   readonly header: Header
   readonly end: End
-  /** The line that a signature is over. */
+  /** The line that is signed. */
   readonly endLine: string
   readonly signature: Signature | undefined
 }
@@ -77,7 +77,7 @@ export async function checkLines(lines: AsyncIterable<string>): Promise<Checked>
 class Order {
   #header: Header | undefined
   #last = 0
-  /** A revision whose changes are not all there yet, and how many of them are. */
+  /** The revision whose changes are still coming, and how many of them have come. */
   #open: SentRevision | undefined
   #count = 0
   #stage: 'documents' | 'revisions' | 'auxiliary' | 'end' | 'signature' = 'documents'
@@ -86,7 +86,7 @@ class Order {
     return this.#stage === 'end' || this.#stage === 'signature'
   }
 
-  /** What is wrong with this line in this place. */
+  /** Returns what is wrong with the item in this place; undefined when it is in order. */
   take(item: Item): string | undefined {
     if (!this.#header) return 'header' in item ? this.#begin(item.header) : 'the header is missing'
     if ('header' in item) return 'there is a second header'

@@ -8,7 +8,7 @@ import { linesOf } from './transfer-lines.ts'
 interface UpstreamOptions {
   readonly url: string
   readonly token: () => string
-  /** Ends every request. */
+  /** Aborts every request. */
   readonly signal: AbortSignal
 }
 
@@ -18,7 +18,7 @@ interface UpstreamLog {
   readonly stalenessMs: number
 }
 
-/** A connection without a byte for so long is dead: heartbeats come more often. */
+/** A connection without a byte for this long is dead: heartbeats come more often. */
 const SILENCE_MS = 45_000
 
 /** Every method throws StoreError when the upstream cannot be reached or refuses. */
@@ -33,7 +33,7 @@ export class Upstream {
   async log(since: number, selector: string | undefined): Promise<UpstreamLog> {
     const query = new URLSearchParams({ since: String(since), ...(selector && { selector }) })
     const response = await this.#get(`/log?${query}`)
-    // The page of a proxy on the way is no answer of the upstream.
+    // A proxy's own page is not a response of the upstream.
     if (!response.headers.get('content-type')?.startsWith('application/x-ndjson')) {
       await response.body?.cancel()
       throw new StoreError('what answers is not flux-resourceset: is a proxy in the way?', {

@@ -1,4 +1,4 @@
-// Proving that a log is whole: the hash chain, and that the documents are what the log says.
+// Verifies that a log is whole: the hash chain holds, and the documents are what the log says.
 import { createHash, hash } from 'node:crypto'
 import { TimeSlice } from '../runtime/time-slice.ts'
 import { NO_HASH, RevisionHash } from '../store/hash-chain.ts'
@@ -6,7 +6,7 @@ import type { Anchor, DocumentVersion, LoggedChange, Store } from '../store/stor
 
 export interface Verification {
   readonly verified: boolean
-  /** The first revision of the log, and the last one that was looked at. */
+  /** The first revision of the log, and the last one that was verified. */
   readonly from: number
   readonly to: number
   /** The hash of the last one: kept elsewhere, it proves later that nothing before it was touched. */
@@ -20,7 +20,7 @@ export interface Verification {
 
 const MAX_PROBLEMS = 20
 
-/** Reads the whole log and all documents; what is committed meanwhile is left for next time. */
+/** Reads the whole log and all documents as of the call; later commits are not verified. */
 export async function verifyLog(store: Store): Promise<Verification> {
   for (;;) {
     const anchor = (await store.anchor()) ?? null
@@ -30,7 +30,7 @@ export async function verifyLog(store: Store): Promise<Verification> {
     } catch (error) {
       if ((await store.anchor())?.revision === anchor?.revision) throw error
     }
-    // The older part of the log was pruned while it was read.
+    // The log was pruned during the read: start again.
   }
 }
 
@@ -65,7 +65,7 @@ async function verifyFrom(store: Store, anchor: Anchor | null): Promise<Verifica
 /** The last digest of each document in the log, and the revision that made it so. */
 type Known = Map<string, { readonly digest: string | undefined; readonly revision: number }>
 
-/** Makes every hash anew, and follows every document through its changes. */
+/** Computes every hash again, and follows every document through its changes. */
 async function checkChain(
   store: Store,
   anchor: Anchor | null,
@@ -165,7 +165,7 @@ function digestOf(json: LoggedChange['before'], deleted: boolean): string | unde
   return json === null ? undefined : hash('sha256', `${deleted}\n${json}`)
 }
 
-/** All documents as they stood at a revision, whatever is written meanwhile; those that changed since come last. */
+/** All documents as they were at a revision, whatever is written meanwhile; those that changed since come last. */
 export async function* documentsAt(store: Store, at: number): AsyncGenerator<DocumentVersion> {
   const seen = new Set<string>()
   for await (const document of store.documents()) {
@@ -173,7 +173,7 @@ export async function* documentsAt(store: Store, at: number): AsyncGenerator<Doc
     seen.add(`${document.type}/${document.id}`)
     yield document
   }
-  // Read after the documents, it knows of all that changed while they were read.
+  // Read after the documents, so that it includes every change made during that read.
   for await (const { type, id, was } of store.changedAfter(at)) {
     if (!was || seen.has(`${type}/${id}`)) continue
     const { document, deleted, revision } = was
@@ -181,7 +181,7 @@ export async function* documentsAt(store: Store, at: number): AsyncGenerator<Doc
   }
 }
 
-/** SHA-256 over an anchor, and over all documents as they stood then, in whatever order they are added. */
+/** SHA-256 over an anchor and all documents at it; the order in which they are added does not matter. */
 export class StateSeal {
   readonly #lines = new Map<string, string>()
 
@@ -212,7 +212,7 @@ export type PruneResult =
   | { readonly ok: true; readonly pruned: Pruned }
   | { readonly ok: false; readonly verification: Verification }
 
-/** Prunes every revision from before a time, once the log has proved to be whole. */
+/** Verifies the log, then prunes every revision from before a time. */
 export async function pruneLog(store: Store, before: string, dryRun = false): Promise<PruneResult> {
   const verification = await verifyLog(store)
   if (!verification.verified) return { ok: false, verification }

@@ -1,4 +1,4 @@
-// Which role and scope people of OIDC and certificates of other names get: rules in a file.
+// Access rules from a file: which role and scope OIDC users and client certificates get.
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { isObject, type Json } from '../../base/json.ts'
@@ -89,8 +89,8 @@ export function grantOfClaims({ oidc }: AccessRules, values: readonly string[]):
 }
 
 /**
- * The same for the names of a certificate, and which of them it was; `*` in the cluster becomes what it stands for in the
- * name. A certificate that is several clusters is none.
+ * The grant of the first rule that matches a name of a certificate, and that name. `*` in the rule's cluster is replaced by
+ * what `*` matched in the name. A certificate whose names match several clusters gets no grant.
  */
 export function grantOfNames(
   { certificates }: AccessRules,
@@ -111,7 +111,7 @@ export function grantOfNames(
   return undefined
 }
 
-/** Names of DNS are the same in any case and with a dot at their end; URIs are not. */
+/** DNS names are compared without case and without a trailing dot; URIs exactly. */
 function usual(name: string): string {
   return name.includes('://') ? name : canonicalDns(name)
 }

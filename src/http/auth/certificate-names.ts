@@ -4,20 +4,20 @@ import type { TLSSocket } from 'node:tls'
 
 export type CertificateNames =
   | { readonly ok: true; readonly names: readonly string[]; readonly expiresAt: Date }
-  /** Why there are none, for the log. */
+  /** Why the names do not count, for the log. */
   | { readonly ok: false; readonly reason: string }
 
 const known = new WeakMap<Socket, CertificateNames>()
 const DISTRUSTED = Symbol('distrusted')
 
-/** What a connection has proved counts no longer: its authority may be gone. */
+/** Marks the certificate of a connection as not trusted any more: its authority may have been removed. */
 export function distrust(socket: Socket): void {
   Object.assign(socket, { [DISTRUSTED]: true })
 }
 
-/** Read once for each connection; nothing where no certificate was sent. */
+/** The names are read once for each connection; undefined when the client sent no certificate. */
 export function certificateNames(socket: Socket): CertificateNames | undefined {
-  // On HTTP/2 it is something that stands for the socket.
+  // On HTTP/2 the socket is a proxy object.
   if (!('getPeerX509Certificate' in socket)) return undefined
   if ((socket as { [DISTRUSTED]?: true })[DISTRUSTED])
     return { ok: false, reason: 'the authorities have changed since this connection was made' }
@@ -41,7 +41,7 @@ const ENTRY = /([A-Za-z][\w ]*):("(?:[^"\\]|\\.)*"|[^",]*)(?:, |$)/y
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 
-/** DNS names and URIs; the common name only where there is neither. What needs quoting, or is not ASCII, is no name of ours. */
+/** DNS names and URIs; the common name only where there is neither. Names that are quoted or not ASCII are ignored. */
 export function namesIn(subjectAltName: string | undefined, subject = ''): string[] {
   const names: string[] = []
   const text = subjectAltName ?? ''

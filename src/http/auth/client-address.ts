@@ -1,4 +1,4 @@
-// Where a request comes from: the connection's other end, or what proxies that are trusted say of it.
+// The client address of a request: the peer of the connection, or what trusted proxies report.
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
@@ -7,7 +7,7 @@ const UNIX = 'unix'
 
 export type AddressOf = (request: IncomingMessage) => string
 
-/** Reads what proxies add to X-Forwarded-For, from the nearest one on; the first that is not trusted is the client. */
+/** Reads X-Forwarded-For from the nearest hop on; the first address that is not a trusted proxy is the client. */
 export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
   const isTrusted = createTrust(trustedProxies)
   return (request) => {
@@ -16,7 +16,7 @@ export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
     const hops = String(request.headers['x-forwarded-for'] ?? '').split(',')
     for (const hop of hops.reverse()) {
       const next = plainAddress(hop.trim())
-      // What is no address was written by somebody else, or by a proxy that hides it.
+      // A hop that is not an address was forged by the client, or hidden by a proxy.
       if (isIP(next) === 0) return address
       address = next
       if (!isTrusted(address)) return address
@@ -31,7 +31,7 @@ export function createIsProxied(trustedProxies: readonly string[]): (request: In
   return (request) => isTrusted(peerOf(request))
 }
 
-/** A connection that is gone has no address any more. */
+/** The address of the peer; `unknown` after the connection has closed. */
 function peerOf({ socket }: IncomingMessage): string {
   return plainAddress(socket.remoteAddress ?? (socket.destroyed ? 'unknown' : UNIX))
 }
@@ -50,7 +50,7 @@ export function createTrust(trustedProxies: readonly string[]): (address: string
 
 const PLAIN_IPV4 = /^[\d.]{7,15}$/
 
-/** Without a port behind it; an IPv4 address stays one on a socket of IPv6. */
+/** Removes the port, and the prefix of an IPv4 address mapped to IPv6. */
 export function plainAddress(address: string): string {
   if (PLAIN_IPV4.test(address)) return address
   const bare = address.replace(/^\[([^\]]*)\](?::\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')

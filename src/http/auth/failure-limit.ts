@@ -1,25 +1,25 @@
-// How often somebody may fail to say who they are. Whoever succeeds is never held up.
+// Rate limit of failed authentication. Requests with valid credentials are never limited.
 import { isIPv6 } from 'node:net'
 
 const WINDOW_MS = 60_000
-/** So many of each kind are remembered; the oldest is forgotten first. */
+/** Most networks, and most credentials, to count; the oldest window is dropped first. */
 const MAX_KEYS = 20_000
 
-/** Who failed: where from, and by its digest what with, where something was given that has one. */
+/** The network that a failure came from, and the digest of the credential, where there is one. */
 interface Failure {
   readonly network: string
   readonly credential?: string | undefined
 }
 
 export interface FailureLimit {
-  /** Counts a failure; answers the seconds to wait when there were too many, and whether this was the first of those. */
+  /** Counts a failure. Beyond the limit, returns the seconds to wait and whether this failure was the first beyond it. */
   count(failure: Failure): { readonly wait: number; readonly isFirst: boolean } | undefined
-  /** Whether the next failure would be one too many. */
+  /** Whether the next failure would be beyond the limit. */
   isReached(failure: Failure): boolean
 }
 
 export function createFailureLimit(perMinute: number, now: () => Date): FailureLimit {
-  // Apart: whoever makes up any number of credentials must not make their own address forgotten.
+  // Counted apart: a client that invents many credentials must not push its own network out of the map.
   const networks = new Windows(perMinute)
   const credentials = new Windows(perMinute)
   return {
@@ -71,10 +71,10 @@ class Windows {
   }
 }
 
-/** One customer of IPv6 has a network of 2^64 addresses. */
+/** An IPv6 address counts as its /64: one customer has that many addresses. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address
-  // In the one form that everybody writes it in.
+  // `URL` writes the address in its canonical form.
   const usual = new URL(`http://[${address.split('%')[0]}]`).hostname.slice(1, -1)
   const [head = '', tail = ''] = usual.split('::')
   const left = head.split(':').filter(Boolean)

@@ -1,4 +1,4 @@
-// Who is asking: tokens of the environment, named tokens, client certificates, OIDC.
+// Authentication: tokens of the environment, named tokens, client certificates, OIDC.
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import { fail, type Problem, type Result, succeed } from '../../base/problem.ts'
@@ -20,7 +20,7 @@ export interface AuthParts {
   readonly types: Types
   readonly state: PolledView
   readonly uses: TokenUses
-  /** Takes in what other processes have committed, if that can be had in a moment. */
+  /** Applies what other processes have committed, unless that takes long. */
   readonly refresh: () => Promise<unknown>
   /** What can change while the service runs. */
   readonly shared: () => SharedTokens
@@ -36,13 +36,13 @@ export interface AuthParts {
 type Authenticated = Result<Identity>
 
 export interface Auth {
-  /** At once, except for what has to be asked of others. */
+  /** Synchronous, except where the OIDC issuer or the store has to be asked. */
   identify(request: IncomingMessage): Authenticated | Promise<Authenticated>
-  /** Whose turn a request takes: a token's, with the network it comes from, or else that of the network. */
+  /** Whose turn a request takes: that of its token and network, or of the network alone. */
   callerOf(request: IncomingMessage): string
 }
 
-/** Why a credential does not count. `kind` is a label of metrics; the reason is for the log alone. */
+/** Why a credential is refused. `kind` is a label of metrics; the reason is for the log alone. */
 interface Refusal {
   readonly kind: 'missing' | 'malformed' | 'unknown' | 'expired' | 'certificate' | 'oidc' | 'unavailable'
   readonly reason: string
@@ -107,7 +107,7 @@ class Identifier implements Auth {
     return this.#refuse(request, { kind: 'unknown', reason, hash })
   }
 
-  /** Another process may just have made it, and said so to whoever asks here now. */
+  /** Looks for a token that another process may have created just now. */
   async #byNewToken(request: IncomingMessage, hash: string): Promise<Authenticated> {
     const { refresh, state } = this.#parts
     await refresh()
@@ -197,7 +197,7 @@ class Identifier implements Auth {
         message: 'who you are cannot be checked now: try again',
       })
     }
-    // Saying nothing is no attempt.
+    // A request without credentials does not count as a failed attempt.
     if (kind === 'missing') return fail(UNAUTHORIZED)
     const address = addressOf(request)
     const over = failures.count({ network: networkOf(address), credential: hash })
@@ -219,7 +219,7 @@ function earlier(a: string | undefined, b: string | undefined): string | undefin
   return a === undefined || (b !== undefined && b < a) ? b : a
 }
 
-/** Of a bearer, or the password of HTTP Basic. */
+/** The bearer token, or the password of HTTP Basic. */
 function credentialIn(authorization: string): string | undefined {
   const space = authorization.indexOf(' ')
   const scheme = authorization.slice(0, space).toLowerCase()

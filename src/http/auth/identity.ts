@@ -1,13 +1,13 @@
-// Who is asking, as a value that requests carry.
+// The identity of a caller, as a value that requests carry.
 import type { FastifyRequest } from 'fastify'
 import type { Grant } from '../../domain/access/grant.ts'
 
 export interface Identity {
-  /** As it stands in the audit. */
+  /** The name in the audit. */
   readonly name: string
   readonly via: 'environment' | 'token' | 'certificate' | 'oidc'
   readonly grant: Grant
-  /** RFC 3339, UTC; when the credential stops being one. */
+  /** When the credential expires (RFC 3339, UTC). */
   readonly expiresAt?: string
 }
 
@@ -18,7 +18,7 @@ declare module 'fastify' {
   }
 }
 
-/** Throws where nobody was asked who they are: nothing may be done, or audited, for somebody unknown. */
+/** Throws on a route without authentication: nothing may be done, or audited, for an unknown caller. */
 export function identityOf({ identity, method, url }: FastifyRequest): Identity {
   if (!identity)
     throw new Error(`${method} ${url.split('?')[0]} is outside of the scope that requires access`)

@@ -1,4 +1,4 @@
-// Bearer tokens of an OIDC issuer (JWTs): whether they hold, and what they say about their owner.
+// Bearer tokens of an OIDC issuer (JWTs): verifies them and reads their claims.
 import {
   createRemoteJWKSet,
   decodeJwt,
@@ -26,16 +26,16 @@ export type OidcResult =
       readonly ok: true
       /** For the audit: the name, and what the issuer knows the user by where that is something else. */
       readonly username: string
-      /** What stands in the role claim; nothing when it is not there. */
+      /** The values of the role claim; empty without one. */
       readonly values: readonly string[]
-      /** As the token says: it is taken a little longer, for clocks that differ. */
+      /** The token's `exp`; it is accepted a little longer, for clocks that differ. */
       readonly expiresAt: Date
     }
   | {
       readonly ok: false
       /** For our log only; never holds the token or a part of it. */
       readonly reason: string
-      /** The issuer could not be asked, so nothing can be said of the token. */
+      /** The issuer is unavailable, so that the token cannot be verified. */
       readonly unavailable?: true
     }
 
@@ -50,12 +50,12 @@ const MAX_TOKEN_LENGTH = 16 * 1024
 const MAX_USERNAME_LENGTH = 256
 const SKEW_SECONDS = 60
 const TIMEOUT_MS = 5_000
-/** What callers can make us ask the issuer, they can at most every so often. */
+/** The shortest time between two requests to the issuer that callers can cause. */
 const PAUSE_MS = 5_000
-/** Of a Date, in milliseconds. */
+/** The last time that a Date can hold, in milliseconds. */
 const LAST_TIME = 8_640_000_000_000_000
 
-/** Three parts in base64url, of which the signature may be empty: such a token is still to be refused by name. */
+/** Three parts in base64url. The signature may be empty: an unsigned token is refused as one, with its reason. */
 export function looksLikeJwt(token: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token)
 }
@@ -69,7 +69,7 @@ export function createOidc(options: OidcOptions): Oidc {
       if (!looksLikeJwt(jwt)) return refuse('the token is not a JWT')
       if (isPoisoned(jwt)) return refuse('the token has a key with a backslash')
       try {
-        // Before its keys are looked for: a token of somebody else says nothing about what our issuer knows.
+        // Checked before the keys are fetched: a token of another issuer must not cause requests to ours.
         if (decodeJwt(jwt).iss !== issuer) return refuse(`the token was not issued by "${issuer}"`)
         const { payload } = await jwtVerify(jwt, findKey, {
           algorithms: ALGORITHMS,
@@ -92,7 +92,7 @@ function refuse(reason: string): OidcResult {
   return { ok: false, reason }
 }
 
-/** jose parses what nobody has proved yet. */
+/** Checked before jose parses the token, which is not verified yet. */
 function isPoisoned(jwt: string): boolean {
   return jwt.split('.', 2).some((part) => findPoison(Buffer.from(part, 'base64url').toString('utf8')))
 }
@@ -111,17 +111,17 @@ function readClaims(claims: JsonObject, options: OidcOptions): OidcResult {
   return { ok: true, username: usernameOf(claims, options), values, expiresAt }
 }
 
-/** Whoever says anything else says that it is not; only `true` itself says that it is. */
+/** Values of `email_verified` that do not say that the email is unverified; only `true` says that it is verified. */
 const MAY_BE_VERIFIED: readonly (Json | undefined)[] = [true, 'true', undefined]
 
-/** Names can be chosen or change hands, and an email that nobody verified is no name: `sub` is beside it, or alone. */
+/** A name can be chosen or change owners, so `sub` is added to it; in place of an unverified email, `sub` is alone. */
 function usernameOf(claims: JsonObject, { usernameClaim }: OidcOptions): string {
   const { sub, email_verified, [usernameClaim]: name } = claims
   const isUnsure = usernameClaim === 'email' && email_verified !== true
   return isUnsure || name === sub ? String(sub) : `${name} (${sub})`
 }
 
-/** The name goes into the audit and into logs, and has to look there like what it is. */
+/** The name goes into the audit and into logs, where control characters could disguise it. */
 function nameProblem(name: Json | undefined): string | undefined {
   if (typeof name !== 'string') return 'is missing or no text'
   if (name.trim() === '') return 'is empty'
@@ -137,7 +137,7 @@ function claimAt(claims: JsonObject, name: string): Json | undefined {
   return value
 }
 
-/** In words of ours where those of jose could quote the token. */
+/** Our own messages, since those of jose could quote the token. */
 const REFUSALS: Readonly<Record<string, string>> = {
   [errors.JWTExpired.code]: 'the token has expired',
   [errors.JWTInvalid.code]: 'the token is not a well-formed JWT',
@@ -160,17 +160,17 @@ function whyRefused(error: unknown, { audience }: OidcOptions): string {
 
 class Unavailable extends Error {}
 
-/** Finds keys of the issuer, which is asked for them when they are first needed and when they may have changed. */
+/** Finds keys of the issuer; fetches them when they are first needed and when they may have changed. */
 function createKeyFinder({ issuer, now }: OidcOptions): JWTVerifyGetKey {
   let keys: RemoteJWKSet | undefined
   let fetching: Promise<RemoteJWKSet> | undefined
   let failed: { readonly at: number; readonly error: Unavailable } | undefined
   let lookedAgainAt = Number.NEGATIVE_INFINITY
 
-  // A clock that was set back must not make a pause any longer.
+  // Absolute, so that a clock that is moved back does not lengthen the pause.
   const isRecent = (time: number) => Math.abs(now().getTime() - time) < PAUSE_MS
 
-  /** One fetch for everyone who waits; after a failure none for a while. */
+  /** All waiting callers share one fetch; after a failure there is none for PAUSE_MS. */
   async function fetchKeys(): Promise<RemoteJWKSet> {
     if (!fetching && failed && isRecent(failed.at)) throw failed.error
     fetching ??= askIssuer().finally(() => {
@@ -181,14 +181,14 @@ function createKeyFinder({ issuer, now }: OidcOptions): JWTVerifyGetKey {
 
   async function askIssuer(): Promise<RemoteJWKSet> {
     try {
-      // When to look again for a key that is missing is decided below: jose would not for a while after any fetch.
+      // The code below decides when to fetch a missing key: jose itself waits after every fetch.
       const limits = { timeoutDuration: TIMEOUT_MS, cooldownDuration: Number.POSITIVE_INFINITY }
       keys ??= createRemoteJWKSet(await discover(issuer), limits)
       await keys.reload()
       failed = undefined
       return keys
     } catch (error) {
-      // Where there are no keys that could still be used, where to find them may be what is wrong.
+      // Without usable keys, discovery runs again: the jwks_uri may have changed.
       if (!keys?.fresh) keys = undefined
       const message = `the issuer "${issuer}" could not be asked for its keys: ${describe(error)}`
       failed = { at: now().getTime(), error: new Unavailable(message) }
@@ -223,7 +223,7 @@ async function discover(issuer: string): Promise<URL> {
   if (!base || !isSecure(base)) throw new Error('it must be an https URL, or one on loopback')
   const response = await fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, {
     headers: { accept: 'application/json' },
-    // Somebody else must not get to say which keys are the issuer's.
+    // A redirect must not decide which keys are the issuer's.
     redirect: 'manual',
     signal: AbortSignal.timeout(TIMEOUT_MS),
   })
@@ -240,7 +240,7 @@ async function discover(issuer: string): Promise<URL> {
   return uri
 }
 
-/** What went wrong with the issuer. */
+/** Describes a failed request to the issuer. */
 function describe(error: unknown): string {
   const { name, message, cause } = error as Error & { cause?: { name?: string; code?: string } }
   const isLate = [name, cause?.name].includes('TimeoutError')

@@ -44,7 +44,7 @@ export function onlyPreviews(grant: Grant): Problem {
   return { ...problem, message: `${problem.message}: you may preview it with dry_run=true` }
 }
 
-/** A write of the whole fleet says so in its body, which is not read yet. */
+/** Whether a write may be a preview: a fleet write says so in its body, which is not read yet. */
 function mayBePreview({ query, routeOptions }: FastifyRequest): boolean {
   return routeOptions.config.isFleet === true || (query as { dry_run?: unknown }).dry_run === 'true'
 }

@@ -5,7 +5,7 @@ import { hashOf } from '../../engine/token-secret.ts'
 import type { Read } from '../../runtime/follow-files.ts'
 import type { Identity } from './identity.ts'
 
-/** By the digest of each: the time it takes to find one tells nothing about how much of a guess was right. */
+/** By the digest of each token: the time of a lookup reveals nothing about how much of a guess was right. */
 export type SharedTokens = ReadonlyMap<string, Identity>
 
 const READER: Identity = { name: 'reader', via: 'environment', grant: { role: 'viewer' } }
@@ -32,7 +32,7 @@ export function filesOf(...sources: readonly TokenSource[]): string[] {
   return [...new Set(sources.flatMap((source) => ('file' in source ? source.file : [])))]
 }
 
-/** What is wrong with them is added to the problems. */
+/** Returns the tokens; adds what is wrong with them to the problems. */
 export function tokensOf(source: TokenSource, problems: string[]): readonly string[] {
   if ('tokens' in source) return source.tokens
   const { file, variable } = source

@@ -1,4 +1,4 @@
-// How much of the service each caller may have at once: places, waits, bytes, and what costs much.
+// How much of the service each caller may use at once: requests, waits, bytes and expensive work.
 import { Lane } from '../../engine/lane.ts'
 import type { Limits } from '../service-limits.ts'
 import { FairQueue } from './fair-queue.ts'
@@ -46,21 +46,21 @@ export class Shares {
 export interface Admission {
   /** Previews, and reading the log. */
   readonly costly: Lane
-  /** Lists of what is there now: they wait for no store, and so for nobody who does. */
+  /** Lists from the state; apart from `costly`, so that they never wait for reads of the store. */
   readonly lists: Lane
   /** Whose request, and whose part of a long body, is next. */
   readonly turns: FairQueue
-  /** Of requests whose bodies are being read or worked on. */
+  /** Bytes of request bodies that are being read or processed. */
   readonly bodyBytes: Shares
-  /** The same of those who may not write. */
+  /** Bytes of request bodies of callers that may not write. */
   readonly previewBytes: Shares
-  /** Those who wait for a revision that is still to come. */
+  /** Requests that wait for a revision that is still to come. */
   readonly waits: Shares
   /** Streams of revisions. */
   readonly streams: Shares
-  /** Long answers to polls that are on their way. */
+  /** Characters of long answers to polls that have not been read yet. */
   readonly pollBytes: Shares
-  /** Of pages that anybody may ask for, by network. */
+  /** Requests for public pages, by network. */
   readonly pages: Shares
 }
 

@@ -1,4 +1,4 @@
-// Whose request it is: how callers are told apart, wait for their turn, and are let go of when they leave.
+// The callers of requests: how they are told apart, wait for their turn, and are dropped when they leave.
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fail, type Problem, type Result } from '../../base/problem.ts'
@@ -11,7 +11,7 @@ import { networkOf } from '../auth/failure-limit.ts'
 import { type Identity, identityOf } from '../auth/identity.ts'
 import type { Service } from '../service.ts'
 
-/** Longer than anything that somebody waits for, and shorter than what connections without progress get. */
+/** Time limits of work for a caller; shorter than the timeout of connections without progress. */
 const PREVIEW_MS = 20_000
 const WRITE_MS = 25_000
 
@@ -32,7 +32,7 @@ export function hasPriority({ identity }: FastifyRequest): boolean {
   return identity !== undefined && may(identity.grant, 'priority')
 }
 
-/** The reason why work for somebody who is gone ends. */
+/** The abort reason of work whose caller has left. */
 export const LEFT = new Interrupted({
   code: 'unavailable',
   reason: 'caller_left',
@@ -56,13 +56,13 @@ export function followCaller(scope: FastifyInstance): void {
   })
 }
 
-/** Does something at the end of a request, also when that has come. */
+/** Runs something at the end of a request; at once when it has ended. */
 export function atEnd({ left }: FastifyRequest, run: () => void): void {
   if (left.aborted) run()
   else left.addEventListener('abort', run, { once: true })
 }
 
-/** Who sends a request, for queues: what they wait for ends when they leave, or take too long. */
+/** The sender of a request, for queues; its signal is aborted when the caller leaves or the time limit is over. */
 export function senderOf(
   service: Pick<Service, 'addressOf'>,
   request: FastifyRequest,
@@ -96,7 +96,7 @@ export function inspectFor<T>(
   )
 }
 
-/** Does what costs much when its caller's turn comes. */
+/** Runs expensive work when its caller's turn comes. */
 export async function inLane<T>(
   lane: Lane,
   sender: Sender,
@@ -110,7 +110,7 @@ export async function inLane<T>(
   }
 }
 
-/** The caller's own doing is 429, what all do together 503. */
+/** A caller beyond its own share gets 429; when all together are beyond the limit, 503. */
 export function refuseShare(refused: 'caller' | 'all', what: string): Problem {
   if (refused === 'all')
     return {

@@ -7,11 +7,11 @@ import type { Limits } from '../service-limits.ts'
 import { Shares } from './admission.ts'
 import type { FairQueue } from './fair-queue.ts'
 
-/** From this share on connections are not kept for a next request: room is left for those who have one. */
+/** From this share on connections are not kept alive, which leaves room for clients with a request. */
 const NEARLY_FULL = 0.8
 
 export interface Connections {
-  /** Whether there is so little room that a connection should end with its answer. */
+  /** Whether connections should be closed after their response. */
   readonly isNearlyFull: boolean
 }
 
@@ -36,7 +36,7 @@ export function limitConnections(
     if (isRefused) socket.destroy()
   })
 
-  /** A proxy has as many as it needs for all its clients, and so has what comes over a unix socket. */
+  /** The network to count; undefined for trusted proxies and unix sockets, which carry many clients and have no limit. */
   function networkToCount(remote: string | undefined): string | undefined {
     if (remote === undefined) return undefined
     const address = plainAddress(remote)

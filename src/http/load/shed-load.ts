@@ -1,4 +1,4 @@
-// Hooks that refuse what the service has no room or no time for.
+// Load shedding: hooks that refuse requests while the service is full or stopping.
 import type { FastifyInstance } from 'fastify'
 import type { Problem } from '../../base/problem.ts'
 import { networkOf } from '../auth/failure-limit.ts'
@@ -8,7 +8,7 @@ import type { Service } from '../service.ts'
 import { CALLER_SHARE, Shares } from './admission.ts'
 import { atEnd, callerOf, hasPriority, refuseShare } from './callers.ts'
 
-/** For managing tokens: nobody else can take these, so that a token can always be revoked. */
+/** Places reserved for managing tokens, so that a token can always be revoked. */
 const TOKEN_PLACES = 50
 
 declare module 'fastify' {
@@ -24,7 +24,7 @@ export const DRAINING: Problem = {
   message: 'the service is stopping',
 }
 
-/** Pages, and what they are made of, cost memory and files until they are read. */
+/** Limits requests for pages by network: they cost memory and file descriptors until they are read. */
 export function limitPages(scope: FastifyInstance, { addressOf, admission: { pages } }: Service): void {
   scope.addHook('onRequest', (request, reply, done) => {
     const network = networkOf(addressOf(request.raw))
@@ -36,7 +36,7 @@ export function limitPages(scope: FastifyInstance, { addressOf, admission: { pag
   })
 }
 
-/** Writes that begin once the service is stopping are for another one; those whose bodies are on their way are finished. */
+/** Refuses writes that begin while the service is draining; those that began before are finished. */
 export function refuseLateWrites(scope: FastifyInstance, { engine }: Service): void {
   scope.addHook('onRequest', (request, _reply, done) => {
     request.isLate = engine.draining && isWrite(request)
@@ -50,7 +50,7 @@ export function refuseLateWrites(scope: FastifyInstance, { engine }: Service): v
 
 /**
  * Refuses writes, and then reads, while too many are under way: polls, which cost next to nothing, go on. A request
- * counts from when its body is there, so that nobody takes a place by sending half of one.
+ * counts from when its body is complete, so that a half-sent body takes no place.
  */
 export function shedLoad(scope: FastifyInstance, service: Service): void {
   const { limits, metrics } = service

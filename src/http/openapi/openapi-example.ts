@@ -37,7 +37,7 @@ export function exampleOf(schema: SchemaObject): Json | undefined {
   }
 }
 
-/** Whoever copies a type and changes its choices may leave an example behind that is none of them. */
+/** A copied type file may have an example that is not in its changed enum; such an example is ignored. */
 function givenIn({ example, default: usual, const: only, enum: values }: SchemaObject): Json | undefined {
   const given = [example, usual, only, values?.[0]].find(
     (value) => value !== undefined && (values?.includes(value) ?? true),

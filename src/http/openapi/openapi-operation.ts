@@ -13,7 +13,7 @@ export function schemaName({ singular }: RegisteredType): string {
   return singular.replaceAll(' ', '_')
 }
 
-/** Of a body: the only one, or several by names of their own. */
+/** The examples of a body: a single one, or several by name. */
 export type Examples =
   | { readonly example: unknown }
   | {
@@ -34,7 +34,7 @@ export function ok(description: string, schema: Node, headers: readonly string[]
   return { description, ...headed(headers), content: json(schema) }
 }
 
-/** The headers of an answer, by what `HEADERS` knows of them. */
+/** The headers of a response, as references to `HEADERS`. */
 function headed(names: readonly string[]): Node {
   return { headers: headerRefs([REVISION_HEADER, ...names]) }
 }
@@ -46,7 +46,7 @@ export function headerRefs(names: readonly string[]): Node {
 /** A document that the caller has already. */
 export const NOT_MODIFIED = { description: 'What the caller has already.', ...headed(['ETag']) }
 
-/** What goes wrong, by what an operation is. */
+/** The error statuses of each kind of operation. */
 const ANYWHERE = [401, 403, 429, 500, 503]
 export const READING = [400, ...ANYWHERE]
 export const READING_ONE = [400, 404, ...ANYWHERE]
@@ -94,10 +94,10 @@ export const HEADERS = {
   'WWW-Authenticate': header('How to say who asks.', { type: 'string' }),
   'Retry-After': header('Seconds to wait before trying again.', { type: 'integer', minimum: 0 }),
 }
-/** What an answer to a write has; an ETag where it is of a document that is there, and no preview. */
+/** Headers of the response to a write; an ETag is added where it is a document and not a preview. */
 export const WRITTEN_HEADERS = ['X-Request-Id', 'X-Change-Count', 'Warning', 'Idempotent-Replayed']
 
-/** What a write answers: the document, or a preview when it was asked for. */
+/** The responses of a write: the document, or a preview for a dry run. */
 export function written(schema: Node, { created = false } = {}): Readonly<Record<number, Node>> {
   return {
     200: ok('The document; a preview with dry_run.', { anyOf: [schema, ref('preview')] }, WRITTEN_HEADERS),

@@ -5,7 +5,7 @@ import type { Node } from './openapi-operation.ts'
 
 type Described = Pick<Route, 'method' | 'path' | 'access'> & RouteDescription
 
-/** Routes as the description tells of them: some of them are several there. */
+/** Routes as they are described: one route may be described as several. */
 export function describedRoutes(routes: readonly Route[]): Described[] {
   return routes.flatMap((route): Described[] => {
     const { method, access, describedAs } = route
@@ -18,7 +18,7 @@ export function buildPaths(routes: readonly Described[]): Node {
   return Object.fromEntries([...paths].map(([path, operations]) => [path, pathItem(operations)]))
 }
 
-/** What several operations have in their path is told once. */
+/** Path parameters that several operations share are listed once, on the path. */
 function pathItem(routes: readonly Described[]): Node {
   const [first, ...others] = routes
   const ofPath = others.length > 0 ? (first?.parameters ?? []).filter(isInPath) : []
@@ -36,13 +36,13 @@ function isInPath(parameter: Parameter): boolean {
   return parameter.in === 'path'
 }
 
-/** Whatever is read can be asked for as of after a write; every write can be previewed, and so on. */
+/** Adds the parameters that every read, or every write, takes. */
 function parametersOf({ method, access, parameters = [] }: Described): readonly Parameter[] {
   if (method !== 'GET') return [...parameters, ...WRITE_PARAMETERS]
   return access === 'open' ? parameters : [...parameters, MIN_REVISION]
 }
 
-/** Without what is for the service alone. */
+/** A parameter as OpenAPI, without our own check function. */
 function toNode({ check: _check, ...parameter }: Parameter): Node {
   return parameter
 }

@@ -1,4 +1,4 @@
-// What goes wrong, in OpenAPI's words: one response for each status, which all operations share.
+// Problems in the description: one OpenAPI response for each status, which all operations share.
 import { ref } from '../../api/component-ref.ts'
 import type { ProblemCode, Reason } from '../../base/problem.ts'
 import { example, headerRefs, json, type Node } from './openapi-operation.ts'
@@ -93,7 +93,7 @@ const PROBLEM_HEADERS: Readonly<Record<number, readonly string[]>> = {
   503: ['Retry-After'],
 }
 
-/** What the operations refer to. */
+/** The responses that operations refer to. */
 export function problemResponses(): Node {
   return Object.fromEntries(
     Object.entries(PROBLEMS).map(([status, { description, ...body }]) => {

@@ -1,4 +1,4 @@
-// Schemas as clients read them: what our formats mean, and what may be sent where a document is answered.
+// Schemas as clients read them: documents as they are returned and as they are sent, with our formats spelt out.
 import { PLAN_PATTERN } from '../../api/limits.ts'
 import { FORBIDDEN_KEYS } from '../../base/json.ts'
 import { MAX_OPERATIONS } from '../../base/json-patch.ts'
@@ -10,13 +10,13 @@ import { exampleOf } from './openapi-example.ts'
 type Properties = Readonly<Record<string, SchemaObject>>
 type Shape = (schema: SchemaObject) => SchemaObject
 
-/** A document as it is answered. */
+/** A document as it is returned. */
 export function published(schema: SchemaObject): SchemaObject {
   return reshape(schema, published)
 }
 
 /**
- * As it is sent: null stands for an optional field that is left out. Defaults are told in words, since generated clients
+ * As it is sent: null stands for an optional field that is left out. Defaults are in the text, since generated clients
  * take a field with a default for one that must be there, or cannot read a default beside null.
  */
 export function sent(schema: SchemaObject): SchemaObject {
@@ -49,8 +49,8 @@ function optional(properties: Properties, required: readonly string[]): Properti
 }
 
 /**
- * As it is merged (RFC 7396): any field or none, and null removes what need not be there. Null for what was never there
- * is taken too, and not told: clients that are generated from it could then hold nothing but nulls.
+ * A document as a merge patch (RFC 7396): any field or none, and null removes an optional field. Null for a field that
+ * the type does not have is accepted too, but not described: generated clients could then hold nothing but nulls.
  */
 export function merged(schema: SchemaObject): SchemaObject {
   const { required = [], if: _if, then: _then, default: _default, ...rest } = schema
@@ -112,8 +112,8 @@ export function jsonPatchSchemas(): Record<string, SchemaObject> {
 }
 
 /**
- * The same as a body beside others. openapi-python-client tells bodies apart by code that fails on lists; one that is put
- * together it cannot read, and leaves out.
+ * A JSON patch as one of several bodies. openapi-python-client tells bodies apart by code that fails on lists; a composed
+ * schema it cannot read, and leaves out.
  */
 export function jsonPatchBody(): SchemaObject {
   return { allOf: [{ $ref: '#/components/schemas/json_patch' }, { maxItems: MAX_OPERATIONS }] }

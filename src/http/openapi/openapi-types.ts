@@ -1,4 +1,4 @@
-// The schemas of resource types: documents and references, as they are answered and as they are sent, and inputs.
+// The schemas of resource types: documents and references, as they are returned and as they are sent, and inputs.
 import { ref } from '../../api/component-ref.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
 import type { InputField } from '../../domain/types/resource-type.ts'
@@ -9,7 +9,7 @@ import { merged, published, sent, without } from './openapi-schema.ts'
 
 type Schemas = Record<string, Node>
 
-/** A document and a reference as they are answered. */
+/** A document and a reference as they are returned. */
 export function answeredSchemas(types: RegisteredTypes, type: RegisteredType): Schemas {
   const name = schemaName(type)
   const { schema, referenceSchema: reference } = type
@@ -28,7 +28,7 @@ export function answeredSchemas(types: RegisteredTypes, type: RegisteredType): S
   }
 }
 
-/** The same as they are sent. */
+/** A document and a reference as they are sent. */
 export function sentSchemas(types: RegisteredTypes, type: RegisteredType): Schemas {
   const name = schemaName(type)
   const { schema, referenceSchema: reference } = type
@@ -78,7 +78,7 @@ export function inputsSchema(types: RegisteredTypes, type: RegisteredDelivery): 
   }
 }
 
-/** One input: what is always there, and what is where something was said. */
+/** One input: the fields that are always there, and the optional ones. */
 function inputOf({ cluster }: RegisteredTypes, type: RegisteredDelivery): Node {
   const own = type.schema.properties ?? {}
   const references = type.referenceSchema?.properties ?? {}
@@ -122,7 +122,7 @@ export function clusterListSchema({ cluster }: RegisteredTypes): Node {
   return { type: 'object', required: ['inputs'], properties: { inputs } }
 }
 
-/** Of the id of a document, in a path. */
+/** The schema of a document's id in a path. */
 export function idSchema(type: RegisteredType): SchemaObject {
   const { description: _description, ...schema } = type.schema.properties?.id ?? {}
   return published({ ...schema, example: exampleId(type) })

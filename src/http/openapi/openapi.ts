@@ -47,7 +47,7 @@ export function buildOpenapi(
         ...Object.assign({}, ...types.all.map((type) => answeredSchemas(types, type))),
         error: ERROR_SCHEMA,
         impact: IMPACT_SCHEMA,
-        // Every write answers a preview when it is asked for one.
+        // Every write returns a preview for a dry run.
         ...(described.some(({ method }) => method !== 'GET') && {
           change: CHANGE_SCHEMA,
           preview: PREVIEW_SCHEMA,
@@ -60,7 +60,7 @@ export function buildOpenapi(
   }
 }
 
-/** Of types, only those that have routes. */
+/** Tags; those of types only where the type has routes. */
 function tagsOf(types: RegisteredTypes, used: ReadonlySet<string>): Node[] {
   return [
     { name: 'polls', description: 'What clusters ask for.' },

@@ -5,11 +5,11 @@ import type { RenderedAnswer } from '../../domain/delivery/render-inputs.ts'
 import { REVISION_HEADER } from '../request/revision-header.ts'
 
 /**
- * What is shorter arrives in one round trip: TCP sends ten segments before it waits for the first acknowledgement
+ * A shorter answer arrives in one round trip: TCP sends ten segments before it waits for the first acknowledgement
  * (RFC 6928). Compressing it would cost more CPU than all the rest of the poll and save no time.
  */
 const GZIP_MIN_LENGTH = 14 * 1024
-/** What is longer is compressed by another thread. */
+/** Longer answers are compressed by another thread. */
 const GZIP_MAX_SYNC_LENGTH = 64 * 1024
 /** Higher levels take several times as long to save another tenth. */
 const FAST = { level: 1 }
@@ -19,7 +19,7 @@ export interface SentAnswer extends RenderedAnswer {
   readonly revision: number
 }
 
-/** Closes the connection where the process is draining, which is about to stop. */
+/** Sends an answer; closes the connection while the process is draining. */
 export function sendAnswer(
   request: IncomingMessage,
   response: ServerResponse,
@@ -32,7 +32,7 @@ export function sendAnswer(
   const answer = ['ETag', etag, 'Cache-Control', 'no-store', 'Vary', 'Accept-Encoding']
   answer.push(REVISION_HEADER, String(revision))
   if (closesConnection(request, draining)) answer.push('Connection', 'close')
-  // Only when asked: Flux takes a 304 for a failure.
+  // Only for a request with If-None-Match: Flux takes a 304 for a failure.
   if (matchesEtag(headers['if-none-match'], etag)) {
     response.writeHead(304, answer).end()
     return
@@ -42,7 +42,7 @@ export function sendAnswer(
     sendPacked(response, answer, text)
     return
   }
-  // Text that is known to be ASCII need not be counted, nor encoded with care.
+  // ASCII text has one byte per character, and is sent as Latin-1, which is faster.
   const length = digest.ascii ? text.length : Buffer.byteLength(text)
   answer.push('Content-Length', String(length))
   response.writeHead(200, answer).end(text, digest.ascii ? 'latin1' : 'utf8')
@@ -72,7 +72,7 @@ export function closesConnection({ headers, httpVersionMajor }: IncomingMessage,
   return isFlux && headers['x-forwarded-for'] === undefined && headers.via === undefined
 }
 
-/** Real ones have some dozens of characters. */
+/** The longest Accept-Encoding that is parsed; real ones have some dozens of characters. */
 const MAX_ACCEPTED = 1000
 /** RFC 9110: a weight has at most three decimals, and one of zero means never. */
 const WEIGHT = '0\\.(?:[1-9]\\d{0,2}|0[1-9]\\d?|00[1-9])|1(?:\\.0{0,3})?'

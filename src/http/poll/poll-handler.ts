@@ -1,4 +1,4 @@
-// What clusters ask for, every few minutes, for ever: answered from memory, straight on node:http.
+// Polls of clusters: answered from memory, directly on node:http.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
@@ -23,7 +23,7 @@ import { REVISION_HEADER } from '../request/revision-header.ts'
 import type { Service } from '../service.ts'
 import { closesConnection, type SentAnswer, sendAnswer } from './answer.ts'
 
-/** Characters of an answer that is counted until it is read. */
+/** Longer answers count against their caller until they are read. */
 const LONG = 64 * 1024
 
 /** Answers a poll and returns true, or leaves any other request alone and returns false. */
@@ -43,7 +43,7 @@ export function createPollHandler(service: Service): PollHandler {
     metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
   }
 
-  /** Counts a long answer until it is read: nobody has more of them wait than there is room for. */
+  /** Counts a long answer against its caller until it is read, and refuses it beyond the caller's share. */
   function hold({ request, response }: Poll, identity: Identity, answer: ServedAnswer): Result<ServedAnswer> {
     const { length } = answer.text
     const caller = callerNamed(service, identity, request)
@@ -60,7 +60,7 @@ export function createPollHandler(service: Service): PollHandler {
     finish(poll, undefined, { ok: false, problem: internalError(id) })
   }
 
-  /** For whom others have to be asked, and for lists, which take long. */
+  /** For polls that have to wait: for the OIDC issuer, the store or a revision, and for lists, which take long. */
   async function answerLater(
     poll: Poll,
     known: Result<Identity> | Promise<Result<Identity>>,
@@ -140,7 +140,7 @@ function refuse(
 
 interface Target {
   readonly dns: string
-  /** None for the list of clusters. */
+  /** Undefined for the list of clusters. */
   readonly endpoint: string | undefined
   readonly query: string
 }
@@ -192,7 +192,7 @@ function answerPoll(
   }
   const { id } = found
   const view = servedTo(state, id)
-  // Another view may have another version of the cluster; of a deleted one it has none.
+  // The served view may have another version of the cluster, and has none of a deleted one.
   const cluster = (view as View) === state ? found : (view.get(types.cluster.type.name, id) ?? found)
   const { text, digest } = renderInputs(view, types, type.value, cluster)
   return succeed({ text, digest, revision: state.revision, cluster: id, endpoint })

@@ -1,13 +1,13 @@
-// Counts polls in plain arrays and writes them out for Prometheus; a library's counting would cost more than an answer.
+// Metrics of polls, counted in plain arrays: the counters of a library would cost more than the answer.
 
 const BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1]
 const TOTAL = 'flux_resourceset_polls_total'
 const DURATION = 'flux_resourceset_poll_duration_seconds'
 
 class Tally {
-  /** By the first digit of the status. */
+  /** Counts by the first digit of the status. */
   readonly classes = [0, 0, 0, 0, 0, 0]
-  /** Of each bucket alone; the last one is for what is slower than all. */
+  /** Counts per bucket, not cumulative; the last one is for polls slower than all bounds. */
   readonly buckets = new Array<number>(BUCKETS.length + 1).fill(0)
   count = 0
   sum = 0
@@ -16,7 +16,7 @@ class Tally {
 export class PollMetrics {
   readonly #tallies = new Map<string, Tally>()
 
-  /** Endpoints are known up front, so that a caller's word never becomes a label. */
+  /** Endpoints are fixed at the start, so that text from a request never becomes a label. */
   constructor(endpoints: readonly string[]) {
     for (const endpoint of endpoints) this.#tallies.set(endpoint, new Tally())
   }

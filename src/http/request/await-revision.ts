@@ -11,7 +11,7 @@ import { setRevision } from './revision-header.ts'
 /** How long to wait for a revision that is still to come. */
 const MAX_WAIT_MS = 5_000
 
-/** Whoever has just written somewhere else reads what came of it here. */
+/** A caller that has just written to another process can read its own write here. */
 export function awaitRevision(service: Service) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
     const { min_revision } = request.query as Query

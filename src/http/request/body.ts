@@ -1,4 +1,4 @@
-// Bodies: JSON only, in valid UTF-8, holding nothing that no document may hold.
+// Request bodies: JSON only, in valid UTF-8, without values that no document may hold.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { PREVIEW_BODY_LIMIT } from '../../api/limits.ts'
@@ -12,9 +12,9 @@ import { atEnd, callerOf, refuseShare } from '../load/callers.ts'
 import type { Service } from '../service.ts'
 import { sendProblem } from './problem-response.ts'
 
-/** From here on a body is a long one. */
+/** Bytes from which on a body counts as long. */
 const LONG = 64 * 1024
-/** What a part of a long body costs at the least. */
+/** The least cost of reading a chunk of a long body. */
 const CHUNK_MS = 0.1
 const MAX_DROPPED = 1024 * 1024
 const LINGER_MS = 1000
@@ -44,7 +44,7 @@ async function parseBody(service: Service, request: FastifyRequest): Promise<Res
   return read.value.length === 0 ? succeed(undefined) : runTimeSliced(parseJson(read.value))
 }
 
-/** All of it, or why it is not taken. Long ones take turns: a connection would send as much in one as it can. */
+/** Reads a body. Long ones are read in turns by caller: otherwise one connection could fill the event loop with its chunks. */
 function readBody(service: Service, request: FastifyRequest): Promise<Result<Buffer>> {
   const { raw, headers } = request
   const { turns } = service.admission
@@ -81,21 +81,21 @@ function readBody(service: Service, request: FastifyRequest): Promise<Result<Buf
   })
 }
 
-/** Node tells nobody of the end of a body that was never to come, see `optimizeEmptyRequests`. */
+/** Whether there is no body. Node then emits no `end`, see `optimizeEmptyRequests`. */
 function hasNone({ headers, httpVersionMajor, readableEnded }: FastifyRequest['raw']): boolean {
   const isAnnounced = 'content-length' in headers || 'transfer-encoding' in headers
   return readableEnded || (httpVersionMajor < 2 && !isAnnounced)
 }
 
 /**
- * What is left of a body that was refused is read and dropped while it is short, so that the connection can go on. More
- * of it is not read; the connection is left a moment later, as closed at once it would be reset, and the answer lost.
+ * Reads and drops the rest of a refused body while it is short, so that the connection can be used again. A longer rest is
+ * not read. The connection is then closed a moment later: closing it at once would reset it and lose the response.
  */
 function leaveRest({ raw }: FastifyRequest, rest: number): void {
   raw.on('data', () => {})
   if (rest <= MAX_DROPPED) return
   raw.pause()
-  // Node reads and drops by itself all of a body that nobody has begun to read.
+  // Node reads and drops the whole body by itself unless a read has begun.
   while (raw.read() !== null);
   const { socket } = raw
   setTimeout(() => !raw.complete && socket.destroy(), LINGER_MS).unref()
@@ -124,7 +124,7 @@ function tooLarge(limit: number): Problem {
   }
 }
 
-/** Counts what a caller's bodies hold until their requests end. */
+/** Counts the bytes of a caller's bodies until their requests end. */
 function holdBytes({ admission }: Service, request: FastifyRequest, caller: string) {
   const shares = mayWrite(request) ? admission.bodyBytes : admission.previewBytes
   let held = 0
@@ -141,7 +141,7 @@ export function mediaTypeOf({ headers }: FastifyRequest): string {
   return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 }
 
-/** The content types of a route's body, and whether there may be none. */
+/** Checks the content type of a route's body, and whether it may be empty. */
 export function accepts(types: readonly string[], { empty = false } = {}) {
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const given = mediaTypeOf(request)
@@ -165,7 +165,7 @@ export function accepts(types: readonly string[], { empty = false } = {}) {
   }
 }
 
-/** For routes that take everything from the URL: what is in a body must not look as if it counted. */
+/** For routes that take everything from the URL: refuses a body, which would otherwise be ignored silently. */
 export function refuseBody(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   const { body } = request
   const isEmpty = body === undefined || (isObject(body) && Object.keys(body).length === 0)

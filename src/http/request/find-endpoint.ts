@@ -1,4 +1,4 @@
-// The type that an endpoint of polls is for.
+// Finds the resource type of a poll endpoint.
 import { fail, type Result, succeed } from '../../base/problem.ts'
 import type { DeliveredType, Types } from '../../domain/types/resource-type.ts'
 

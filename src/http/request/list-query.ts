@@ -29,7 +29,7 @@ interface Page {
 }
 
 export interface ListQuery extends Page {
-  /** What clusters are chosen by, if they are. */
+  /** The label selector of a list of clusters, where one is given. */
   readonly selector?: Selector
   matches(document: Document): boolean
 }
@@ -55,13 +55,13 @@ function filterParameters(type: RegisteredType): Parameter[] {
   return type.filters.map(({ name, description = '', schema }) => {
     const values = schema?.enum ?? type.schema.properties?.[name]?.enum
     const described = values ? { type: 'string', ...schema, enum: values } : schema
-    // Of other values, one that no document has lists nothing.
+    // A field without an enum takes any value; one that no document has gives an empty list.
     const check = (text: string) => (values ? choiceProblem(values, text) : undefined)
     return inQuery(name, description, described, check)
   })
 }
 
-/** A query that was checked. */
+/** Parses a query that `checkQuery` has accepted. */
 export function parseListQuery(
   types: RegisteredTypes,
   type: RegisteredType,
@@ -79,7 +79,7 @@ export function parseListQuery(
   })
 }
 
-/** Answers everything unless told otherwise, and ignores what it does not know: a poll must not break. */
+/** Without a limit, returns everything. Unknown parameters are ignored: a poll must not break. */
 export function parsePollQuery(type: RegisteredType, query: Query): Result<ListQuery> {
   const details = checkValues(pollParameters(type), query)
   return details.length > 0 ? invalid(details) : succeed(readQuery(type, query, POLL_LIMIT))
@@ -109,7 +109,7 @@ function filterFor(type: RegisteredType, name: string, wanted: string | undefine
   return (document) => document[name] !== undefined && String(document[name]) === wanted
 }
 
-/** Says how many there are and where the rest is. */
+/** Sets the headers with the total and the links to the previous and next page. */
 export function sendPageHeaders(
   reply: FastifyReply,
   url: string,

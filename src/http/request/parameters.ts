@@ -1,4 +1,4 @@
-// Parameters of requests: a route declares each once, and it is checked and described by that.
+// Parameters of requests: each is declared once, and checked and described by its declaration.
 import {
   IDEMPOTENCY_KEY_PATTERN,
   MAX_IMPACT_DETAILS,
@@ -19,7 +19,7 @@ export interface Parameter {
   readonly required?: boolean
   readonly description: string
   readonly schema: SchemaObject
-  /** What is wrong with a value, where its schema cannot say that to people. */
+  /** What is wrong with a value, where the schema has no readable message for it. */
   readonly check?: (text: string) => string | undefined
 }
 
@@ -36,7 +36,7 @@ export function problemWith({ schema, check }: Parameter, text: string): string 
   return format === 'date-time' ? timeProblem(text) : undefined
 }
 
-/** What is wrong with a value that has to be one of some. */
+/** What is wrong with a value that must be one of `values`. */
 export function choiceProblem(values: readonly unknown[], text: string, words?: string): string | undefined {
   if (values.includes(text)) return undefined
   const known = words ?? `${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`
@@ -58,7 +58,7 @@ export function timeProblem(text: string): string | undefined {
     : undefined
 }
 
-/** In UTC; undefined when it is none. */
+/** The time in UTC; undefined when the text is not a time. */
 export function readTime(text: string): string | undefined {
   // An unescaped plus sign arrives as a space.
   return parseTime(text.replace(' ', '+'))
@@ -151,7 +151,7 @@ export const MIN_REVISION = inQuery(
   REVISION,
 )
 
-// No example: pages fill it in, and then list nothing.
+// No example: the docs page would fill it in, and lists would be empty.
 export const SELECTOR = inQuery(
   'selector',
   'Label selector over labels, id, cluster_name, cluster_dns, environment and uses.<type>, such as environment in (dev,qa), region=eu.',

@@ -1,4 +1,4 @@
-// How a revision of the log is shown, in lists and to those who watch.
+// A revision of the log as lists and streams show it.
 import type { Revision } from '../../api/wire-types.ts'
 import { describeChange } from '../../domain/documents/describe-change.ts'
 import type { Types } from '../../domain/types/resource-type.ts'

@@ -30,7 +30,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   return reply.code(STATUS[problem.code]).headers(headersOf(problem)).send(bodyOf(problem))
 }
 
-/** The same without the framework. */
+/** Sends a problem without Fastify. */
 export function writeProblem(response: ServerResponse, problem: Problem): void {
   const body = JSON.stringify(bodyOf(problem))
   const headers = { ...headersOf(problem), 'Content-Type': 'application/json; charset=utf-8' }
@@ -63,7 +63,7 @@ export function noRoute({ method, url }: FastifyRequest): Problem {
   return { code: 'not_found', reason: 'no_route', message: `no route ${method} ${url.split('?')[0]}` }
 }
 
-/** Failures of the framework, before or around our own code, as problems of ours. */
+/** Converts errors of Fastify to problems. */
 export function toProblem(
   error: { code?: string; statusCode?: number; message: string },
   requestId: string,
@@ -74,7 +74,7 @@ export function toProblem(
   }
   if (statusCode === 413)
     return { code: 'payload_too_large', message: 'the body is larger than this route takes' }
-  // In its own words it repeats the URL, and what somebody put there by mistake.
+  // Fastify's own message repeats the URL, which may hold a secret by mistake.
   if (error.code === 'FST_ERR_BAD_URL')
     return { code: 'validation_error', message: 'the path is not well percent-encoded' }
   if (statusCode === 414) return { code: 'validation_error', message: 'a part of the path is too long' }

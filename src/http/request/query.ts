@@ -1,4 +1,4 @@
-// The query of a URL: what a route declares of it is checked before the route runs.
+// The query of a URL: checked against the parameters that a route declares, before the route runs.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Detail, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
 import { isWellEncoded } from '../../base/urls.ts'
@@ -29,7 +29,7 @@ export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: (
   const query = request.query as RawQuery
   const unknown = checkNames(known, query)
   const unreadable = checkEncoding(request.url)
-  // What cannot be read has no value to judge.
+  // Values that are not well encoded are not checked further.
   const details = [...unknown, ...(unreadable.length > 0 ? unreadable : checkValues(known, query))]
   const reason = details.length === unknown.length ? 'unknown_parameter' : undefined
   if (details.length === 0) done()
@@ -48,7 +48,7 @@ function flagsLast(known: readonly Parameter[]): string[] {
   return known.toSorted((a, b) => isFlag(a) - isFlag(b)).map(({ name }) => name)
 }
 
-/** What is wrong with the values of parameters that are known; others are left alone. */
+/** What is wrong with the values of known parameters; unknown ones are ignored. */
 export function checkValues(known: readonly Parameter[], query: RawQuery): Detail[] {
   return known.flatMap((parameter) => {
     const path = `?${parameter.name}`
@@ -62,13 +62,13 @@ export function checkValues(known: readonly Parameter[], query: RawQuery): Detai
 
 function checkEncoding(url: string): Detail[] {
   if (!isWellEncoded(url)) return [{ path: '?', message: 'is not well percent-encoded' }]
-  // Nothing here is called so, and no database can be asked for it.
+  // No name holds a NUL, and PostgreSQL refuses it in a query.
   return url.split('?')[1]?.includes('%00')
     ? [{ path: '?', message: 'holds a NUL character (%00): remove it' }]
     : []
 }
 
-/** The moment that is asked for, when one is. */
+/** The moment of `?at=`; undefined without it. */
 export function momentIn({ at }: Query): At | undefined {
   if (at === undefined) return undefined
   return /^\d+$/.test(at) ? { revision: Number(at) } : { time: readTime(at) as string }

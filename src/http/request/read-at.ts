@@ -1,4 +1,4 @@
-// Reads that can go back in time: from the state when no moment is asked for, from the past otherwise.
+// Reads with `?at=`: from the state without it, from the log with it.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { notFound, type Result, succeed } from '../../base/problem.ts'
 import type { Entry } from '../../domain/documents/view.ts'
@@ -21,7 +21,7 @@ export interface ReadAt<T> {
   readonly revision: number
 }
 
-/** Reads as of `?at=`, and sets the header that says so. */
+/** Reads as of `?at=`, and sets the revision header accordingly. */
 export async function readAt<T>(
   service: Service,
   request: FastifyRequest,
@@ -45,7 +45,7 @@ function ofRevision<T>(revision: number, read: Result<T>): Result<ReadAt<T>> {
   return read.ok ? succeed({ value: read.value, revision }) : read
 }
 
-/** One live document. */
+/** Reads one live document. */
 export async function readEntry(
   service: Service,
   request: FastifyRequest,

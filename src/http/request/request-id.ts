@@ -1,4 +1,4 @@
-// What a request is called in logs, audit and answers.
+// The id of a request in logs, audit and responses.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 

@@ -1,4 +1,4 @@
-// Writing routes: parse the request, run the write, send its answer.
+// Runs the write of a route: parses the request, calls the engine, sends the response.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Result } from '../../base/problem.ts'
 import { may } from '../../domain/access/permissions.ts'
@@ -26,7 +26,7 @@ export interface WriteRoute {
   readonly reply: FastifyReply
 }
 
-/** Runs one command and sends its answer, or the problem. */
+/** Runs one command and sends its response, or the problem. */
 export async function answerWrite(
   route: WriteRoute,
   command: Command & { readonly op: string },
@@ -39,13 +39,13 @@ export async function answerWrite(
   return runWrite(route, commands, counted, (written) => answer(written, written.outcomes[0] as Outcome))
 }
 
-/** For metrics; commands on values name no type, and those of a system type need not. */
+/** The type for metrics; commands on patches and some of system types name no type. */
 function typeWritten({ system }: Types, command: Command): string {
   if ('type' in command) return command.type
   return system.all.find(({ operations }) => operations?.includes(command.op))?.name ?? 'patches'
 }
 
-/** Runs commands on many documents; the impact is always part of the answer. */
+/** Runs commands on many documents; the impact is always part of the response. */
 export function answerFleetWrite(
   route: WriteRoute,
   commands: readonly WriteCommand[],
@@ -70,7 +70,7 @@ async function runWrite(
   if (!idempotency.ok) return sendProblem(reply, idempotency.problem)
   const { dryRun = false } = options.value
   const { grant } = identityOf(request)
-  // What says so in its body is not known to be a preview before.
+  // A fleet write may ask for a dry run in its body, which `requireAccess` has not read.
   if (!dryRun && !may(grant, 'write')) return sendProblem(reply, onlyPreviews(grant))
   const sender = senderOf(service, request, dryRun ? 'preview' : 'write')
   const { caller, signal } = sender

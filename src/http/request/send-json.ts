@@ -1,4 +1,4 @@
-// Answers as JSON: short ones at once, long ones piece by piece at the pace of whoever reads them.
+// JSON responses: short ones at once, long ones streamed at the pace of their reader.
 import { createHash, type Hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
@@ -6,7 +6,7 @@ import { jsonPieces } from '../../base/json-pieces.ts'
 import type { Steps } from '../../base/steps.ts'
 import { nextSlice, runTimeSliced } from '../../runtime/run-time-sliced.ts'
 
-/** Characters up to which an answer is sent whole, with its length. */
+/** Characters up to which a response is sent whole, with a Content-Length. */
 const SHORT = 256 * 1024
 /** Characters that a stream passes on at once. */
 const CHUNK = 64 * 1024
@@ -40,7 +40,7 @@ async function* chunksOf(value: unknown): AsyncGenerator<string, undefined> {
   }
 }
 
-/** Shorter than a chunk when there are no more pieces. */
+/** Joins pieces to a chunk; only the last chunk may be shorter than CHUNK. */
 function* nextChunk(pieces: Iterator<string>): Steps<string> {
   for (let text = ''; ; ) {
     const { done, value } = pieces.next()

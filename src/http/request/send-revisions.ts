@@ -19,7 +19,7 @@ export function revisionPageIn(query: Query): Pick<HistoryQuery, 'limit' | 'befo
   return { limit: numberIn(query, REVISION_LIMIT) as number, ...(before !== undefined && { before }) }
 }
 
-/** Sends what the log has; when it has nothing, the problem that this is, if it is one. */
+/** Sends the revisions found; when there are none, the problem `none`, where it is given. */
 export async function sendRevisions(
   service: Service,
   request: FastifyRequest,
@@ -51,7 +51,7 @@ export function sendLines(reply: FastifyReply, items: readonly object[]): Fastif
   return reply.type(NDJSON).send(items.map((item) => `${JSON.stringify(item)}\n`).join(''))
 }
 
-/** As JSON, or one object on each line: like a list, to a reader of the description. */
+/** The content of a list as JSON and as NDJSON, which OpenAPI can only describe as an array. */
 export function inLines(item: Node, whole: Node): Node {
   return { ...json(whole), ...json({ type: 'array', items: item }, NDJSON) }
 }

@@ -2,7 +2,7 @@
 import type { Detail } from '../../base/problem.ts'
 import { readTime, timeProblem } from './parameters.ts'
 
-/** In UTC; what is wrong with it is added to the details. */
+/** Returns the time in UTC; adds a detail when it is not valid. */
 export function readTimeAt(text: string | undefined, path: string, details: Detail[]): string | undefined {
   if (text === undefined) return undefined
   const message = timeProblem(text)

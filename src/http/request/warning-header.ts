@@ -1,4 +1,4 @@
-// Warnings as headers, beside an answer that has no place for them.
+// Warnings as headers, for responses whose body has no place for them.
 
 /** Most clients take 16 KiB of headers and no more. */
 const MAX_WARNING_BYTES = 8 * 1024

@@ -1,4 +1,4 @@
-// From the result of a write to its answer: the document or what was done, or a preview.
+// The response to a write: the document, a summary of a fleet write, or a preview.
 import type { FastifyReply } from 'fastify'
 import { CHANGES_IN_PREVIEW } from '../../api/limits.ts'
 import type { FleetWritten, Preview, Requirement } from '../../api/wire-types.ts'
@@ -11,12 +11,12 @@ import type { Written } from '../../engine/writer.ts'
 import { REVISION_HEADER } from './revision-header.ts'
 import { warningHeaders } from './warning-header.ts'
 
-/** An answer as a value, so that it can be kept and given again. */
+/** A response as a value, so that it can be stored under an idempotency key and replayed. */
 export interface WriteAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string | string[]>>
   readonly body: unknown
-  /** Goes with the body the first time, and is not kept. */
+  /** Added to the body of the first response only, and never stored: the secret of a token. */
   readonly shownOnce?: object
 }
 
@@ -76,7 +76,7 @@ function requirementOf({ kind, problem, liftedBy }: Objection): Requirement {
   }
 }
 
-/** Of a write of many documents; its impact is always computed. */
+/** The response to a fleet write, whose impact is always computed. */
 export function fleetAnswer({ revision, changes, impact, warnings, plan }: Written): WriteAnswer {
   const body: FleetWritten = {
     revision,

@@ -1,4 +1,4 @@
-// From a request to what a write needs beside its commands: author, options, preconditions, idempotency key.
+// Parses what a write needs besides its commands: author, options, preconditions, idempotency key.
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { IDEMPOTENCY_KEY_PATTERN, MAX_MESSAGE } from '../../api/limits.ts'
@@ -15,7 +15,7 @@ import type { WriteAnswer } from './write-answer.ts'
 
 const KEY = new RegExp(IDEMPOTENCY_KEY_PATTERN)
 
-/** RFC 9110: If-Match wants one of these revisions, If-None-Match: * wants nothing to be there. */
+/** RFC 9110: If-Match expects one of these revisions, If-None-Match: * expects that the document does not exist. */
 export function parseExpectation({ headers }: FastifyRequest): Result<Expectation | undefined> {
   const match = headers['if-match']
   const noneMatch = headers['if-none-match']
@@ -34,7 +34,7 @@ export function parseExpectation({ headers }: FastifyRequest): Result<Expectatio
   })
 }
 
-/** Routes for the whole fleet take the same in their body. */
+/** A field of the body that fleet routes take in place of a query parameter or header. */
 function bodyField({ body, routeOptions }: FastifyRequest, name: string): Json | undefined {
   return routeOptions.config.isFleet && isObject(body) ? own(body, name) : undefined
 }
@@ -45,11 +45,11 @@ export function parseAuthor({ addressOf }: Service, request: FastifyRequest): Re
   // Header bytes arrive as Latin-1; people write UTF-8.
   const sent = header === undefined ? null : Buffer.from(String(header), 'latin1').toString('utf8')
   const message = (bodyField(request, 'message') as string | undefined) ?? sent
-  // The one in a body is counted by its schema.
+  // The schema of the body limits the message in a body.
   if (sent !== null && [...sent].length > MAX_MESSAGE) {
     return invalid([{ path: 'X-Change-Message', message: `is longer than ${MAX_MESSAGE} characters` }])
   }
-  // Not every database takes these, and nobody means them.
+  // Not every database can store such text.
   if (message?.isWellFormed() === false || message?.includes('\0')) {
     const path = sent === null ? '/message' : 'X-Change-Message'
     return invalid([{ path, message: 'holds a NUL or half of a surrogate pair, which is no text' }])
@@ -71,7 +71,7 @@ export function parseOptions(
   const dryRun = query.dry_run === 'true' || field('dry_run') === true
   const plan = (query.plan ?? field('plan')) as string | undefined
   const confirm = [query.confirm ?? [], (field('confirm') as readonly string[] | undefined) ?? []].flat()
-  // The one in the URL was checked with it.
+  // A plan in the URL was checked with the query, so only one in the body can fail here.
   if (plan !== undefined && !isPlan(plan)) return invalid([{ path: '/plan', message: NO_PLAN }])
   const limit = query.impact_limit === undefined ? field('impact_limit') : Number(query.impact_limit)
   const impactLimit = (limit as number | undefined) ?? (dryRun ? IMPACT_LIMIT : defaultImpact)
@@ -83,7 +83,7 @@ export function parseOptions(
   })
 }
 
-/** A caller that repeats a request with the same key gets the first answer again. */
+/** A caller that repeats a request with the same key gets the first response again. */
 export async function parseIdempotency(
   request: FastifyRequest,
   answerTo: (written: Written) => WriteAnswer,

@@ -1,4 +1,4 @@
-// What one cluster is given: references and patches, changed without rewriting the cluster.
+// Assignments of one cluster: references and patches, changed without replacing the cluster.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ref } from '../../api/component-ref.ts'
 import { JSON_TYPE } from '../../api/media-types.ts'
@@ -63,7 +63,7 @@ interface Assigned {
   readonly reference: Reference
 }
 
-/** A cluster and its reference to a document, as they are or were; the same problems in both cases. */
+/** A cluster and its reference to a document, now or as of `?at=`. */
 async function findAssigned(
   service: Service,
   request: FastifyRequest<{ Params: Readonly<Record<InPath, string>>; Querystring: Query }>,

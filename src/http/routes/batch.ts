@@ -33,7 +33,7 @@ export function batchRoutes(service: Service): Route[] {
   return [batchRoute(service), rollbackRoute(service), revertRoute(service)]
 }
 
-/** What they have in common. */
+/** What the routes of fleet writes have in common. */
 const FLEET_WRITE = {
   method: 'POST',
   access: 'write',

@@ -1,4 +1,4 @@
-// What a new cluster applies once to phone home.
+// Bootstrap bundles: the manifests that a new cluster applies once to phone home.
 import type { FastifyRequest } from 'fastify'
 import { YAML_TYPE } from '../../api/media-types.ts'
 import { parseDuration } from '../../base/duration.ts'
@@ -89,7 +89,7 @@ export function bundleRoutes(service: Service): Route[] {
   ]
 }
 
-/** Of a query that was checked. */
+/** The options of a bundle, from a checked query. */
 function optionsIn(
   query: Query,
   request: FastifyRequest,
@@ -111,7 +111,7 @@ function optionsIn(
   })
 }
 
-/** As the request came here: to the proxy in front, where that is trusted to say so. */
+/** The URL that the client called: that of the proxy in front, where the proxy is trusted. */
 function ownUrl({ headers, protocol, host }: FastifyRequest, isProxied: boolean): string | undefined {
   const first = (name: string): string | undefined =>
     isProxied
@@ -123,7 +123,7 @@ function ownUrl({ headers, protocol, host }: FastifyRequest, isProxied: boolean)
 }
 
 function isInterval(text: string): boolean {
-  // Kubernetes knows no days.
+  // Durations of Kubernetes have no unit for days.
   const seconds = text.includes('d') ? 0 : (parseDuration(text) ?? 0)
   return seconds >= 1 && seconds <= 24 * 3600
 }

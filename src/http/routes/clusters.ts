@@ -1,4 +1,4 @@
-// What only clusters have: a way back from deletion, and what they get when they poll, explained.
+// Routes that only clusters have: restore after a deletion, and their inputs, with the origin of each field.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ref } from '../../api/component-ref.ts'
 import { EXPLANATION_SCHEMA } from '../../api/explanation-schema.ts'
@@ -38,7 +38,7 @@ export function clusterRoutes(service: Service): Route[] {
   const type = types.get(types.cluster.type.name) as RegisteredType
   const cluster = inPath('cluster', 'Id of the cluster.', idSchema(type))
   return [
-    // Takes back a deletion.
+    // Restore undoes a deletion, so it is there only where documents can be deleted.
     ...(type.methods.has('delete') ? [restoreRoute(service, type, cluster)] : []),
     inputsRoute(service, type, cluster),
   ]

@@ -18,9 +18,9 @@ const SELECTOR = inQuery('selector', 'Only the log of these clusters; of all whe
   type: 'string',
   format: 'label-selector',
 })
-/** Each may take long, and reads a lot. */
+/** Concurrent copies: each may take long, and reads much of the store. */
 const MAX_COPIES = 100
-/** Whoever reads nothing for so long is gone, or may come again. */
+/** A client that reads nothing for this long is disconnected; it can resume later. */
 const STUCK_MS = 60_000
 const TOO_MANY: Problem = {
   code: 'unavailable',
@@ -59,20 +59,20 @@ export function copyLogRoutes(service: Service): Route[] {
         reply.raw.once('close', () => open.delete(reply.raw))
         const begun = await beginCopy(service, since, selection.value)
         if (!begun.ok) return sendProblem(reply, begun.problem)
-        // Nobody would hold up the reading of a copy that nobody gets.
+        // HEAD runs no export: nothing would read it to its end.
         if (request.method === 'HEAD') return reply.type(NDJSON).send()
         reply.raw.setTimeout(STUCK_MS, () => reply.raw.destroy())
         const { problem, stalenessMs } = engine.status
-        // Whoever copies from what is old itself must not take it for new.
+        // A mirror of a stale process must know that its copy is stale.
         if (problem !== undefined) reply.header('X-State-Age', Math.round(stalenessMs / 1000))
         const stream = Readable.from(begun.value, { objectMode: false })
-        // Without its end, nobody takes it for whole.
+        // The client notices: the end item is missing.
         stream.on('error', (err) =>
           log.warn({ err, request_id: request.id }, 'a copy of the log was broken off'),
         )
         return reply.type(NDJSON).send(stream)
       },
-      // Whoever is copying goes on elsewhere, or later, from where it was.
+      // Mirrors resume from where they were, here or at another process.
       onClose: () => {
         for (const response of open) response.destroy()
       },
@@ -80,9 +80,9 @@ export function copyLogRoutes(service: Service): Route[] {
   ]
 }
 
-/** What is asked for, and never more than what the caller may have. */
+/** The selector of the query, combined with that of the caller's grant. */
 function parseSelection(types: RegisteredTypes, text: string | undefined, { selector: own }: Grant) {
-  // Twice the same is the same part, and goes on where it was copied with either of them alone.
+  // Equal selectors are joined to one, so that the copy continues one made with either of them alone.
   const both = [...new Set([own, text])].filter((part) => part !== undefined).join(',')
   if (both === '') return succeed(undefined)
   const parsed = parseSelector(types, both)
@@ -103,7 +103,7 @@ function beginCopy(
       return fail({ code: 'conflict', reason: 'behind_caller', message })
     }
     const lines = past.export({ since, selection, now: now() })
-    // What is wrong with the beginning can still be told.
+    // A failure before the first line can still be sent as a problem.
     const first = await lines.next()
     return succeed(joined(first.value as string, lines))
   })

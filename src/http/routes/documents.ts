@@ -65,7 +65,7 @@ export function documentRoutes(service: Service): Route[] {
   ])
 }
 
-/** What the type's own file says, or else something that fits every type. */
+/** The summary from the type's file, or else a general one. */
 function summaryOf({ file }: RegisteredType, level: string, method: string, otherwise: string): string {
   return file.descriptions?.[level]?.[method] ?? otherwise
 }
@@ -121,7 +121,7 @@ function listRoute(service: Service, type: RegisteredType): Route {
   })
 }
 
-/** The documents of a page, how many there are on all of them, and the revision of the fleet they are from. */
+/** The documents of a page, the total over all pages, and the revision of the fleet they are from. */
 function* listPage(
   { cluster }: Types,
   view: View,
@@ -311,7 +311,7 @@ function historyRoute(service: Service, type: RegisteredType): Route {
     summary: `The revisions that changed ${withArticle(singular)}, newest first.`,
     description:
       'Also of documents that are gone. Each revision has only its change of this document; before leads to the next page.',
-    // Of what was never there, a later page is empty.
+    // The history of an unknown document is 404 on its first page; a later page is empty.
     parameters: [
       inPath('id', 'Id, also of one that is gone.', { type: 'string', example: exampleId(type) }),
       ...REVISION_PAGE,

@@ -1,4 +1,4 @@
-// For those who run the service: probes, metrics, and the API's own description.
+// Routes for operators: probes, metrics, and the API's own description.
 import { stringify } from 'yaml'
 import { JSON_TYPE, YAML_TYPE } from '../../api/media-types.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
@@ -8,7 +8,7 @@ import { sendProblem } from '../request/problem-response.ts'
 import { type Route, type RouteDescription, route } from '../route.ts'
 import type { Service } from '../service.ts'
 
-/** What such routes have in common: anybody may ask, and nothing is given. */
+/** A public route without parameters. */
 function open(
   path: string,
   described: Pick<RouteDescription, 'id' | 'summary' | 'description'> & {
@@ -52,7 +52,7 @@ const READY = {
   ],
 }
 
-/** What is served on a port of its own, where there is one. */
+/** The probes, which are also on the admin port, where there is one. */
 export function probeRoutes(service: Service): Route[] {
   return [
     open(
@@ -91,7 +91,7 @@ function answerReady({ engine, mode, maxStalenessMs }: Service): Route['handler'
     const { revision } = engine.state
     if (problem === undefined) return reply.send({ status: 'ready', mode, revision })
     const age = Math.round(stalenessMs / 1000)
-    // Polls need no store; a process that is there for writes is of no use without one.
+    // Polls need no store; a process in crud mode is of no use without one.
     if (mode === 'crud') return unready('store_unavailable', `the store cannot be used now: ${problem}`)
     if (stalenessMs > maxStalenessMs) return unready('stale', `what is served is ${age} s old: ${problem}`)
     return reply.send({ status: 'degraded', mode, revision, age_seconds: age, reason: problem })
@@ -115,9 +115,9 @@ export function metricsRoutes({ metrics }: Service): Route[] {
   ]
 }
 
-/** Of all routes, these too: so it is there only once they are. */
+/** The description includes these routes, so it is built after all routes are. */
 export function descriptionRoutes(openapi: () => Node): Route[] {
-  // Made when they are first asked for, which is mostly never, and the same bytes for all: anybody may ask.
+  // Serialised on the first request, which most processes never get, and then reused: the routes are public.
   let asJson: Buffer | undefined
   let asYaml: Buffer | undefined
   const described = {
@@ -138,7 +138,7 @@ export function descriptionRoutes(openapi: () => Node): Route[] {
       '/openapi.yaml',
       { ...described, id: 'openapi_yaml', summary: 'This description as YAML.', type: YAML_TYPE },
       (_request, reply) => {
-        // Many readers refuse a file with hundreds of aliases.
+        // Many YAML parsers refuse a file with hundreds of aliases.
         asYaml ??= Buffer.from(stringify(openapi(), { aliasDuplicateObjects: false }))
         return reply.type(YAML_TYPE).send(asYaml)
       },

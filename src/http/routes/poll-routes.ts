@@ -1,4 +1,4 @@
-// What clusters ask for, as the framework sees it: nearly all polls are answered before they come here.
+// Poll routes in Fastify, with their descriptions: the poll handler answers nearly all polls before they get here.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ref } from '../../api/component-ref.ts'
 import { POLL_BASE } from '../../base/urls.ts'
@@ -22,7 +22,7 @@ import type { Service } from '../service.ts'
 export function pollRoutes({ types }: Pick<Service, 'types'>, polls: PollHandler): Route[] {
   const handler = (request: FastifyRequest, reply: FastifyReply): void => {
     if (polls(request.raw, reply.raw)) reply.hijack()
-    // The framework knows more ways to write a path than a poll may be asked for in.
+    // Fastify accepts more spellings of a path than the poll handler does.
     else sendProblem(reply, noRoute(request))
   }
   const cluster = types.get(types.cluster.type.name) as RegisteredType
@@ -67,7 +67,7 @@ export function pollRoutes({ types }: Pick<Service, 'types'>, polls: PollHandler
   ]
 }
 
-/** One route for all endpoints: an unknown one is told which there are. */
+/** One route for all endpoints; the problem for an unknown one lists those that exist. */
 const pollOfAny = {
   method: 'GET',
   path: `${POLL_BASE}/{dns}/{endpoint}`,

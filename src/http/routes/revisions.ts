@@ -94,7 +94,7 @@ function filterParameters(names: readonly string[]): Parameter[] {
   ]
 }
 
-/** Of a query that was checked: what is looked for beside documents. */
+/** The search conditions of a checked query, except documents. */
 function searchIn(query: Query): Omit<HistoryQuery, 'changeLimit' | 'documents'> {
   const { actor, type, id, q } = query
   const [since, until] = [timeIn(query, SINCE), timeIn(query, UNTIL)]
@@ -108,7 +108,7 @@ function searchIn(query: Query): Omit<HistoryQuery, 'changeLimit' | 'documents'>
   }
 }
 
-/** What a cluster gets, or the document of an id: the log finds these by its index. */
+/** The documents of the query: all that a cluster gets, or the one with an id. The log finds them by an index. */
 async function documentsIn(
   service: Service,
   request: FastifyRequest,

@@ -1,4 +1,4 @@
-// Named tokens: created, listed, rotated, revoked. Their secrets are answered once and never again.
+// Named tokens: created, listed, rotated, revoked. A secret is returned once and never again.
 import { ref } from '../../api/component-ref.ts'
 import { PAGES } from '../../api/limits.ts'
 import { JSON_TYPE } from '../../api/media-types.ts'
@@ -64,7 +64,7 @@ export function tokenRoutes(service: Service): Route[] {
   ]
 }
 
-/** Who the service takes its caller for. */
+/** The identity and grant of the caller. */
 export function whoamiRoutes(): Route[] {
   return [
     route({
@@ -106,7 +106,7 @@ interface Found {
   readonly presented: ShownToken
 }
 
-/** By id or name, also when another process has just made it. */
+/** Finds a token by id or name, also one that another process has just created. */
 function find(service: Service, text: string): Promise<Result<Found>> {
   const { engine } = service
   return engine.inspect(async () => {
@@ -300,7 +300,7 @@ function parseNewToken(
   return succeed({ name, grant: grant as unknown as Grant, expiresAt })
 }
 
-/** In seconds. */
+/** The grace period of a rotation, in seconds. */
 function graceIn(body: Json = {}): Result<number> {
   const details = isObject(body) ? checkRotation(body) : [{ path: '', message: 'must be an object' }]
   if (details.length > 0) return invalid(details)

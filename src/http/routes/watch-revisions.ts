@@ -29,19 +29,19 @@ const EVENTS = {
   description:
     'Each event has the number of a revision as its id, and as its data what a list of revisions shows of it.',
 }
-/** What a process that is behind the others may take to get there. */
+/** How long a process that is behind waits to reach the caller's revision. */
 const REACH_MS = 5000
-/** After how long a client comes back: not all of them at once. */
+/** When a client reconnects, with jitter so that not all of them do at once. */
 const RETRY_MS = { least: 1000, spread: 2000 }
 
 const STREAM = {
   'Content-Type': `${EVENT_STREAM}; charset=utf-8`,
   'Cache-Control': 'no-store',
-  // Of nginx, which would keep what it gets until there is more of it.
+  // Turns off nginx's buffering, which would hold events back.
   'X-Accel-Buffering': 'no',
 }
 
-/** The number of the last revision that the caller has, and what it is called. */
+/** The last revision that the caller has, and the name of the parameter that says so. */
 interface Start {
   readonly revision: number
   readonly name: string
@@ -78,7 +78,7 @@ export function watchRoutes(service: Service): Route[] {
         }
         const from = after.value ?? revision
         const retry = Math.round(RETRY_MS.least + Math.random() * RETRY_MS.spread)
-        // The id alone is no event, but known to whoever comes back before there was one.
+        // An id without data is no event, but a client that reconnects before the first event sends it.
         reply.raw.write(`retry: ${retry}\nid: ${from}\n: revision ${revision}\n\n`)
         const idsOnly = !may(identityOf(request).grant, 'read')
         const sender = { caller: callerOf(service, request), isUrgent: false, signal: request.left }
@@ -94,7 +94,7 @@ export function watchRoutes(service: Service): Route[] {
   ]
 }
 
-/** A place among the streams, and the revision to begin after, when there is one. */
+/** Takes a place among the streams; returns the revision to begin after, undefined when the caller names none. */
 async function admit(service: Service, request: FastifyRequest): Promise<Result<number | undefined>> {
   const { admission, metrics } = service
   const caller = callerOf(service, request)
@@ -140,16 +140,16 @@ function checkOf({ auth, now }: Service, request: FastifyRequest, needed: Permis
       const identified = auth.identify(request.raw)
       return identified instanceof Promise ? identified.then(mayRead) : mayRead(identified)
     } catch {
-      // A session of HTTP/2 that has just gone has no certificate to look at.
+      // An HTTP/2 session that has just closed has no certificate any more.
       return false
     }
   }
-  // Signatures take long to check; what they are good for ends at a time that is known.
+  // Verifying a signature takes long, and a token's expiry is known.
   const before = (): boolean => (via === 'oidc' ? now().toISOString() < expiresAt : thorough() === true)
   return { before, thorough }
 }
 
-/** What a client says that comes back is newer than the address it came with first. */
+/** Last-Event-ID goes before `?since`: a client that reconnects sends it, and its URL is older. */
 function parseStart({ headers, query }: FastifyRequest): Result<Start | undefined> {
   const { since } = query as Query
   const { 'last-event-id': last } = headers as Query
@@ -167,12 +167,12 @@ function writeHead({ raw }: FastifyRequest, reply: FastifyReply, revision: numbe
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) reply.raw.setHeader(name, value)
   }
-  // With HTTP/2, a request that nobody has read to its end is one that takes too long.
+  // On HTTP/2, a request that was not read to its end counts as one that takes too long.
   raw.resume()
   reply.raw.writeHead(200)
 }
 
-/** While somebody else cannot be asked who this is, it is who it was. */
+/** Whether the caller keeps the permission; while the OIDC issuer is unavailable, it does. */
 function stillMay(identified: Result<Identity>, needed: Permission): boolean {
   return identified.ok ? may(identified.value.grant, needed) : identified.problem.code === 'unavailable'
 }

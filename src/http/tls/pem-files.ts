@@ -31,7 +31,7 @@ function blocksOf(text: string, kind: RegExp): string[] {
   return text.split(/(?=^-----BEGIN )/m).filter((block) => kind.test(block))
 }
 
-/** All of them, or none when one is broken: OpenSSL would quietly leave out the rest. */
+/** All certificates, or undefined when one is broken: OpenSSL would silently leave out the rest. */
 export function parseCertificates(
   { label, text }: PemFile,
   problems: string[],

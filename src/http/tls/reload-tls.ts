@@ -1,4 +1,4 @@
-// Serves TLS with what its files hold, also after they are replaced.
+// Reloads the certificate, key and client roots of TLS when their files are replaced.
 import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { watchFiles } from '../../runtime/watch-files.ts'
@@ -19,8 +19,8 @@ interface Log {
 }
 
 /**
- * Serves what the files hold, now and whenever they change; answers how to stop. Connections live through it, but new
- * authorities have to be convinced anew. As long as the files are not good, the server keeps what it has.
+ * Loads the files now and whenever they change; returns a function that stops it. Connections stay open, but client
+ * certificates on them count no more after a change of the roots. While the files are not valid, the server keeps what it has.
  */
 export function reloadTls(files: TlsFiles, server: SecureServer, log: Log): () => void {
   let served: TlsOptions | undefined
@@ -35,7 +35,7 @@ export function reloadTls(files: TlsFiles, server: SecureServer, log: Log): () =
     clearTimeout(retry)
     const read = readTlsFiles(files)
     if (!read.ok) {
-      // Perhaps the files were caught between two writes, and the watch has seen the second one already.
+      // The files may have been read between two writes, and the watch may have seen the second one already.
       retry = setTimeout(load, RETRY_MS).unref()
       for (const problem of read.problems.filter((known) => !told.has(known))) {
         told.add(problem)
@@ -45,7 +45,7 @@ export function reloadTls(files: TlsFiles, server: SecureServer, log: Log): () =
     }
     const { options, certificate, warnings } = read
     if (isDeepStrictEqual(options, served) && told.size === 0) return
-    // Whether clients are asked, and refused, is the server's from its start on: the context only brings new roots.
+    // The context only replaces the roots; requestCert and rejectUnauthorized are fixed when the server is created.
     server.setSecureContext(options)
     if (served && served.ca !== options.ca) for (const socket of connections) distrust(socket)
     served = options
@@ -55,7 +55,7 @@ export function reloadTls(files: TlsFiles, server: SecureServer, log: Log): () =
   }
   const paths = [files.cert, files.key, files.clientCa].filter((path) => path !== undefined)
   const stop = watchFiles(paths, load)
-  // They may have changed since the server was made with them, while a large store was read.
+  // The files may have changed since the server was created: loading a large store takes long.
   load()
   return () => {
     stop()

@@ -8,11 +8,11 @@ export interface TlsFiles {
   readonly key: string
   /** The roots that certificates of clients must lead to. */
   readonly clientCa?: string | undefined
-  /** With `optional`, anyone gets through: ask `socket.authorized` whether a certificate is any good. */
+  /** With `optional`, clients without a valid certificate connect too: `socket.authorized` says whether it is valid. */
   readonly clientAuth: 'none' | 'optional' | 'required'
 }
 
-/** For `https.createServer`, and the whole of it for `setSecureContext`, which forgets what it is not given again. */
+/** Options for `https.createServer`, and for `setSecureContext`, which needs all of them each time. */
 export interface TlsOptions {
   readonly cert: string
   readonly key: string
@@ -32,7 +32,7 @@ type ReadTls =
     }
   | { readonly ok: false; readonly problems: readonly string[] }
 
-/** What to serve, or every problem with the files at once. */
+/** Returns the options, or all problems with the files. */
 export function readTlsFiles(files: TlsFiles): ReadTls {
   const problems: string[] = []
   const cert = readPem('TLS_CERT_FILE', files.cert, problems)
@@ -52,8 +52,8 @@ export function readTlsFiles(files: TlsFiles): ReadTls {
     minVersion: 'TLSv1.2',
     requestCert: asked,
     rejectUnauthorized: files.clientAuth === 'required',
-    // A resumed session brings the verdict on its client along: a certificate that has expired since would stay good for
-    // as long as its holder comes back. (New roots end sessions anyway: each context has its own keys for tickets.)
+    // A resumed TLS session keeps the verification of its client: a certificate that has expired since would stay valid for
+    // as long as the client resumes. (New roots end sessions anyway: each context has its own keys for tickets.)
     ...(asked && roots && { ca: roots.join(''), secureOptions: constants.SSL_OP_NO_TICKET }),
   }
   const refusal = refusalOf(options)
@@ -78,7 +78,7 @@ function readClientCa({ clientCa, clientAuth }: TlsFiles, problems: string[]): P
 
 function parseRoots(file: PemFile, problems: string[]): X509Certificate[] | undefined {
   const certificates = parseCertificates(file, problems)
-  // Node verifies a client up to a root, and knows no other end of a chain.
+  // Node verifies a client's chain up to a root only, not to an intermediate.
   if (certificates && !certificates.some(({ subject, issuer }) => subject === issuer)) {
     problems.push(`${file.label}: holds no root, a certificate that is its own issuer`)
     return undefined
@@ -99,7 +99,7 @@ function checkPair(
     problems.push(`${cert.label}: the server's own certificate must be the first, not number ${place + 1}`)
 }
 
-/** Why OpenSSL would not serve this, as with a key that it holds for too short. */
+/** Why OpenSSL refuses the options, such as a key that is too short. */
 function refusalOf(options: TlsOptions): string | undefined {
   try {
     createSecureContext(options)
@@ -110,7 +110,7 @@ function refusalOf(options: TlsOptions): string | undefined {
   }
 }
 
-/** A certificate out of its time is served nevertheless: that is better than nothing, and clocks differ. */
+/** Warnings only: a certificate outside its validity is still served, as clocks differ and none would be worse. */
 function checkDates({ label }: PemFile, certificates: readonly X509Certificate[]): string[] {
   const now = new Date()
   return certificates.flatMap(({ validFromDate, validToDate }, i) => {

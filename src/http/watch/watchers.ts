@@ -1,4 +1,4 @@
-// Everybody who follows the log as it grows: a revision is read once for all of them, and nobody waits for anybody.
+// The streams of revisions: each new revision is read once for all of them, and a slow stream holds up no other.
 
 import type { ServerResponse } from 'node:http'
 import { setImmediate as breathe, setTimeout as sleep } from 'node:timers/promises'
@@ -12,11 +12,11 @@ import type { Service } from '../service.ts'
 
 interface How {
   readonly idsOnly: boolean
-  /** Whose turn it is to read what came before. */
+  /** Whose turn the reads of earlier revisions take. */
   readonly sender: Sender
 }
 
-/** Whether a stream may go on: at once before a revision, with more care from time to time. */
+/** Whether a stream may go on: a fast check before each revision, a thorough one with each heartbeat. */
 export interface Check {
   before(): boolean
   thorough(): boolean | Promise<boolean>
@@ -26,9 +26,9 @@ interface Watcher {
   readonly response: ServerResponse
   readonly check: Check
   readonly how: How
-  /** The last revision that it was sent. */
+  /** The last revision that was sent to it. */
   sent: number
-  /** Since when it has not read what it was sent. */
+  /** Since when its buffer has been full; undefined while it reads. */
   stuckSince: number | undefined
 }
 
@@ -44,9 +44,9 @@ const STUCK_MS = 30_000
 const PAGE = 20
 /** Streams that are written to before others get their turn. */
 const STREAMS_PER_SLICE = 100
-/** After a failure to read the log. */
+/** How long to wait after a failure to read the log. */
 const PAUSE_MS = 1000
-/** For the last bytes of a stream; then whoever does not read them is left. */
+/** How long a client may take to read the last bytes of a stream before its connection is closed. */
 const LINGER_MS = 1000
 
 export class Watchers {
@@ -56,7 +56,7 @@ export class Watchers {
   readonly #stuckMs: number
   readonly #unsubscribe: () => void
   readonly #all = new Set<Watcher>()
-  /** Those who have everything up to `#published`; the others are still reading what came before. */
+  /** Streams that have everything up to `#published`; the others are still catching up. */
   readonly #live = new Set<Watcher>()
   #published: number
   #isPublishing = false
@@ -72,7 +72,7 @@ export class Watchers {
     this.#unsubscribe = service.engine.subscribe(() => void this.#publishAll())
   }
 
-  /** Sends every revision after this one, until either side ends it; with `idsOnly` nothing of it but its number. */
+  /** Sends every revision after this one, until either side ends the stream; with `idsOnly` only its number. */
   add(response: ServerResponse, after: number, check: Check, how: How): void {
     const watcher: Watcher = { response, check, how, sent: after, stuckSince: undefined }
     this.#all.add(watcher)
@@ -82,7 +82,7 @@ export class Watchers {
       watcher.stuckSince = undefined
     })
     response.once('close', () => this.#forget(watcher))
-    // At the end of a connection that is gone already; its close is what counts.
+    // A write to a closed connection fails; the `close` event handles it.
     response.on('error', () => {})
     this.#catchUp(watcher).catch((error: unknown) => {
       this.#service.log.error({ err: error }, 'revisions could not be read for somebody who watches')
@@ -147,7 +147,7 @@ export class Watchers {
 
   async #publish(event: Event): Promise<void> {
     let written = 0
-    // Whoever joins meanwhile has everything up to `published`, and is reached too.
+    // A stream that joins during the loop has everything up to `#published`, and the loop reaches it too.
     for (const watcher of this.#live) {
       this.#send(watcher, event)
       if (++written % STREAMS_PER_SLICE === 0) await breathe()
@@ -170,7 +170,7 @@ export class Watchers {
     if (!watcher.response.write(text)) watcher.stuckSince ??= performance.now()
   }
 
-  /** Reads what came before on its own, at the pace of whoever reads the stream. */
+  /** Sends earlier revisions to one stream, at the pace of its reader, until it is live. */
   async #catchUp(watcher: Watcher): Promise<void> {
     while (this.#all.has(watcher) && watcher.sent < this.#published) {
       const events = await inLane(this.#service.admission.costly, watcher.how.sender, () =>
@@ -233,7 +233,7 @@ export class Watchers {
   }
 }
 
-/** Resolves when everything is on its way, or never will be. */
+/** Resolves when the buffer is empty or the connection has closed. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

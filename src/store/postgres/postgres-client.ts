@@ -8,7 +8,7 @@ import { StoreError } from '../store.ts'
 export interface PostgresOptions {
   /** postgres://user:password@host:port/database, without the parameters for TLS. */
   readonly url: string
-  /** Holds the password; read again for every connection. */
+  /** The file with the password; read again for every connection. */
   readonly passwordFile?: string | undefined
   readonly poolSize?: number
   readonly tls?: {
@@ -19,14 +19,14 @@ export interface PostgresOptions {
   }
   /** Without it the database is only read. */
   readonly write: boolean
-  /** Told of what is unsafe about the database. */
+  /** Called with what is unsafe about the database's settings. */
   readonly warn?: (message: string) => void
 }
 
 const CONNECT_MS = 5_000
 
 const TYPES = {
-  // Revisions are bigint there, and far from what a number can hold.
+  // Revisions are of type bigint, and far below Number.MAX_SAFE_INTEGER.
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
 }
@@ -64,7 +64,7 @@ export function clientConfig({
   }
 }
 
-/** Certificates are renewed while the process runs: they are read for every connection, and fail no more than that. */
+/** Reads the certificates for every connection, as they are renewed while the process runs; a bad file fails only that one. */
 export function clientOf(config: pg.ClientConfig, tls: PostgresOptions['tls']): new () => pg.Client {
   return class extends pg.Client {
     constructor() {
@@ -81,7 +81,7 @@ export function clientOf(config: pg.ClientConfig, tls: PostgresOptions['tls']): 
       }
       if (!callback) return super.connect()
       return super.connect((error: Error | undefined, ...more: unknown[]) => {
-        // What fails on this side leaves a connection that the server goes on waiting for.
+        // After a failure on this side the server would keep the connection open.
         if (error) (this as unknown as { connection: { stream: Duplex } }).connection.stream.destroy()
         callback(error, ...more)
       })
@@ -112,7 +112,7 @@ async function readPassword(path: string): Promise<string> {
   }
 }
 
-/** It may be on its way: a Secret that is being mounted or exchanged. */
+/** The error is transient: a Secret may be being mounted or replaced. */
 function unreadable(variable: string, path: string, cause: Error): StoreError {
   const message = `the file ${path} that ${variable} names cannot be read: ${cause.message}`
   return new StoreError(message, { cause, isTransient: true })

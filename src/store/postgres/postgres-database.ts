@@ -1,4 +1,4 @@
-// A PostgreSQL database as a pool of connections, used once its schema is known to be right.
+// A PostgreSQL database as a pool of connections; its schema is checked or migrated before the first query.
 import pg from 'pg'
 import { clientConfig, clientOf, type PostgresOptions } from './postgres-client.ts'
 import { explained } from './postgres-errors.ts'
@@ -7,7 +7,7 @@ import { onOne, QUICK_MS, type Query, send, transaction } from './postgres-query
 
 export const DEFAULT_POOL_SIZE = 10
 
-/** A pool whose failures are StoreErrors, and which is used once the schema is known to be right. */
+/** A pool whose failures are StoreErrors; the schema is checked or migrated before the first query. */
 export class Database {
   readonly #pool: pg.Pool
   readonly #options: PostgresOptions
@@ -37,7 +37,7 @@ export class Database {
     })
   }
 
-  /** Reads one row. Where `take` refuses it, the connection is not used again: the next one may lead elsewhere. */
+  /** Reads one row. When `take` throws, the connection is closed: a new one may lead to another server. */
   async readRow<T, R>(text: string, take: (row: T | undefined) => R): Promise<R> {
     return explained(async () => {
       await this.#prepare()
@@ -45,7 +45,7 @@ export class Database {
     })
   }
 
-  /** All or nothing, on one connection. */
+  /** Runs a transaction on one connection. */
   async transact<T>(begin: string, run: (query: Query) => Promise<T>): Promise<T> {
     return explained(async () => {
       await this.#prepare()
@@ -53,7 +53,7 @@ export class Database {
     })
   }
 
-  /** A connection of its own, for what a pool cannot do. */
+  /** A connection outside the pool, for LISTEN. */
   connect(): pg.Client {
     return new this.#Client()
   }
@@ -62,7 +62,7 @@ export class Database {
     await this.#pool.end()
   }
 
-  /** Once, and again after a failure. */
+  /** Checks or migrates the schema once; after a failure, again on the next call. */
   #prepare(): Promise<void> {
     this.#ready ??= this.#setUp().catch((error) => {
       this.#ready = undefined

@@ -1,7 +1,7 @@
 // What PostgreSQL and the network report, in the words of an operator.
 import { StoreError } from '../store.ts'
 
-/** By SQLSTATE, or by the code of Node; a transient one may be over soon. */
+/** By SQLSTATE, or by Node's error code. */
 const PROBLEMS: Record<string, { readonly message: string; readonly isTransient?: true }> = {
   '28P01': { message: 'the database refuses the password: check DATABASE_URL or DATABASE_PASSWORD_FILE' },
   '28000': { message: 'the database refuses the user: check DATABASE_URL and its pg_hba.conf' },
@@ -41,7 +41,7 @@ const PROBLEMS: Record<string, { readonly message: string; readonly isTransient?
 /** The driver knows these by their text only. */
 const BROKEN = /timeout|terminated|Connection ended|not queryable|closed|socket hang up|disconnected/i
 
-/** Another transaction got in the way: the same again may well work. */
+/** Whether another transaction got in the way, so that a retry may succeed. */
 export function isCollision(error: unknown): boolean {
   const { code } = error as { code?: string }
   return code === '40001' || code === '40P01' || code === '23502'

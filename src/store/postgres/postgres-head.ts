@@ -1,4 +1,4 @@
-// Where the log in PostgreSQL ends, and what its last revisions are known by.
+// The head of the log in PostgreSQL, and the hashes of revisions.
 import { NO_HASH } from '../hash-chain.ts'
 import { StoreError, type StoreHead } from '../store.ts'
 import type { Database } from './postgres-database.ts'
@@ -7,7 +7,7 @@ import { IN_LOG } from './postgres-log.ts'
 import { refuseNewer, SCHEMA, type Schema } from './postgres-migrate.ts'
 import { QUICK_MS, S } from './postgres-query.ts'
 
-/** One statement sees one moment. A name may still lead to the old primary after a failover, where nothing can be written. */
+/** One statement reads one moment. After a failover the host name may still lead to the old primary, now a standby. */
 export function readHead(db: Database, write: boolean): Promise<StoreHead> {
   const sql = `SELECT revision, ${HASH} AS hash, pg_is_in_recovery() AS standby, (revision > 0 AND ${IMPORT_IN_PROGRESS}) AS importing, schema.version,
       schema."from" FROM ${S}.head CROSS JOIN (${SCHEMA}) AS schema`

@@ -7,7 +7,7 @@ import { S } from './postgres-query.ts'
 
 export async function readHistory(db: Database, query: HistoryQuery): Promise<RecordedRevision[]> {
   const { documents, type, changeLimit, changeOffset = 0 } = query
-  // Of documents, those of the type are left.
+  // A type beside documents leaves only the documents of that type.
   const spans = documents?.filter(
     (span) => (type === undefined || span.type === type) && !isUnknowable(span.id),
   )
@@ -33,11 +33,11 @@ export async function readHistory(db: Database, query: HistoryQuery): Promise<Re
 
 const SPANS = 'json_to_recordset($2) AS span(type text, id text, "from" bigint, until bigint)'
 
-/** A change of a document that is asked for, in its range of revisions. */
+/** The condition that a change is of one of the queried documents, within its range of revisions. */
 const IN_SPAN = `changes.type = span.type AND changes.id = span.id AND changes.revision >= coalesce(span."from", 0)
   AND changes.revision < coalesce(span.until, ${Number.MAX_SAFE_INTEGER})`
 
-/** The newest first. Text is looked for here, where letters are the same in either case whatever the database thinks. */
+/** Newest first. Text is matched here and not in SQL: the collation of the database must not decide what matches. */
 async function findRevisions(
   db: Database,
   query: HistoryQuery,
@@ -52,7 +52,7 @@ async function findRevisions(
     given.push(condition(`$${values.length}`))
   }
   where((p) => `revision < ${p}`, query.before ?? Number.MAX_SAFE_INTEGER)
-  // The second parameter, as where the changes are chosen.
+  // This must be parameter $2: SPANS refers to it by that number.
   where(
     (p) =>
       `(${p}::json IS NULL OR revision IN (SELECT changes.revision FROM ${SPANS} JOIN ${S}.changes ON ${IN_SPAN}))`,

@@ -3,7 +3,7 @@ import type { Lease } from '../leases.ts'
 import type { Database } from './postgres-database.ts'
 import { S } from './postgres-query.ts'
 
-/** Whether the lease is over is asked once: a holder that changes without the term would not be fenced off. */
+/** The expiry is evaluated once, for both holder and term: a new holder without a new term would not be fenced off. */
 const ACQUIRE = `
   INSERT INTO ${S}.leases AS known (name, holder, term, expires)
   VALUES ($1, $2, 1, clock_timestamp() + $3 * interval '1 millisecond')
@@ -35,6 +35,6 @@ export async function setImportInProgress(db: Database, inProgress: boolean): Pr
   await db.query(inProgress ? set : `DELETE FROM ${S}.leases WHERE name = $1`, [IMPORT])
 }
 
-/** A condition of a query. */
+/** The SQL condition that an import is in progress. */
 export const IMPORT_IN_PROGRESS = `EXISTS (
   SELECT 1 FROM ${S}.leases WHERE name = '${IMPORT}' AND expires > clock_timestamp())`

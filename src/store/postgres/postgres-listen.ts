@@ -1,4 +1,4 @@
-// Hearing of other processes' commits in PostgreSQL.
+// Notifications of other processes' commits, by LISTEN in PostgreSQL.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backoff } from '../../runtime/backoff.ts'
 import type { Database } from './postgres-database.ts'
@@ -8,7 +8,7 @@ import { CHANNEL } from './postgres-writer.ts'
 const FIRST_DELAY_MS = 500
 const MAX_DELAY_MS = 15_000
 
-/** Only a hint: a process that checks the head once in a while misses nothing where there is no such connection. */
+/** Notifications are only a hint: while the connection is broken, the checks of the head at an interval miss nothing. */
 export function listen(db: Database, moved: () => void): () => void {
   const stopped = new AbortController()
   void listenUntil(stopped.signal, db, moved)
@@ -30,7 +30,7 @@ async function listenOnce(signal: AbortSignal, db: Database, moved: () => void):
   const client = db.connect()
   const ended = new Promise<void>((resolve) => {
     client.once('end', resolve)
-    // It may break more than once, and nobody else listens.
+    // The client may emit more than one error, and without a listener each would be thrown.
     client.on('error', () => resolve())
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
@@ -42,7 +42,7 @@ async function listenOnce(signal: AbortSignal, db: Database, moved: () => void):
     moved()
     await ended
   } finally {
-    // Waiting for a connection that is gone can take for ever; the method is missing from the types.
+    // A dead connection may never end, and must not keep the process alive; `unref` is missing from the types.
     ;(client as unknown as { unref(): void }).unref()
     void client.end().catch(() => {})
   }

@@ -30,10 +30,10 @@ const SLICE = 200
 /** Positions in the log to read at once. */
 const WINDOW = 2000
 
-/** What the database takes for a position at most. */
+/** The largest value of the column `position`. */
 const LAST_POSITION = 2_147_483_647
 
-/** What a prune has begun to delete is gone already. */
+/** Revisions up to the anchor count as pruned, even before their rows are deleted. */
 export const IN_LOG = `revision > coalesce((SELECT revision FROM ${S}.anchor), 0)`
 
 export async function* changesSince(db: Database, since: number): ReturnType<Store['changesSince']> {
@@ -78,7 +78,7 @@ async function* slices<T>(
       ORDER BY revision LIMIT ${REVISIONS}`,
       [at, until],
     )
-    // Mostly there is one new revision, and both are asked for at once.
+    // Mostly there is one new revision; its changes are read at the same time.
     const [page] = await Promise.all([reading, changes.read()])
     const end = page.at(-1)
     if (!end) return
@@ -112,14 +112,14 @@ class Changes<T> {
     this.#at = [since, LAST_POSITION]
   }
 
-  /** The next of them that are of this revision; none when there are no more. */
+  /** The next changes that are of this revision; empty when there are no more. */
   async of(revision: number): Promise<(T & Place)[]> {
     await this.read()
     const other = this.#rows.findIndex((row) => row.revision !== revision)
     return this.#rows.splice(0, other < 0 ? this.#rows.length : other)
   }
 
-  /** Unless there are some already. */
+  /** Reads the next changes, unless some are buffered. */
   async read(): Promise<void> {
     if (this.#rows.length > 0) return
     this.#rows = await this.#db.query<T & Place>(
@@ -172,7 +172,7 @@ export function changedAfter(
   return withinReach(revision, () => readAnchor(db), readChangedAfter(db, revision, only))
 }
 
-/** PostgreSQL cannot even be asked for it. */
+/** Whether an id cannot exist in PostgreSQL, which refuses it even in a query. */
 export function isUnknowable(id: string): boolean {
   return id.includes('\0')
 }

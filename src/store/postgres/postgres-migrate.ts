@@ -33,7 +33,7 @@ async function schemaOf(query: Query): Promise<Schema> {
     SELECT to_regclass('flux_resourceset.migrations') IS NOT NULL AS ours,
       current_setting('server_encoding') AS encoding,
       EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = 'flux_resourceset') AS theirs`)
-  // Another encoding would work until the first character that it does not have.
+  // A database in another encoding would work until the first character that it cannot store.
   if (found?.encoding !== 'UTF8')
     throw new StoreError(
       `the encoding of the database is ${found?.encoding}, and has to be UTF8: create one with TEMPLATE template0 ENCODING 'UTF8'`,
@@ -45,7 +45,7 @@ async function schemaOf(query: Query): Promise<Schema> {
   return last ?? { version: 0, from: 0 }
 }
 
-/** Also of a process that runs already: what it would write there, or take out of it, may be wrong. */
+/** Throws for a schema that needs a newer program. A running process checks too: what it reads or writes could be wrong. */
 export function refuseNewer({ version, from }: Schema): void {
   const known = MIGRATIONS.length
   if (version > known && from > known)
@@ -64,7 +64,7 @@ export async function checkSchema(pool: pg.Pool): Promise<void> {
     )
 }
 
-/** Applies what is missing, once, whoever else is starting. */
+/** Applies the missing migrations, each once, even when several processes start together. */
 export async function migrate(pool: pg.Pool): Promise<Migrated> {
   const known = MIGRATIONS.length
   const seen = await schemaOf((text, values) => send(pool, text, values, QUICK_MS))
@@ -94,7 +94,7 @@ export async function migrate(pool: pg.Pool): Promise<Migrated> {
   })
 }
 
-/** Brings a database up to date and lets go of it. */
+/** Migrates a database and closes the connection. */
 export async function migratePostgres(options: Omit<PostgresOptions, 'write'>): Promise<Migrated> {
   const config = clientConfig({ ...options, write: true })
   const pool = new pg.Pool({ ...config, Client: clientOf(config, options.tls), max: 1 })

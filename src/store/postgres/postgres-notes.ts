@@ -16,11 +16,11 @@ interface NoteTable {
   /** Take the first key, and the last key of the page before. */
   readonly firstPage: string
   readonly nextPage: string
-  /** Of all of them: what they take, and the kind where needed. */
+  /** The parameters of each statement above: the given value, and the kind where needed. */
   readonly values: (given: unknown, kind: string) => unknown[]
 }
 
-/** The newest note under each key, sorted by key, so that two processes do not wait for each other. */
+/** The newest note under each key, sorted by key, so that two processes do not deadlock. */
 const NEWEST = `
   SELECT DISTINCT ON (key) key, time, value
   FROM json_to_recordset($1) AS n(key text COLLATE "C", time text COLLATE "C", value text COLLATE "C")
@@ -63,7 +63,7 @@ function tableOf(kind: string): NoteTable {
 
 const MAY_NOT_WRITE = ['42501', '25006']
 
-/** A process that only reads records notes all the same, where the database lets it. */
+/** A read-only process records notes too, where the database lets it. */
 export async function recordNotes(
   db: Database,
   write: boolean,

@@ -3,11 +3,11 @@ import type pg from 'pg'
 
 /** The schema that all tables are in. */
 export const S = 'flux_resourceset'
-/** What a quick query may take before the database counts as unreachable. */
+/** Time limit of a quick query, after which the database counts as unavailable. */
 export const QUICK_MS = 2_000
 const QUERY_MS = 30_000
 
-/** Whatever the default of the database is: who waits for a lock is to see what was done meanwhile. */
+/** Explicit, not the database's default: a transaction that waited for a lock must see what was committed meanwhile. */
 export const READ_COMMITTED = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 
 export type Query = <T>(text: string, values?: readonly unknown[]) => Promise<T[]>
@@ -49,7 +49,7 @@ export async function onOne<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Pr
     throw error
   } finally {
     client.off('error', broke)
-    // A connection that failed is thrown away, and with it the transaction.
+    // A connection that failed is closed, which rolls its transaction back.
     client.release(failure)
   }
 }

@@ -1,4 +1,4 @@
-// What a commit to PostgreSQL is to write: rows of the log with their hashes.
+// Prepares the rows of a commit to PostgreSQL: changes and revisions with their hashes.
 import { TimeSlice } from '../../runtime/time-slice.ts'
 import { checkHash, NO_HASH, RevisionHash } from '../hash-chain.ts'
 import type { DocumentVersion, LoggedChange, NewRevision } from '../store.ts'
@@ -8,7 +8,7 @@ import { S } from './postgres-query.ts'
 
 /** Changes to read or write at once. */
 export const CHUNK = 400
-/** A larger commit of another process may be in the way, and is not waited for much longer. */
+/** Time limit of a commit: it may have to wait for a large commit of another process. */
 export const COMMIT_MS = 15_000
 
 export interface Sealed {
@@ -22,7 +22,7 @@ export interface Sealed {
 }
 
 /**
- * Works out what is to be written. What it reads is of no one moment, which does no harm: if anything of it has changed,
+ * Prepares the rows to write. Its reads are not of one consistent moment, which does no harm: if any of them has changed,
  * the store is not at base any more, and nothing is written.
  */
 export async function seal(

@@ -26,16 +26,16 @@ const MAX_TRIES = 6
 const MAX_TRYING_MS = 10_000
 const FIRST_RETRY_MS = 150
 const MAX_RETRY_MS = 1_000
-/** Less than half of COMMIT_MS, as one may wait in line and then for the row: nothing is to be left waiting in the database. */
+/** Less than half of COMMIT_MS, as a commit may wait twice: no statement may wait on after its client has timed out. */
 const LOCK_MS = 7_000
-/** Any number but that of migrations. */
+/** Any number other than MIGRATION_LOCK, and the same in all versions of this program. */
 const WRITE_LOCK = 7_205_148_302
 /** How long to wait for the write lock, and how long it may be held before others go on. */
 const WRITE_LOCK_MS = 5_000
 
 /**
- * A connection that breaks leaves open whether the database has committed. The revision's hash shows it: no other one has
- * it, so the same can be tried again until it is known.
+ * When a connection breaks, it is unknown whether the database has committed. The revision's hash is unique and shows it,
+ * so the same commit can be retried until the outcome is known.
  */
 export async function commit(
   db: Database,
@@ -50,7 +50,7 @@ export async function commit(
   for (let tries = 1; ; tries++) {
     try {
       if (await write(db, base, sealed, revisions)) return { ok: true, hash }
-      // What stands in the way of a second try may be what the first one has left.
+      // A retry may be refused because the first attempt has committed.
       const isThere = tries > 1 && (await readHash(db, base + revisions.length)) === hash
       return isThere ? { ok: true, hash } : await refused(db)
     } catch (error) {
@@ -61,7 +61,7 @@ export async function commit(
   }
 }
 
-/** The lock is released with its transaction, so that no process keeps it by accident; `run` counts whatever becomes of that. */
+/** The lock ends with its transaction, so that no process keeps it by accident; a failure of that transaction is ignored. */
 export async function withWriteLock<T>(db: Database, run: () => Promise<T>): Promise<T> {
   let running: Promise<T> | undefined
   try {
@@ -75,7 +75,7 @@ export async function withWriteLock<T>(db: Database, run: () => Promise<T>): Pro
       await running
     })
   } catch {
-    // A failure of the run is thrown below.
+    // A failure of `run` is thrown below.
   }
   return running ?? run()
 }
@@ -138,7 +138,7 @@ const COMMIT = `
   FROM moved`
 const MORE = `WITH made AS MATERIALIZED (SELECT c.* FROM ${MADE}), ${CHANGED} SELECT 1`
 
-/** Answers whether the store was at base, and nothing else was in the way. */
+/** Returns whether the changes were written: false when the store was not at base. */
 async function write(
   db: Database,
   base: number,
@@ -166,7 +166,7 @@ async function write(
   })
 }
 
-/** Not too many at once, and not too much. */
+/** Splits changes by number (CHUNK) and by size (CHUNK_SIZE). */
 function chunksOf(changes: Sealed['changes']): Sealed['changes'][] {
   const chunks: Sealed['changes'][number][][] = []
   let size = 0

@@ -30,7 +30,7 @@ const MIN_POOL_FOR_LOCK = 4
 /** Expired idempotency records are deleted every so many. */
 const DELETE_EVERY = 100
 
-/** Nothing is asked of the database before the first use: it may be unreachable. */
+/** Does not connect before the first use: the database may be unavailable. */
 export function openPostgresStore(options: PostgresOptions): Store {
   const db = new Database(options)
   const { poolSize = DEFAULT_POOL_SIZE } = options
@@ -93,7 +93,7 @@ function readerOf(db: Database): LogReader {
   }
 }
 
-/** Of one moment, a page at a time; the next one is on its way while one is taken in. */
+/** Reads all documents of one consistent moment, a page at a time; the next page is read while one is processed. */
 async function loadDocuments(
   db: Database,
   take: (revision: number, document: Applied) => void,
@@ -110,7 +110,7 @@ async function loadDocuments(
       const rows = await reading
       const last = rows.length === PAGE ? rows.at(-1) : undefined
       if (last) reading = read(last.type, last.id)
-      // Whatever ends the loop: the failure of a page that nobody waits for is not an unhandled rejection.
+      // If the loop ends early, the failure of a page that is not awaited must not be an unhandled rejection.
       reading.catch(() => {})
       for (const { type, id, revision, deleted, json } of rows) {
         take(revision, { type, id, after: parseApplied(type, id, json, deleted) })

@@ -8,7 +8,7 @@ import { type LoggedChange, type Migrated, type RevisionMeta, StoreError } from 
 
 export interface WriterOptions {
   readonly path: string
-  /** Caps the file's size, in pages; what would pass it fails like a full disk. */
+  /** The largest size of the file in pages; a write beyond it fails like on a full disk. */
   readonly maxPages?: number
 }
 
@@ -16,7 +16,7 @@ export function openDatabase(path: string, options: { readOnly: boolean; timeout
   return explained(path, () => new DatabaseSync(path, options))
 }
 
-/** How long a writer waits for another one. */
+/** How long a writer waits for the lock of another one. */
 export const LOCK_TIMEOUT_MS = 10_000
 
 const FOLDER = new URL('../migrations/', import.meta.url)
@@ -35,7 +35,7 @@ export function isCurrent(path: string): boolean {
   const db = openDatabase(path, { readOnly: true, timeout: 5_000 })
   try {
     return explained(path, () => {
-      // One view of the file for all that is read, as another process may be bringing it up to date right now.
+      // One transaction for all reads, as another process may be migrating the file right now.
       db.exec('BEGIN')
       return checkVersion(path, db) === MIGRATIONS.length
     })
@@ -44,7 +44,7 @@ export function isCurrent(path: string): boolean {
   }
 }
 
-/** Creates the file and its folder where needed, and applies what is missing, once, whoever else is starting. */
+/** Creates the file and its folder where needed, and applies missing migrations once, even when several processes start. */
 export function migrate(path: string): Migrated {
   return explained(path, () => {
     mkdirSync(dirname(path), { recursive: true })
@@ -65,17 +65,17 @@ export function migrate(path: string): Migrated {
   })
 }
 
-/** For its owner alone, as it holds digests of tokens; what SQLite makes beside it gets the same mode. */
+/** Mode 0600, as the file holds digests of tokens; SQLite gives the files beside it the same mode. */
 function makeFile(path: string): void {
   if (existsSync(path)) return
   try {
     closeSync(openSync(path, 'a', 0o600))
   } catch {
-    // SQLite cannot open it either, which is reported.
+    // SQLite will fail to open the file too, and report why.
   }
 }
 
-/** Gives revisions of before the hash chain their place in it. */
+/** Computes the hashes of revisions from before the hash chain. */
 function sealOldRevisions(db: DatabaseSync): void {
   const changes = db.prepare('SELECT * FROM changes WHERE revision = ? ORDER BY position')
   const seal = db.prepare('UPDATE revisions SET hash = ? WHERE revision = ?')
@@ -100,7 +100,7 @@ function sealOldRevisions(db: DatabaseSync): void {
   }
 }
 
-/** SQLite refuses this one statement at once, whatever its timeout, while another process is at the same. */
+/** Retries: while another process runs the same statement, SQLite fails it at once, whatever the busy timeout. */
 function useWriteAheadLog(db: DatabaseSync): void {
   const pause = new Int32Array(new SharedArrayBuffer(4))
   for (const deadline = Date.now() + LOCK_TIMEOUT_MS; ; Atomics.wait(pause, 0, 0, 5)) {
@@ -125,7 +125,7 @@ function checkVersion(path: string, db: DatabaseSync): number {
   return version
 }
 
-/** What goes wrong in here goes wrong with this file. */
+/** Turns a SQLite error into a StoreError that names the file. */
 function explained<T>(path: string, run: () => T): T {
   try {
     return run()
@@ -151,7 +151,7 @@ function resultCode(error: unknown): number {
   return ((error as { errcode?: number }).errcode ?? 0) & 0xff
 }
 
-/** The same in words. */
+/** The message for a SQLite error. */
 export function sqliteProblem(error: unknown): string {
   return PROBLEMS[resultCode(error)] ?? (error as Error).message
 }

@@ -6,7 +6,7 @@ import type { HistoryQuery, RecordedRevision } from '../store.ts'
 import { guard, prepared } from './sqlite-database.ts'
 import { type ChangeRow, IN_LOG, toLogged, WINDOW } from './sqlite-log.ts'
 
-/** Makes what searching needs; once for a connection. */
+/** Defines the SQL function `holds` for searches; once per connection. */
 export function addSearch(db: DatabaseSync): void {
   db.function('holds', { deterministic: true }, (field, text) =>
     Number(
@@ -45,19 +45,19 @@ export async function readHistory(db: DatabaseSync, asked: HistoryQuery): Promis
   return recorded
 }
 
-/** Of documents, those of the type are left; the type need then not be looked for as well. */
+/** A type beside documents leaves only the documents of that type, and is then dropped from the query. */
 function withoutOtherTypes(query: HistoryQuery): HistoryQuery {
   const { type, documents, ...rest } = query
   if (type === undefined || !documents) return query
   return { ...rest, documents: documents.filter((span) => span.type === type) }
 }
 
-/** A change of a document that is asked for, in its range of revisions. */
+/** The condition that a change is of one of the queried documents, within its range of revisions. */
 const IN_SPAN = `changes.type = span.value ->> 'type' AND changes.id = span.value ->> 'id'
   AND changes.revision >= coalesce(span.value ->> 'from', 0)
   AND changes.revision < coalesce(span.value ->> 'until', 9007199254740991)`
 
-/** Documents are found by an index of their own. */
+/** A query by documents uses the index of changes. */
 function findByDocuments(db: DatabaseSync, query: HistoryQuery): RevisionRow[] {
   const { where, values } = conditions(query)
   const rows = prepared(
@@ -69,7 +69,7 @@ function findByDocuments(db: DatabaseSync, query: HistoryQuery): RevisionRow[] {
   return rows.all(JSON.stringify(query.documents), ...values, query.limit) as unknown as RevisionRow[]
 }
 
-/** Anything else is looked for from the newest revision downwards, a window at a time. */
+/** A query without documents scans from the newest revision downwards, a window at a time. */
 async function findInWindows(db: DatabaseSync, query: HistoryQuery): Promise<RevisionRow[]> {
   const { where, values } = conditions(query)
   const rows = prepared(

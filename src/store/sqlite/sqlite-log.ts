@@ -28,7 +28,7 @@ const SLICE = 20
 /** Rows to read at once, without documents. */
 export const WINDOW = 200
 
-/** What a prune has begun to delete is gone already. */
+/** Revisions up to the anchor count as pruned, even before their rows are deleted. */
 export const IN_LOG = 'revision > coalesce((SELECT revision FROM anchor), 0)'
 export interface ChangeRow {
   readonly type: string
@@ -60,7 +60,7 @@ export async function* readLog(
   since: number,
   until = Number.MAX_SAFE_INTEGER,
 ): AsyncGenerator<LogSlice> {
-  // One for the whole walk: most revisions are shorter than a slice.
+  // One time slice for the whole walk: most revisions take less than one.
   const timeSlice = new TimeSlice()
   for await (const { revision, hash, change_count, ...meta } of revisionsAfter(db, since, until)) {
     for await (const { rows, last } of slicesOf(db, revision, timeSlice)) {

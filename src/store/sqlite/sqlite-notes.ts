@@ -15,7 +15,7 @@ interface NoteTable {
   readonly firstPage: string
   /** Takes the last key of the page before. */
   readonly nextPage: string
-  /** Of all of them: the kind where needed, and what they take. */
+  /** The parameters of each statement above: the kind where needed, and the given values. */
   readonly values: (kind: string, ...given: (string | null)[]) => (string | null)[]
 }
 

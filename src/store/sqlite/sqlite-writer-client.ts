@@ -27,7 +27,7 @@ export class SqliteWriter {
   #sending: Promise<unknown> = Promise.resolve()
 
   constructor(options: WriterOptions) {
-    // Built, it is JavaScript.
+    // In the build the file is JavaScript.
     const file = `./sqlite-writer${extname(import.meta.url)}`
     this.#worker = new Worker(new URL(file, import.meta.url), { workerData: options })
     this.#worker.on('message', (reply: WriterReply) => {
@@ -62,7 +62,7 @@ export class SqliteWriter {
     })
   }
 
-  /** Many changes go over in parts, so that copying them holds up no poll. */
+  /** Many changes are posted to the thread in parts, so that copying them holds up no poll. */
   commit(base: number, revisions: readonly NewRevision[]): Promise<CommitResult> {
     const sent = this.#sending.then(async () => {
       const rest = await this.#sendFirstChanges(revisions)

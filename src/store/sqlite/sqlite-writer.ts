@@ -18,12 +18,12 @@ import { hasRecord, saveRecord } from './sqlite-idempotency.ts'
 import { acquireLease, releaseLease, setImportInProgress } from './sqlite-leases.ts'
 import { recordNotes } from './sqlite-notes.ts'
 
-/** The first changes of a revision of the next commit; not replied to. */
+/** The first changes of a revision of the next commit; this message gets no reply. */
 export interface FirstChanges {
   readonly at: number
   readonly changes: readonly NewChange[]
 }
-/** Replied to in the order of arrival. */
+/** A call of the thread; replies come in the order of the calls. */
 export type WriterCall = {
   [K in keyof WriterOperations]: { readonly call: K; readonly args: Parameters<WriterOperations[K]> }
 }[keyof WriterOperations]
@@ -184,7 +184,7 @@ function run({ call, args }: WriterCall): WriterReply {
 
 parentPort?.on('message', (message: WriterCall | FirstChanges | 'close') => {
   if (message === 'close') {
-    // Leaves the log short for the next writer, and in place for readers that may not make it anew.
+    // Leaves the write-ahead log short for the next writer, and in place for read-only processes, which cannot create it.
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     db.close()
     parentPort?.close()

@@ -26,9 +26,9 @@ const WATCH_INTERVAL_MS = 50
 type SqliteMode = 'rwc' | 'rw' | 'ro'
 
 export interface SqliteOptions extends WriterOptions {
-  /** `rwc`, the default, makes the file when there is none; `ro` does not even bring an older one up to date. */
+  /** `rwc`, the default, creates the file when there is none; `ro` does not even migrate an older one. */
   readonly mode?: SqliteMode
-  /** Without it the file is only read, once it exists and is current. */
+  /** When false, the file is only read, after it was created and migrated where `mode` allows it. */
   readonly write: boolean
 }
 
@@ -49,7 +49,7 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
     changesSince: (revision) => changesSince(db, revision),
     watch: (moved) => watchFile(db, moved),
     commit: async (base, ...revisions) => writing().commit(base, revisions),
-    // Whoever waits for the file waits for its lock.
+    // SQLite's own lock already makes writers wait for each other.
     withWriteLock: (run) => run(),
     ...readerOf(db),
     initFromSnapshot: async (...given) => writing().call('initFromSnapshot', ...given),
@@ -73,7 +73,7 @@ export function openSqliteStore({ write, mode = 'rwc', ...options }: SqliteOptio
   }
 }
 
-/** Makes the file or brings it up to date, where that is allowed. */
+/** Creates or migrates the file, where `mode` allows it. */
 function prepareFile(path: string, mode: SqliteMode): void {
   if (mode !== 'rwc' && !existsSync(path)) throw new StoreError(`${path}: there is no such file`)
   if (isCurrent(path)) return
@@ -93,7 +93,7 @@ function readerOf(db: DatabaseSync): LogReader {
   }
 }
 
-/** A process that only reads records notes all the same, by a thread of its own, unless the file may only be read. */
+/** A read-only process records notes too, with a thread of its own, unless the mode is `ro`. */
 function openNotes(
   db: DatabaseSync,
   options: WriterOptions,
@@ -105,7 +105,7 @@ function openNotes(
     async record(kind, notes) {
       checkNotes(notes)
       if (mode === 'ro') return
-      // A thread that could not start once may start now.
+      // A thread that has failed to start earlier may start now.
       if (!writer && (!own || own.hasEnded)) own = new SqliteWriter(options)
       await (writer ?? own)?.recordNotes(kind, notes)
     },
@@ -145,7 +145,7 @@ function readHash(db: DatabaseSync, revision: number): string | undefined {
   return read.get(revision, revision)?.hash as string | undefined
 }
 
-/** What is read together is of one moment. */
+/** Runs reads in one transaction, so that they see one consistent moment. */
 function inOneView<T>(db: DatabaseSync, read: () => T): T {
   db.exec('BEGIN')
   try {
