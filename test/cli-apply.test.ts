@@ -1007,7 +1007,11 @@ describe('export', CONCURRENTLY, () => {
       fc.asyncProperty(commands, fc.constantFrom('yaml', 'json'), async (work, format) => {
         const store = openMemoryStore()
         const engine = await startRandom(store)
-        for (const command of work) await engine.write([command], AUTHOR)
+        for (const command of work) {
+          const done = await engine.write([command], AUTHOR)
+          // A cluster may be restored with patches that no longer fit, with a warning; a new one may not have them.
+          fc.pre(!done.ok || !done.value.warnings.some((warning) => warning.includes('do not fit it')))
+        }
         const [source, copy] = await Promise.all([
           startService({ store, types }),
           startService({ fleet: {}, types }),
