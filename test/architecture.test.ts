@@ -160,7 +160,8 @@ test('every import names a file that is there', () => {
 
 test('only the process reads the configuration, and nobody starts the process', () => {
   const users = (target: string) => sources.filter((file) => ownImportsOf(file).includes(target))
-  assert.deepEqual(users('config/config.ts').sort(), ['admin/store-commands.ts', 'main.ts', 'serve.ts'])
+  assert.deepEqual(users('config/config.ts').sort(), ['main.ts', 'serve.ts'])
+  assert.deepEqual(users('config/database-url.ts').sort(), ['admin/store-commands.ts', 'config/config.ts'])
   assert.deepEqual(users('main.ts'), [])
   assert.deepEqual(users('serve.ts'), ['main.ts'])
 })

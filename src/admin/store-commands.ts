@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { parseTime } from '../base/time.ts'
 import { UsageProblem } from '../base/usage-problem.ts'
-import { parseStoreConfig } from '../config/config.ts'
+import { parseStoreConfig } from '../config/database-url.ts'
 import { migrateStore, openStore as openAt } from '../store/open-store.ts'
 import type { Store } from '../store/store.ts'
 import { pruneLog, type Verification, verifyLog } from '../transfer/verify-log.ts'

@@ -1,19 +1,17 @@
 // The environment, read once: a Config, or every problem with it at once.
 import { isIP } from 'node:net'
-import { isAbsolute } from 'node:path'
 import { type BrakePercents, DEFAULT_BRAKE } from '../base/brake-percents.ts'
 import { parseDuration } from '../base/duration.ts'
 import { parseTokenList, type TokenSource } from '../base/token-list.ts'
-import { isSecure, isWellEncoded, parseBaseUrl } from '../base/urls.ts'
+import { isSecure, parseBaseUrl } from '../base/urls.ts'
+import { parseStore, type StoreConfig } from './database-url.ts'
+import { type Environment, oneOf, parseCount, redact } from './environment.ts'
 
 export const MODES = ['read-only', 'crud'] as const
 
 export interface Config {
   readonly mode: (typeof MODES)[number]
-  readonly store:
-    | { readonly backend: 'memory' }
-    | { readonly backend: 'sqlite'; readonly path: string; readonly mode: SqliteMode }
-    | ({ readonly backend: 'postgres' } & PostgresConfig)
+  readonly store: StoreConfig
   readonly readTokens: TokenSource
   readonly writeTokens: TokenSource
   readonly seedFile: string | undefined
@@ -73,34 +71,12 @@ export type ParsedConfig =
   | { readonly ok: true; readonly config: Config }
   | { readonly ok: false; readonly problems: readonly string[] }
 
-type SqliteMode = 'rwc' | 'rw' | 'ro'
-
 interface MirrorConfig {
   readonly url: string
   readonly tokens: TokenSource
   readonly selector: string | undefined
 }
 
-interface PostgresConfig {
-  /** The URL without its TLS parameters, and without the password where a file holds it. */
-  readonly url: string
-  readonly passwordFile: string | undefined
-  readonly poolSize: number
-  readonly tls: {
-    readonly mode: TlsMode
-    readonly ca?: string
-    readonly cert?: string
-    readonly key?: string
-  }
-}
-
-/** As in libpq, without the modes that fall back to plain text. */
-const TLS_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
-type TlsMode = (typeof TLS_MODES)[number]
-
-type Environment = Readonly<Record<string, string | undefined>>
-
-const DEFAULT_DATABASE = 'sqlite://data/flux-resourceset.db?mode=rwc'
 /** The longest path of a unix socket that the kernel accepts. */
 const MAX_SOCKET_PATH = 107
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
@@ -209,19 +185,6 @@ function parseExternalUrl(env: Environment, problems: string[]): string | undefi
   return url
 }
 
-function oneOf<T extends string>(
-  env: Environment,
-  name: string,
-  known: readonly T[],
-  fallback: T,
-  problems: string[],
-): T {
-  const value = env[name] || fallback
-  if (known.includes(value as T)) return value as T
-  problems.push(`${name} must be one of ${known.join(', ')}, not "${value}"`)
-  return fallback
-}
-
 const NO_TOKENS: TokenSource = { tokens: [] }
 
 /** Returns tokens from the variable, or from the file that the variable with the suffix `_FILE` names. */
@@ -320,93 +283,6 @@ function parseOrigins(env: Environment, problems: string[]): string[] {
   return origins
 }
 
-function parseCount(env: Environment, name: string, fallback: number, problems: string[]): number {
-  const text = env[name]
-  if (!text) return fallback
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  problems.push(`${name} must be a whole number of 1 or more, not "${text}"`)
-  return fallback
-}
-
-function parseStore(env: Environment, problems: string[]): Config['store'] {
-  const url = env.DATABASE_URL || DEFAULT_DATABASE
-  const fallback = /^postgres(ql)?:/.test(url) ? 'postgres' : 'sqlite'
-  const backend = oneOf(env, 'STORE_BACKEND', ['sqlite', 'memory', 'postgres'], fallback, problems)
-  if (backend === 'memory') return { backend }
-  if (backend === 'postgres') return { backend, ...parsePostgres(env, problems) }
-  const [, path = '', query = ''] = /^sqlite:(?:\/\/)?([^?]*)(?:\?(.*))?$/.exec(url) ?? []
-  const mode = new URLSearchParams(query).get('mode') ?? 'rwc'
-  if (path === '' || path.includes(':memory:')) {
-    const hint = 'for a store in memory set STORE_BACKEND=memory'
-    problems.push(
-      `DATABASE_URL must be like sqlite://data/file.db or sqlite:///var/lib/file.db, not "${redact(url)}"; ${hint}`,
-    )
-  }
-  if (!['rwc', 'rw', 'ro'].includes(mode))
-    problems.push(`DATABASE_URL's mode must be rwc, rw or ro, not "${mode}"`)
-  return { backend, path: isAbsolute(path) ? path : `./${path}`, mode: mode as SqliteMode }
-}
-
-function parsePostgres(env: Environment, problems: string[]): PostgresConfig {
-  const text = env.DATABASE_URL ?? ''
-  const url = URL.parse(text)
-  const passwordFile = env.DATABASE_PASSWORD_FILE || undefined
-  const poolSize = parseCount(env, 'DATABASE_POOL_SIZE', 10, problems)
-  const tls = url ? parseDatabaseTls(url, problems) : { mode: 'disable' as const }
-  if (!url || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length < 2)
-    problems.push(
-      `DATABASE_URL must be like postgres://user@host:5432/database?sslmode=verify-full, not "${redact(text)}"`,
-    )
-  else {
-    if (passwordFile && url.password)
-      problems.push('DATABASE_URL has a password and DATABASE_PASSWORD_FILE is set: give one of them')
-    problems.push(...refuseParts(url))
-  }
-  return { url: url?.href ?? text, passwordFile, poolSize, tls }
-}
-
-/**
- * Returns the parts of a database URL that would be misread or ignored. Its TLS parameters must be taken off before.
- */
-function refuseParts({ username, password, hostname, pathname, searchParams }: URL): string[] {
-  const problems: string[] = []
-  if (![username, password, hostname, pathname].every(isWellEncoded))
-    problems.push('DATABASE_URL has a % that begins no percent-encoding: write it as %25')
-  const { host, port, ...others } = Object.fromEntries(searchParams)
-  if (host !== undefined && !host.startsWith('/'))
-    problems.push(
-      `DATABASE_URL's parameter host is a folder with a unix socket, such as /var/run/postgresql, not "${host}": other hosts stand before the database, as in postgres://user@host/database`,
-    )
-  if (port !== undefined && !/^\d{1,5}$/.test(port))
-    problems.push(`DATABASE_URL's parameter port must be a number, not "${port}"`)
-  for (const name of Object.keys(others))
-    problems.push(
-      `DATABASE_URL has an unknown parameter "${name}": known are ${[...TLS_PARAMETERS, 'host', 'port'].join(', ')}`,
-    )
-  return problems
-}
-
-const TLS_PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'] as const
-
-/** Takes the TLS parameters of libpq off the URL. A remote host needs TLS unless a parameter says otherwise. */
-function parseDatabaseTls(url: URL, problems: string[]): PostgresConfig['tls'] {
-  const parameters = url.searchParams
-  const [given, ca, cert, key] = TLS_PARAMETERS.map((name) => {
-    const value = parameters.get(name) || undefined
-    parameters.delete(name)
-    return value
-  })
-  const isLocal = parameters.has('host') || ['', 'localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
-  const mode = (given ?? (ca || !isLocal ? 'verify-full' : 'disable')) as TlsMode
-  if (!TLS_MODES.includes(mode))
-    problems.push(`DATABASE_URL's sslmode must be one of ${TLS_MODES.join(', ')}, not "${mode}"`)
-  if ((cert === undefined) !== (key === undefined))
-    problems.push('DATABASE_URL has one of sslcert and sslkey: a client certificate takes both')
-  if (mode === 'disable' && (ca || cert))
-    problems.push('DATABASE_URL says sslmode=disable, but names certificates: choose another sslmode')
-  return { mode, ...(ca && { ca }), ...(cert && key && { cert, key }) }
-}
-
 const NO_LIMIT = Number.POSITIVE_INFINITY
 
 function parseStaleness(env: Environment, problems: string[]): number {
@@ -416,11 +292,6 @@ function parseStaleness(env: Environment, problems: string[]): number {
   if (seconds === undefined)
     problems.push(`MAX_STALENESS must be a duration such as 90s, 10m or 2h, not "${text}"`)
   return seconds === undefined ? NO_LIMIT : seconds * 1000
-}
-
-/** Hides the password and the parameters of a URL. */
-function redact(url: string): string {
-  return url.replace(/^(\s*(?:[a-z][\w+.-]*:)?\/{0,2}).*@/is, '$1***@').replace(/\?.*/, '?…')
 }
 
 function parseListenAddress(variable: string, text: string, problems: string[]): ListenAddress {
@@ -456,15 +327,4 @@ function parsePercent(env: Environment, name: string, fallback: number, problems
   if (percent <= 100) return percent
   problems.push(`${name} must be a number from 0 to 100, not "${text}"`)
   return fallback
-}
-
-/** Parses what a command on the store needs of the environment. */
-export function parseStoreConfig(
-  env: Environment,
-):
-  | { readonly ok: true; readonly store: Config['store'] }
-  | { readonly ok: false; readonly problems: readonly string[] } {
-  const problems: string[] = []
-  const store = parseStore(env, problems)
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, store }
 }

@@ -14,7 +14,7 @@ import {
 } from '../../../test/postgres-server.ts'
 import { builtInTypes, temporaryFolder, waitFor } from '../../../test/service.ts'
 import { startProxy } from '../../../test/tcp-proxy.ts'
-import { parseStoreConfig } from '../../config/config.ts'
+import { parseStoreConfig } from '../../config/database-url.ts'
 import { startEngine } from '../../engine/engine.ts'
 import { verifyLog } from '../../transfer/verify-log.ts'
 import { loadAll, put, recordUses, remove, revisionOf, usesOf } from '../fixtures-for-contract.ts'
