@@ -264,7 +264,13 @@ function assertSame(id: string, answer: Answer, expected: Answer): void {
   const at = `${id} at revision ${revisionOf(answer)}`
   assert.equal(answer.status, expected.status, `${at}: ${answer.text} instead of ${expected.text}`)
   assert.equal(answer.text, expected.text, at)
-  for (const name of TOLD) assert.deepEqual(answer.headers[name], expected.headers[name], `${at}: ${name}`)
+  for (const name of TOLD)
+    assert.deepEqual(timeless(answer.headers[name]), timeless(expected.headers[name]), `${at}: ${name}`)
+}
+
+/** A warning may name the time of a revision, which is another one when it is made again. */
+function timeless(header: unknown): unknown {
+  return JSON.parse(JSON.stringify(header ?? null).replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'then'))
 }
 
 /** Does everything again on a service of its own, one after the other, in the order of revisions. */
@@ -399,7 +405,8 @@ test('reads that wait for revisions to come are of the revision that they tell',
   const read: Answer[][] = paths.map(() => [])
   for (let round = 0, head = 1; round < 60; round++) {
     const waiting = paths.flatMap((path, i) =>
-      Array.from({ length: 10 }, async (_, n) => {
+      // One caller may wait for few revisions at once.
+      Array.from({ length: 5 }, async (_, n) => {
         const url = `${path}${path.includes('?') ? '&' : '?'}min_revision=${head + 1 + n}`
         const answer = await reader.call('GET', url)
         assert.equal(answer.status, 200, answer.text)
