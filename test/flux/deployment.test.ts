@@ -390,7 +390,7 @@ test('the alerts of the chart are those of the component', async () => {
     [...page.matchAll(/^\| `(FluxResourceSet\w+)` \|/gm)].map(([, alert]) => alert),
     alerts,
   )
-  const metrics = ['metrics', 'poll-metrics'].map((file) =>
+  const metrics = ['metrics', 'poll/poll-metrics'].map((file) =>
     readFileSync(join(ROOT, `src/http/${file}.ts`), 'utf8'),
   )
   for (const [name] of JSON.stringify(rule.spec).matchAll(/flux_resourceset_\w+/g)) {
