@@ -93,7 +93,7 @@ function addGauges(
   const registers = [registry]
   const gauge = (name: string, help: string, read: () => number): void => {
     new Gauge({
-      name: `flux_resourceset_${name}`,
+      name,
       help,
       registers,
       collect() {
@@ -101,22 +101,26 @@ function addGauges(
       },
     })
   }
-  gauge('revision', 'The last revision that this process serves.', () => engine.state.revision)
   gauge(
-    'store_revision',
+    'flux_resourceset_revision',
+    'The last revision that this process serves.',
+    () => engine.state.revision,
+  )
+  gauge(
+    'flux_resourceset_store_revision',
     'The last revision that the store is known to have.',
     () => engine.status.storeRevision,
   )
-  gauge('lag_revisions', 'How many revisions this process is behind the store.', () =>
+  gauge('flux_resourceset_lag_revisions', 'How many revisions this process is behind the store.', () =>
     Math.max(0, engine.status.storeRevision - engine.state.revision),
   )
   gauge(
-    'state_age_seconds',
+    'flux_resourceset_state_age_seconds',
     'How long the store has not been followed; 0 while it can be.',
     () => engine.status.stalenessMs / 1000,
   )
   gauge(
-    'store_up',
+    'flux_resourceset_store_up',
     'Whether the store can be followed: 1, or 0 when it is away or has another history.',
     () => (engine.status.problem === undefined ? 1 : 0),
   )
@@ -129,9 +133,9 @@ function addGauges(
       for (const { name } of types.all) this.set({ type: name }, engine.state.count(name))
     },
   })
-  gauge('clusters', 'Live clusters.', () => engine.state.count(types.cluster.type.name))
+  gauge('flux_resourceset_clusters', 'Live clusters.', () => engine.state.count(types.cluster.type.name))
   for (const { name, gaugeHelp } of types.system.all)
-    if (gaugeHelp !== undefined) gauge(name, gaugeHelp, () => engine.state.count(name))
+    if (gaugeHelp !== undefined) gauge(`flux_resourceset_${name}`, gaugeHelp, () => engine.state.count(name))
   new Gauge({
     name: 'flux_resourceset_build_info',
     help: 'Always 1; the version is in the label.',
