@@ -1,5 +1,6 @@
 // When the head of the store is compared with the state: at an interval, when the store notifies, and on request.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backoff } from '../runtime/backoff.ts'
 import { StoreError } from '../store/store.ts'
 import type { Follower } from './follower.ts'
 
@@ -15,7 +16,7 @@ export class HeadChecks {
   #running: Promise<void> | undefined
   #fresh: Promise<void> = Promise.resolve()
   #nextFresh: Promise<void> | undefined
-  #interval = INTERVAL_MS
+  readonly #delays = backoff({ first: INTERVAL_MS, max: MAX_INTERVAL_MS })
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
 
@@ -25,7 +26,7 @@ export class HeadChecks {
 
   /** Checks at an interval until stopped. */
   start(): void {
-    this.#timer = setTimeout(() => this.#tick(), this.#interval).unref()
+    this.#timer = setTimeout(() => this.#tick(), this.#delays.next()).unref()
   }
 
   /** Checks once, unless a check is under way. */
@@ -71,9 +72,8 @@ export class HeadChecks {
   async #tick(): Promise<void> {
     await this.refresh()
     if (this.#isStopped) return
-    this.#interval = this.#follower.failure ? Math.min(this.#interval * 2, MAX_INTERVAL_MS) : INTERVAL_MS
-    // Jitter, so that many processes do not all come back to the store at once.
-    this.#timer = setTimeout(() => this.#tick(), this.#interval * (0.5 + Math.random() / 2)).unref()
+    if (!this.#follower.failure) this.#delays.reset()
+    this.start()
   }
 }
 

@@ -6,6 +6,7 @@ import type { At } from '../domain/commands/command.ts'
 import { Comparison } from '../domain/delivery/compare-served.ts'
 import { type Impact, impactOf } from '../domain/delivery/impact.ts'
 import type { BeforeAndAfter } from '../domain/documents/describe-change.ts'
+import { findVersion } from '../domain/documents/find-document.ts'
 import { Overlay } from '../domain/documents/overlay.ts'
 import type { State } from '../domain/documents/state.ts'
 import type { Entry, PolledView, View } from '../domain/documents/view.ts'
@@ -118,7 +119,7 @@ class LoggedPast implements Past {
 
   /** The current entry is read before the log, so that the log holds every change made to the entry since. */
   async entry(revision: number, type: string, id: string): Promise<Entry | undefined> {
-    const current = this.#state.get(type, id) ?? this.#state.tombstone(type, id)
+    const current = findVersion(this.#state, type, id)
     for await (const { was } of this.#store.changedAfter(revision, { type, id }))
       return was && toEntry(id, was)
     return current

@@ -1,5 +1,6 @@
 // Who may poll for whom.
 import { forbidden, type Problem } from '../../base/problem.ts'
+import { findVersion } from '../documents/find-document.ts'
 import type { Entry, PolledView } from '../documents/view.ts'
 import type { Types } from '../types/resource-type.ts'
 import type { Grant } from './grant.ts'
@@ -32,7 +33,7 @@ export function refusePollFor(
   if (may(grant, 'poll_any') || isOwn(view, grant, dns, found)) return undefined
   const { cluster = '' } = grant
   const { name } = types.cluster.type
-  const own = view.get(name, cluster) ?? view.tombstone(name, cluster)
+  const own = findVersion(view, name, cluster)
   const why = own
     ? `whose DNS name is "${own.document[types.cluster.dns]}", not "${dns}"`
     : 'which is no more'

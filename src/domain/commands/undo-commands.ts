@@ -4,9 +4,9 @@ import { diffFields } from '../../base/diff.ts'
 import { equalJson, excerpts, isObject, type Json, own } from '../../base/json.ts'
 import { type Detail, fail, type Result, succeed } from '../../base/problem.ts'
 import type { Draft } from '../documents/draft.ts'
-import { checkProtection } from '../documents/find-document.ts'
+import { checkProtection, findVersion } from '../documents/find-document.ts'
 import { parseDocument } from '../documents/parse-document.ts'
-import type { DocumentVersion, Entry, View } from '../documents/view.ts'
+import type { DocumentVersion } from '../documents/view.ts'
 import type { Document, ResourceType, Types } from '../types/resource-type.ts'
 import type { Outcome, Reset, Undo } from './command.ts'
 import { type UndoConflict, undo } from './undo.ts'
@@ -17,7 +17,7 @@ export function reset(types: Types, draft: Draft, type: ResourceType, command: R
 
 export function undoChange(types: Types, draft: Draft, type: ResourceType, command: Undo): Result<Outcome> {
   const { id, before, after } = command
-  const current = versionOf(draft, type.name, id)
+  const current = findVersion(draft, type.name, id)
   if (!before || !after || !current || before.deleted || after.deleted || current.deleted) {
     if (isSame(current, before)) return succeed({ type: type.name, id, created: false })
     if (isSame(current, after)) return putVersion(types, draft, type, command, before)
@@ -41,10 +41,6 @@ function withoutEmptied(types: Types, others: readonly DocumentVersion[], undone
   if (!isObject(is)) return undone
   const kept = Object.entries(is).filter(([id, values]) => !isEmpty(values) || wasEmpty(id))
   return kept.length === Object.keys(is).length ? undone : { ...undone, [field]: Object.fromEntries(kept) }
-}
-
-function versionOf(view: View, type: string, id: string): Entry | undefined {
-  return view.get(type, id) ?? view.tombstone(type, id)
 }
 
 function isSame(a: DocumentVersion | undefined, b: DocumentVersion | undefined): boolean {

@@ -6,6 +6,11 @@ import type { Expectation } from '../commands/command.ts'
 import type { ResourceType, Types } from '../types/resource-type.ts'
 import type { Entry, View } from './view.ts'
 
+/** A document as it stands: live, or the tombstone that deleting left of it. */
+export function findVersion(view: View, type: string, id: string): Entry | undefined {
+  return view.get(type, id) ?? view.tombstone(type, id)
+}
+
 export function findLive(
   view: View,
   type: Pick<ResourceType, 'name' | 'singular'>,

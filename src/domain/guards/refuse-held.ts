@@ -6,6 +6,7 @@ import { named } from '../../base/sentences.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Selector } from '../access/selector.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
+import { findVersion } from '../documents/find-document.ts'
 import type { Change, Entry, View } from '../documents/view.ts'
 import { type DocumentName, idsIn, referencesOf, type Types } from '../types/resource-type.ts'
 import { typesTouched } from '../types/types-touched.ts'
@@ -93,7 +94,7 @@ function reasonAgainst(
   // A prune cannot delete documents of a type that no longer exists.
   if (!known) return entry.isHeld ? 'is of an unknown type' : undefined
   if (types.system.get(type)?.holds) return 'is a set itself'
-  const standings = [before, after].flatMap((view) => standingOf(view, entry) ?? [])
+  const standings = [before, after].flatMap((view) => findVersion(view, type, id) ?? [])
   const foreign = allowed && foreignTypes(types, allowed, entry, standings)
   if (foreign?.includes(type)) return `is of the type ${type}`
   if (foreign && foreign.length > 0) return `is assigned what is of the types ${foreign.join(', ')}`
@@ -102,10 +103,6 @@ function reasonAgainst(
   if (type !== types.cluster.type.name || !selector) return undefined
   const stranger = standings.find(({ document }) => !selector.matches(document))
   return stranger && `is a ${stranger.deleted ? 'deleted ' : ''}${known.singular} outside your scope`
-}
-
-function standingOf(view: View, { type, id }: DocumentName): Entry | undefined {
-  return view.get(type, id) ?? view.tombstone(type, id)
 }
 
 /** The types that deleting the document would touch and that are not allowed. */
