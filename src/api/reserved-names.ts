@@ -15,5 +15,8 @@ export const RESERVED_LISTS: ReadonlySet<string> = new Set(
   'bootstrap history inputs patches restore status'.split(' '),
 )
 
-/** Last segments of poll URLs that clusters will report to. */
+/** Last segments of poll URLs that clusters report to. */
 export const RESERVED_ENDPOINTS: ReadonlySet<string> = new Set(['ack', 'events'])
+
+/** Fields that every input ends with. */
+export const RESERVED_INPUT_FIELDS: ReadonlySet<string> = new Set(['digest', 'answer_digest'])

@@ -41,3 +41,20 @@ export function digestOf(text: string): Digest {
   const { a, b, ascii } = new Digester().addText(text)
   return { a, b, ascii }
 }
+
+/** A digest as 16 lower-case hexadecimal digits. */
+export function hexOf({ a, b }: Digest): string {
+  const at = (half: number): string => QUADS[half] as string
+  return at(a >>> 16) + at(a & 0xffff) + at(b >>> 16) + at(b & 0xffff)
+}
+
+/** All numbers of 16 bits in hexadecimal: every poll writes two digests for each input. */
+const QUADS: readonly string[] = Array.from({ length: 0x10000 }, (_, i) => i.toString(16).padStart(4, '0'))
+
+const HEX = /^[0-9a-f]{16}$/
+
+/** Returns the halves of a digest in hexadecimal; undefined for any other text. */
+export function parseHex(text: string): Pick<Digest, 'a' | 'b'> | undefined {
+  if (!HEX.test(text)) return undefined
+  return { a: Number.parseInt(text.slice(0, 8), 16) | 0, b: Number.parseInt(text.slice(8), 16) | 0 }
+}

@@ -1,5 +1,10 @@
 // Turns resource files into types: validators, references, deliveries, and the cluster's own schema.
-import { RESERVED_ENDPOINTS, RESERVED_KINDS, RESERVED_LISTS } from '../api/reserved-names.ts'
+import {
+  RESERVED_ENDPOINTS,
+  RESERVED_INPUT_FIELDS,
+  RESERVED_KINDS,
+  RESERVED_LISTS,
+} from '../api/reserved-names.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import type { SchemaObject } from '../base/json-schema.ts'
 import type {
@@ -259,6 +264,9 @@ function checkFile(file: LoadedFile): string[] {
       : []),
     ...(RESERVED_LISTS.has(list) ? [`x-flux.assigned_by "${list}" is reserved`] : []),
     ...(RESERVED_ENDPOINTS.has(endpoint) ? [`x-flux.endpoint "${endpoint}" is reserved`] : []),
+    ...inputFields(fluxOf(file))
+      .filter(({ name }) => RESERVED_INPUT_FIELDS.has(name))
+      .map(({ name }) => `x-flux.input names "${name}", which every input has already`),
     ...(versionInPath ? ['versionInPath must be false: routes have no version in them'] : []),
     ...default_query_params
       .filter(({ name }) => name !== 'limit' && name !== 'offset')
