@@ -136,6 +136,7 @@ function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
     overrides: flux.overrides ?? [],
     enabledBy: flux.enabled_by,
     patches: flux.patches ?? false,
+    reportsHealth: flux.reports_health ?? false,
     waitsFor: Object.entries(flux.references ?? {}).flatMap(([field, kind]) =>
       kind === file.kind ? [field] : [],
     ),
@@ -357,6 +358,10 @@ function checkTogether(files: readonly LoadedFile[], isWhole: boolean): string[]
       .filter((file) => fluxOf(file).patches)
       .slice(1)
       .map(({ path }) => `${path}: patches are keyed by id alone, so only one type may have x-flux.patches`),
+    ...files
+      .filter((file) => fluxOf(file).reports_health)
+      .slice(1)
+      .map(({ path }) => `${path}: reports name components by id alone, so only one type may have x-flux.reports_health`),
     ...files
       .filter((file) => own.has(fluxOf(file).assigned_by ?? ''))
       .map(
