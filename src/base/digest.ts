@@ -43,7 +43,7 @@ export function digestOf(text: string): Digest {
 }
 
 /** A digest as 16 lower-case hexadecimal digits. */
-export function hexOf({ a, b }: Digest): string {
+export function hexOf({ a, b }: Pick<Digest, 'a' | 'b'>): string {
   const at = (half: number): string => QUADS[half] as string
   return at(a >>> 16) + at(a & 0xffff) + at(b >>> 16) + at(b & 0xffff)
 }

@@ -31,6 +31,7 @@ import { documentRoutes } from './routes/documents.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
 import { revisionRoutes } from './routes/revisions.ts'
+import { statusRoutes } from './routes/status.ts'
 import { tokenRoutes, whoamiRoutes } from './routes/tokens.ts'
 import { watchRoutes } from './routes/watch-revisions.ts'
 import type { Service } from './service.ts'
@@ -81,7 +82,11 @@ function routesOf(service: Service, handler: PollHandler): Routes {
   const { mode, types, version, login, hasAdminPort } = service
   const routes = {
     polls: pollRoutes(service, handler),
-    api: [...(mode === 'crud' ? CRUD_ROUTES : []).flatMap((build) => build(service)), ...whoamiRoutes()],
+    api: [
+      ...(mode === 'crud' ? CRUD_ROUTES : []).flatMap((build) => build(service)),
+      ...statusRoutes(service),
+      ...whoamiRoutes(),
+    ],
     streams: [watchRoutes, copyLogRoutes].flatMap((build) => build(service)),
     probes: [...probeRoutes(service), ...(hasAdminPort ? [] : metricsRoutes(service))],
     pages: descriptionRoutes(() => openapi),

@@ -361,7 +361,10 @@ function checkTogether(files: readonly LoadedFile[], isWhole: boolean): string[]
     ...files
       .filter((file) => fluxOf(file).reports_health)
       .slice(1)
-      .map(({ path }) => `${path}: reports name components by id alone, so only one type may have x-flux.reports_health`),
+      .map(
+        ({ path }) =>
+          `${path}: reports name components by id alone, so only one type may have x-flux.reports_health`,
+      ),
     ...files
       .filter((file) => own.has(fluxOf(file).assigned_by ?? ''))
       .map(

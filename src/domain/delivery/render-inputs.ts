@@ -19,7 +19,8 @@ import { enabledReferences, type FindEnabled, unmetDependencies } from './depend
 import { resolveField } from './resolve-field.ts'
 import type { ServedView } from './served-view.ts'
 
-const EMPTY_ANSWER: RenderedAnswer = { text: '{"inputs":[]}', digest: digestOf('') }
+/** The answer without inputs. */
+export const EMPTY_ANSWER: RenderedAnswer = { text: '{"inputs":[]}', digest: digestOf('') }
 
 export interface RenderedAnswer {
   readonly text: string

@@ -20,8 +20,8 @@ export interface StatusRules {
   readonly offline: number
   /** For clusters whose interval is not known. */
   readonly defaultIntervalMs: number
-  /** Since when polls have been noted: time in which nobody could be seen does not count. */
-  readonly observingSince: number
+  /** For how long after this moment no poll was noted, because no process of the service ran. It counts for nobody. */
+  unobservedAfter(moment: number): number
   /** Whether a cluster polls somewhere that tells nothing. */
   isUnobserved(cluster: Document): boolean
 }
@@ -77,7 +77,7 @@ function contactOf(
 ): Contact {
   if (cluster.deleted) return 'deleted'
   const { lastSeen, refusal } = evidence
-  const seen = Math.max(lastSeen, rules.observingSince)
+  const seen = lastSeen + rules.unobservedAfter(lastSeen)
   const offlineMs = rules.offline * intervalMs
   // A refusal alone says little: anybody can send a request with a wrong token in a cluster's name.
   if (lastSeen > 0 && !clock.isPast(seen + rules.late * intervalMs)) return 'current'
@@ -110,7 +110,8 @@ export function deliveryOf(situation: Situation, desired: Desired): Delivered {
   if (!isServed(desired, poll)) return 'behind'
   const applied = appliedSince(situation, desired, poll)
   const failure = evidence.failureOf({ endpoint })
-  const isRejected = failure && failure.at >= (applied ?? poll.since) && !clock.isPast(failure.at + FAILURE_MS)
+  const isRejected =
+    failure && failure.at >= (applied ?? poll.since) && !clock.isPast(failure.at + FAILURE_MS)
   return isRejected ? 'rejected' : applied === undefined ? 'served' : 'applied'
 }
 
@@ -125,13 +126,16 @@ export function healthOf(situation: Situation, desired: Desired, input: DesiredI
   if (contact !== 'current' && contact !== 'late') return 'unknown'
   const offlineMs = rules.offline * interval.ms
   if (report && readySince !== undefined) return clock.isPast(report.at + offlineMs) ? 'unknown' : 'healthy'
-  const isUnderway =
-    isServed(desired, poll) && !clock.isPast(poll.since + Math.max(offlineMs, PROGRESS_MS))
+  const isUnderway = isServed(desired, poll) && !clock.isPast(poll.since + Math.max(offlineMs, PROGRESS_MS))
   return isUnderway ? 'progressing' : 'unknown'
 }
 
 /** An event without a digest is taken to be about the last answer, if it came after that. */
-function speaksOf({ mark, at }: FailureEvidence, input: DesiredInput, poll: PollEvidence | undefined): boolean {
+function speaksOf(
+  { mark, at }: FailureEvidence,
+  input: DesiredInput,
+  poll: PollEvidence | undefined,
+): boolean {
   return mark === undefined ? poll !== undefined && at >= poll.since : sameMark(mark, input.mark)
 }
 

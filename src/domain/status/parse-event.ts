@@ -52,7 +52,11 @@ export function parseEvent(types: Types, payload: JsonObject): FluxEvent | undef
 /** A text on one line, without control characters, cut off where it is too long. */
 function textOf(value: Json | undefined, max: number): string {
   if (typeof value !== 'string') return ''
-  return value.slice(0, max * 4).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim().slice(0, max)
+  return value
+    .slice(0, max * 4)
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim()
+    .slice(0, max)
 }
 
 /** A type may be made by several ResourceSets, each named after its endpoint. */

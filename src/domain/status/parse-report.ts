@@ -32,7 +32,10 @@ export function parseReport(types: Types, query: string): Result<Report> {
       const colon = value.lastIndexOf(':')
       const mark = parseHex(value.slice(colon + 1))
       if (colon < 1 || !mark)
-        details.push({ path: '?ready', message: `is "${value.slice(0, 100)}": it must be <component>:<digest>` })
+        details.push({
+          path: '?ready',
+          message: `is "${value.slice(0, 100)}": it must be <component>:<digest>`,
+        })
       else ready.push({ id: value.slice(0, colon), mark })
     } else if (key === 'every') {
       const seconds = /^\d{1,6}$/.test(value) ? Number(value) : 0

@@ -23,7 +23,8 @@ export class ReadyList {
     const sorted = [...byId.values()].sort((one, other) => (one.id < other.id ? -1 : 1))
     this.#ids = sorted.map(({ id }) => id)
     this.#numbers = new Float64Array(sorted.length * FIELDS)
-    sorted.forEach(({ mark, since }, i) => this.#numbers.set([mark.a, mark.b, since], i * FIELDS))
+    for (const [i, { mark, since }] of sorted.entries())
+      this.#numbers.set([mark.a, mark.b, since], i * FIELDS)
   }
 
   get size(): number {
