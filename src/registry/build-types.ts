@@ -21,7 +21,7 @@ import { checkFilters } from './check-filters.ts'
 import { checkSchema } from './check-schema.ts'
 import { buildNormaliser } from './normalise.ts'
 import type { FluxSection, LoadedFile, QueryParam, ResourceFile } from './resource-file.ts'
-import { buildMatcher, buildNeeds, buildPatchNames, fieldsOfRules } from './rule-keys.ts'
+import { buildMatcher, buildNeeds, buildPatchNames, buildVersionField, fieldsOfRules } from './rule-keys.ts'
 import { checkMethods, checkSecurity, methodsOf } from './type-methods.ts'
 import { buildDocumentChecker, MAX_BYTES } from './validator.ts'
 
@@ -144,6 +144,7 @@ function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
     onEveryCluster: new Set(flux.on_every_cluster),
     needs: buildNeeds(flux),
     patchNames: buildPatchNames(flux),
+    versionField: buildVersionField(flux),
     input,
     placeholders: input.flatMap(({ kind }) => (kind === 'cluster' || kind === 'patches' ? [kind] : [])),
     referenceDefaults: defaultsOf(own.map((name) => [name, flux.reference?.[name] as SchemaObject])),
