@@ -523,7 +523,7 @@ test('inputs are what the cluster gets when it polls, of all endpoints or of one
   assert.equal(byType, one)
   assert.match(humanOne, /^ID +COMPONENT-PATH .*PATCHES +SOURCE +DIGEST +ANSWER-DIGEST\n/)
   assert.match(humanOne, /^a .*replicas=3 .*oci_tag=v1\.0\.0 +[0-9a-f]{16} +[0-9a-f]{16}$/m)
-  assert.match(humanOne, /^b .*oci_tag=v2\.0\.0$/m)
+  assert.match(humanOne, /^b .*oci_tag=v2\.0\.0 +[0-9a-f]{16} +[0-9a-f]{16}$/m)
   const { code, stdout, stderr } = await run(words('cluster inputs one pods'))
   assert.deepEqual({ code, stdout }, { code: 2, stdout: '' })
   for (const endpoint of endpoints) assert.ok(stderr.includes(endpoint))
