@@ -53,7 +53,7 @@ export interface ComponentStatus {
   readonly message: string | null
 }
 
-export interface TransitionStatus {
+interface TransitionStatus {
   readonly time: string
   readonly kind: (typeof COLUMNS)[number]
   readonly from: string
@@ -156,7 +156,7 @@ export const STATUS_SCHEMAS = {
     reason: TEXT,
     message: TEXT,
   }),
-  cluster_status: object({
+  status_of_cluster: object({
     cluster: { type: 'string' },
     environment: TEXT,
     dns: { type: 'string' },

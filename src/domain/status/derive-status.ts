@@ -31,13 +31,13 @@ const FAILURE_MS = 3_600_000
 /** A component may take this long to become ready, or `offline` intervals where that is longer. */
 const PROGRESS_MS = 15 * 60_000
 
-export interface ExpectedInterval {
+interface ExpectedInterval {
   readonly ms: number
   readonly source: 'reported' | 'learned' | 'default'
 }
 
 /** How often a cluster speaks: as it says itself, or by the gaps between its polls. */
-export function expectedInterval(
+function expectedInterval(
   { report, poll }: Pick<Evidence, 'report' | 'poll'>,
   endpoints: readonly string[],
   { defaultIntervalMs }: StatusRules,

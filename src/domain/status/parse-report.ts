@@ -1,9 +1,8 @@
 // A cluster's report of what it has applied: the query of the URL that its marks make.
-import { parseHex } from '../../base/digest.ts'
+import { type Halves, parseHex } from '../../base/digest.ts'
 import { type Detail, invalid, MAX_FOUND, type Result, succeed } from '../../base/problem.ts'
 import type { Types } from '../types/resource-type.ts'
-import type { AppliedMark, Evidence, Halves, ReportEvidence } from './evidence.ts'
-import { sameMark } from './evidence.ts'
+import { type AppliedMark, type Evidence, type ReportEvidence, sameMark } from './evidence.ts'
 import { type ReadyEntry, ReadyList } from './ready-list.ts'
 
 export interface Report {
