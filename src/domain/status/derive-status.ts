@@ -38,14 +38,15 @@ interface ExpectedInterval {
 
 /** How often a cluster speaks: as it says itself, or by the gaps between its polls. */
 function expectedInterval(
-  { report, poll }: Pick<Evidence, 'report' | 'poll'>,
+  evidence: Pick<Evidence, 'report' | 'poll'>,
   endpoints: readonly string[],
   { defaultIntervalMs }: StatusRules,
 ): ExpectedInterval {
+  const { report } = evidence
   if (report && report.everyMs > 0) return { ms: report.everyMs, source: 'reported' }
   let least = Number.POSITIVE_INFINITY
   for (const endpoint of endpoints) {
-    const learned = poll(endpoint)?.intervalMs ?? 0
+    const learned = evidence.poll(endpoint)?.intervalMs ?? 0
     if (learned > 0 && learned < least) least = learned
   }
   return least < Number.POSITIVE_INFINITY

@@ -75,15 +75,16 @@ function wholeMark(values: readonly string[]): Halves | undefined {
 
 /** What is known after a report: how long each digest has been reported is carried over from the one before. */
 export function takeReport(
-  { report: before, poll }: Pick<Evidence, 'report' | 'poll'>,
+  evidence: Pick<Evidence, 'report' | 'poll'>,
   { everyMs, applied, ready }: Report,
   now: number,
 ): ReportEvidence {
+  const { report: before } = evidence
   const marks = new Map<string, AppliedMark>()
   for (const [endpoint, mark] of applied) {
     const known = before?.applied.get(endpoint)
     const same = known && sameMark(known.mark, mark) ? known : undefined
-    const served = poll(endpoint)
+    const served = evidence.poll(endpoint)
     const isLast = served !== undefined && sameMark(served.mark, mark)
     marks.set(endpoint, {
       mark,
