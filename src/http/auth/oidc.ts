@@ -190,7 +190,7 @@ function createKeyFinder({ issuer, now }: OidcOptions): JWTVerifyGetKey {
     } catch (error) {
       // Without usable keys, discovery runs again: the jwks_uri may have changed.
       if (!keys?.fresh) keys = undefined
-      const message = `the issuer "${issuer}" could not be asked for its keys: ${describe(error)}`
+      const message = `the issuer "${issuer}" could not be asked for its keys: ${whyUnavailable(error)}`
       failed = { at: now().getTime(), error: new Unavailable(message) }
       throw failed.error
     }
@@ -203,7 +203,9 @@ function createKeyFinder({ issuer, now }: OidcOptions): JWTVerifyGetKey {
       } catch (error) {
         const isOfToken =
           error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys
-        throw isOfToken ? error : new Unavailable(`a key of the issuer cannot be used: ${describe(error)}`)
+        throw isOfToken
+          ? error
+          : new Unavailable(`a key of the issuer cannot be used: ${whyUnavailable(error)}`)
       }
     }
     try {
@@ -241,7 +243,7 @@ async function discover(issuer: string): Promise<URL> {
 }
 
 /** Describes a failed request to the issuer. */
-function describe(error: unknown): string {
+function whyUnavailable(error: unknown): string {
   const { name, message, cause } = error as Error & { cause?: { name?: string; code?: string } }
   const isLate = [name, cause?.name].includes('TimeoutError')
   if (isLate) return `no whole answer within ${TIMEOUT_MS / 1000} s`
