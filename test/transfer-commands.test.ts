@@ -819,7 +819,7 @@ describe('bundles', AT_ONCE, () => {
     const making = (path: string): string[] => ['bundle', 'export', '--to', file('y'), '--key', path]
     const bringing = (path: string): string[] => ['bundle', 'import', '--from', signed, '--key', path]
     await assertBadUse({ ...env }, [
-      [making(file('none.pem')), /none.pem: cannot be read: ENOENT/],
+      [making(file('none.pem')), /none.pem: there is no such file \(ENOENT\)/],
       [making(file('noise.pem')), /noise.pem: is not a key in PEM/],
       [making(file('rsa.pem')), /rsa.pem: is a key of rsa, not of Ed25519/],
       [making(file('ec.pem')), /is a key of ec, not of Ed25519/],
@@ -830,7 +830,7 @@ describe('bundles', AT_ONCE, () => {
       [bringing(file('locked.pem')), /locked.pem: is a private key/],
       [bringing(file('rsa.pub.pem')), /is a key of rsa/],
       [bringing(file('noise.pem')), /is not a key in PEM/],
-      [bringing(file('none.pem')), /cannot be read/],
+      [bringing(file('none.pem')), /there is no such file/],
     ])
     assert.ok(!existsSync(file('y')))
     writeFileSync(file('half.pub.pem'), 'somebody else’s')
