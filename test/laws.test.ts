@@ -233,7 +233,7 @@ test('a batch does what its commands do one by one, or nothing at all', async ()
       // Together, commands may lean on later ones (a dependency that is created after its user).
       if (allDone) assert.deepEqual(contents(atOnce.state), contents(oneByOne.state))
     }),
-    { ...RUNS, numRuns: 2000 },
+    { ...RUNS, numRuns: 400 },
   )
 })
 
