@@ -9,7 +9,7 @@ import type { Json } from '../src/base/json.ts'
 import { type ServiceProcess, spawnService, temporaryFolder } from './service.ts'
 
 /** Enough to see what goes wrong often; `make test-faults` has more of them. */
-const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 15)
+const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 6)
 const CLIENTS = 4
 const KEPT_NAMESPACES = 3
 

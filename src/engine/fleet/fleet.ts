@@ -95,11 +95,13 @@ export class Fleet {
     this.#parts.touched('reports', cluster)
   }
 
-  /** Notes an event; one about something that the cluster is not given is ignored. Returns whether it counted. */
+  /**
+   * Notes an event; one about something that the cluster is not given is ignored. Returns whether it counted. Contact is
+   * by polls and reports alone: events come from another controller.
+   */
   noteEvent(cluster: Entry, event: FluxEvent): boolean {
     const record = this.#recordOf(cluster.id)
     const now = this.#parts.now()
-    record.lastSeen = now
     const subject = this.#subjectOf(cluster, event)
     if (!subject) return false
     const { object, verdict, mark, reason, message, isRelease } = event

@@ -37,6 +37,8 @@ export interface FollowedFleet {
   transitionsOf(cluster: string): Promise<KeptTransition[]>
   /** Calls back with every note that is to be written, for those who forward them. */
   onTouched(touched: (kind: EvidenceKind, key: string) => void): void
+  /** Writes what is not in the store yet, and reads what other processes wrote; happens by itself every 10 seconds. */
+  sync(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -70,6 +72,7 @@ export function followFleet(parts: FleetFollowerParts, stateLoaded: Promise<void
     loaded,
     transitionsOf: (cluster) => follower.transitions.of(cluster),
     onTouched: (touched) => follower.forwards.push(touched),
+    sync: () => follower.syncNow(),
     stop: () => follower.stop(),
   }
 }
@@ -129,6 +132,11 @@ class FleetFollower {
     await this.#running
     for (const buffer of this.#buffers.values()) await buffer.stop()
     await this.#attempt(() => this.#keep())
+  }
+
+  async syncNow(): Promise<void> {
+    for (const buffer of this.#buffers.values()) await buffer.flush()
+    await this.#attempt(() => this.#sync())
   }
 
   /** One after the other, and none that is still waiting twice. */
