@@ -333,6 +333,9 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   delete_patches: (_world, tier) => [{ path: patchesOf(tier), ...patching(tier) }],
 
   fleet_status: () => [{ path: '/status' }, { path: '/status?contact=never' }],
+  fleet_attention: () => [{ path: '/status/attention' }],
+  revision_propagation: () => [{ path: '/revisions/1/propagation' }],
+  platform_components_versions: (_world, tier) => [{ path: `/platform_components/${tier}/versions` }],
   cluster_status: (_world, tier) => [{ path: `/clusters/${tier}/status`, cluster: tier }],
 
   list_revisions: () => [{ path: '/revisions' }],
