@@ -3,7 +3,7 @@ import type { Halves } from '../../base/digest.ts'
 import { digestInputs } from '../delivery/render-inputs.ts'
 import { servedTo } from '../delivery/served-view.ts'
 import type { Entry, View } from '../documents/view.ts'
-import { type DeliveredType, isEnabled, type Types } from '../types/resource-type.ts'
+import { type DeliveredType, isEnabled, referencesOf, type Types } from '../types/resource-type.ts'
 import type { AnswerMark } from './evidence.ts'
 
 /** One input, where the cluster reports on each. */
@@ -40,4 +40,22 @@ export function desiredOf(types: Types, view: View, cluster: Entry): Desired[] {
       components,
     }
   })
+}
+
+/**
+ * Whether a definition that a cluster is given was changed or removed after a revision. What an input waits for is given
+ * to the cluster too, or left out, so that nothing else can change its inputs while the cluster's own entry is the same.
+ */
+export function isGivenNewer(
+  view: View,
+  { name, delivery }: DeliveredType,
+  cluster: Entry,
+  revision: number,
+): boolean {
+  const served = servedTo(view, cluster.id)
+  for (const { id } of referencesOf(cluster.document, delivery)) {
+    const definition = served.get(name, id)
+    if (!definition || definition.revision > revision) return true
+  }
+  return false
 }

@@ -64,10 +64,10 @@ export class ClusterRecord implements Evidence {
   lastSeen = 0
   /** The version of the Flux Operator that spoke last. */
   operatorVersion = ''
-  /** What was derived last, from which entry and catalog, and how long that holds. */
+  /** What was derived last, from which entry, at which revision, and how long that holds. */
   row: StatusRow | undefined
   rowEntry: Entry | undefined
-  rowCatalog = -1
+  rowRevision = -1
   rowUntil = 0
   /** Since when the row has said that the cluster is behind; 0 when it does not. */
   behindSince = 0

@@ -1,9 +1,10 @@
 // What every cluster was served, has applied, and how it fares, as far as this process knows.
 import type { Digest } from '../../base/digest.ts'
 import { getOrSet } from '../../base/get-or-set.ts'
+import { findVersion } from '../../domain/documents/find-document.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { rowOf, type Situation, type StatusRules, situationOf } from '../../domain/status/derive-status.ts'
-import { desiredOf } from '../../domain/status/desired.ts'
+import { desiredOf, isGivenNewer } from '../../domain/status/desired.ts'
 import { findProblem, type Trouble } from '../../domain/status/find-problem.ts'
 import type { FluxEvent } from '../../domain/status/parse-event.ts'
 import { type Report, takeReport } from '../../domain/status/parse-report.ts'
@@ -131,19 +132,26 @@ export class Fleet {
     return situationOf({ cluster, desired, evidence, rules, clock: new StatusClock(now()) })
   }
 
-  /** The states of a cluster of the present; derived again only where something may have changed. */
-  rowOf(cluster: Entry): StatusRow {
+  /** The states of a cluster as it is now; derived again only where something may have changed. */
+  rowOf(given: Entry): StatusRow {
+    const { types, state } = this.#parts
+    // A caller that goes through a frozen view may hold an earlier version.
+    const cluster = findVersion(state, types.cluster.type.name, given.id) ?? given
     const record = this.#recordOf(cluster.id)
     const now = this.#parts.now()
-    const catalog = this.#catalog()
-    if (record.row && now < record.rowUntil && record.rowEntry === cluster && record.rowCatalog === catalog)
+    if (
+      record.row &&
+      now < record.rowUntil &&
+      record.rowEntry === cluster &&
+      this.#isUnchanged(record, cluster)
+    )
       return record.row
     const situation = this.situationOf(cluster)
     const row = this.#shared(rowOf(situation))
     const before = record.row
     record.row = row
     record.rowEntry = cluster
-    record.rowCatalog = catalog
+    record.rowRevision = state.revision
     record.rowUntil = situation.clock.until
     record.behindSince = row.delivery === 'behind' ? record.behindSince || now : 0
     if (before && before !== row) this.#publish(cluster.id, record, before, row)
@@ -257,12 +265,16 @@ export class Fleet {
     this.#parts.touched('failures', keyOf(cluster, object))
   }
 
-  /** Changes whenever a definition does. */
-  #catalog(): number {
+  /** Whether the definitions that a cluster is given are those that its row was derived from. */
+  #isUnchanged(record: ClusterRecord, cluster: Entry): boolean {
     const { types, state } = this.#parts
-    let newest = 0
-    for (const { name } of types.delivered) newest = Math.max(newest, state.changedAt(name))
-    return newest
+    const { rowRevision } = record
+    if (state.revision === rowRevision) return true
+    for (const type of types.delivered)
+      if (state.changedAt(type.name) > rowRevision && isGivenNewer(state, type, cluster, rowRevision))
+        return false
+    record.rowRevision = state.revision
+    return true
   }
 
   /** One object for all clusters with the same states. */
