@@ -8,6 +8,9 @@ export interface Digest {
   readonly ascii: boolean
 }
 
+/** The two halves of a digest, which are all that tells two apart. */
+export type Halves = Pick<Digest, 'a' | 'b'>
+
 /** Hashes texts, or the digests of texts, in order. */
 export class Digester implements Digest {
   // Kept as signed integers: V8 stores those without allocating.
@@ -43,7 +46,7 @@ export function digestOf(text: string): Digest {
 }
 
 /** A digest as 16 lower-case hexadecimal digits. */
-export function hexOf({ a, b }: Pick<Digest, 'a' | 'b'>): string {
+export function hexOf({ a, b }: Halves): string {
   const at = (half: number): string => QUADS[half] as string
   return at(a >>> 16) + at(a & 0xffff) + at(b >>> 16) + at(b & 0xffff)
 }
@@ -54,7 +57,7 @@ const QUADS: readonly string[] = Array.from({ length: 0x10000 }, (_, i) => i.toS
 const HEX = /^[0-9a-f]{16}$/
 
 /** Returns the halves of a digest in hexadecimal; undefined for any other text. */
-export function parseHex(text: string): Pick<Digest, 'a' | 'b'> | undefined {
+export function parseHex(text: string): Halves | undefined {
   if (!HEX.test(text)) return undefined
   return { a: Number.parseInt(text.slice(0, 8), 16) | 0, b: Number.parseInt(text.slice(8), 16) | 0 }
 }

@@ -49,7 +49,7 @@ export function parseEvent(types: Types, payload: JsonObject): FluxEvent | undef
   }
 }
 
-/** A text on one line, without control characters, cut off where it is too long. */
+/** A text on one line, well-formed and without control characters, cut off where it is too long. */
 function textOf(value: Json | undefined, max: number): string {
   if (typeof value !== 'string') return ''
   return value
@@ -57,6 +57,7 @@ function textOf(value: Json | undefined, max: number): string {
     .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim()
     .slice(0, max)
+    .toWellFormed()
 }
 
 /** A type may be made by several ResourceSets, each named after its endpoint. */

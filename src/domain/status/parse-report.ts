@@ -1,8 +1,8 @@
 // A cluster's report of what it has applied: the query of the URL that its marks make.
-import { parseHex } from '../../base/digest.ts'
+import { type Halves, parseHex } from '../../base/digest.ts'
 import { type Detail, invalid, MAX_FOUND, type Result, succeed } from '../../base/problem.ts'
 import type { Types } from '../types/resource-type.ts'
-import type { AppliedMark, Evidence, Halves, ReportEvidence } from './evidence.ts'
+import type { AppliedMark, Evidence, ReportEvidence } from './evidence.ts'
 import { sameMark } from './evidence.ts'
 import { type ReadyEntry, ReadyList } from './ready-list.ts'
 
@@ -15,7 +15,7 @@ export interface Report {
 }
 
 /** Longer intervals are a mistake: Flux polls at least once a day. */
-const MAX_EVERY_S = 86_400
+export const MAX_EVERY_S = 86_400
 /** A resource type may be made by several ResourceSets: `<digest>:1/2` is what the first of two has applied. */
 const APPLIED = /^([0-9a-f]{16})(?::([1-9])\/([1-9]))?$/
 const A_DIGEST = 'must be the digest of an answer, 16 lower-case hexadecimal digits'

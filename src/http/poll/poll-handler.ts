@@ -4,7 +4,7 @@ import { fail, invalid, type Problem, type Result, succeed } from '../../base/pr
 import type { Steps } from '../../base/steps.ts'
 import { POLL_BASE } from '../../base/urls.ts'
 import { may } from '../../domain/access/permissions.ts'
-import { refuseClusterList, refusePollFor, refusePolls } from '../../domain/access/poll-access.ts'
+import { refuseClusterList, refusePolls } from '../../domain/access/poll-access.ts'
 import {
   EMPTY_ANSWER,
   renderClusterLine,
@@ -28,6 +28,7 @@ import { requestId } from '../request/request-id.ts'
 import { REVISION_HEADER } from '../request/revision-header.ts'
 import type { Service } from '../service.ts'
 import { closesConnection, type SentAnswer, sendAnswer } from './answer.ts'
+import { findPolled, noteRefusal } from './polled-cluster.ts'
 
 /** The last segment of the URL that clusters report to. */
 const ACK = 'ack'
@@ -48,36 +49,12 @@ export function createPollHandler(service: Service): PollHandler {
       identity && result.ok && result.value.text.length > LONG ? hold(poll, identity, result.value) : result
     if (answer.ok) sendAnswer(request, response, answer.value, engine.draining)
     else refuse(request, response, answer.problem, engine.state.revision)
-    if (request.method === 'GET') sight(poll, identity, answer)
+    if (request.method === 'GET') sight(service, poll, identity, answer)
     const label = endpoint === undefined ? 'clusters' : isEndpoint(endpoint) ? endpoint : 'unknown'
     metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
   }
 
   const isEndpoint = (name: string): boolean => name === ACK || types.byEndpoint(name) !== undefined
-
-  /** Notes what a cluster was served, or that it was refused. */
-  function sight(
-    { request, response, dns, endpoint }: Poll,
-    identity: Identity | undefined,
-    result: Result<ServedAnswer>,
-  ): void {
-    const { fleet } = engine.fleet
-    if (result.ok) {
-      const { cluster, text, digest, revision, report } = result.value
-      if (cluster === undefined || endpoint === undefined) return
-      const agent = request.headers['user-agent']
-      if (report) fleet.noteReport(cluster, report, agent)
-      else {
-        const mark = text === EMPTY_ANSWER.text ? undefined : digest
-        fleet.notePoll(cluster, endpoint, mark, revision, agent, identity?.name ?? '')
-      }
-      return
-    }
-    const { code, reason = code } = result.problem
-    if (code !== 'unauthorized' && code !== 'forbidden') return
-    const cluster = engine.state.clusterByDns(dns)
-    if (cluster && !cluster.deleted) fleet.noteRefusal(cluster.id, response.statusCode, reason)
-  }
 
   /** Counts a long answer against its caller until it is read, and refuses it beyond the caller's share. */
   function hold({ request, response }: Poll, identity: Identity, answer: ServedAnswer): Result<ServedAnswer> {
@@ -125,6 +102,23 @@ export function createPollHandler(service: Service): PollHandler {
     }
     return true
   }
+}
+
+/** Notes what a cluster was served, or that it was refused. */
+function sight(
+  service: Service,
+  { request, dns, endpoint }: Poll,
+  identity: Identity | undefined,
+  result: Result<ServedAnswer>,
+): void {
+  if (!result.ok) return void noteRefusal(service, dns, result.problem)
+  const { fleet } = service.engine.fleet
+  const { cluster, text, digest, revision, report } = result.value
+  if (cluster === undefined || endpoint === undefined) return
+  const agent = request.headers['user-agent']
+  if (report) return void fleet.noteReport(cluster, report, agent)
+  const mark = text === EMPTY_ANSWER.text ? undefined : digest
+  fleet.notePoll(cluster, endpoint, mark, revision, agent, identity?.name ?? '')
 }
 
 async function answerFor(
@@ -221,14 +215,9 @@ function answerPoll(
   if (refused) return fail(refused)
   const type = endpoint === ACK ? succeed(undefined) : findEndpoint(types, endpoint)
   if (!type.ok) return type
-  const found = state.clusterByDns(dns)
-  const foreign = refusePollFor(types, state, grant, dns, found)
-  if (foreign) return fail(foreign)
-  // Flux keeps what it has on a 404; an empty list would make it delete everything.
-  if (!found) {
-    const message = `no cluster with the DNS name "${dns}"`
-    return fail({ code: 'not_found', reason: 'unknown_cluster', message })
-  }
+  const polled = findPolled(service, grant, dns)
+  if (!polled.ok) return polled
+  const found = polled.value
   const { id } = found
   if (!type.value) {
     const report = parseReport(types, query)
