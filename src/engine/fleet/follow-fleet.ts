@@ -1,5 +1,6 @@
 // Keeps what is known of the fleet: in the store, up to date with other replicas, and derived again as time passes.
 
+import { DEFAULT_STATUS_LIMITS, type StatusLimits } from '../../base/status-limits.ts'
 import type { StatusReader } from '../../domain/access/selector-subjects.ts'
 import { findVersion } from '../../domain/documents/find-document.ts'
 import type { State } from '../../domain/documents/state.ts'
@@ -14,22 +15,12 @@ import { EVIDENCE_KINDS, type EvidenceKind, partsOf } from './evidence-notes.ts'
 import { Fleet } from './fleet.ts'
 import { type KeptTransition, TRANSITIONS, TransitionLog } from './transition-log.ts'
 
-export interface StatusSettings {
-  /** A cluster is late, and then offline, after this many of its intervals. */
-  readonly late: number
-  readonly offline: number
-  /** How long transitions are kept. */
-  readonly retentionMs: number
+export interface StatusSettings extends StatusLimits {
   /** Whether a cluster polls somewhere that tells nothing, such as behind an air gap. */
   isUnobserved(cluster: Document): boolean
 }
 
-export const DEFAULT_STATUS: StatusSettings = {
-  late: 1.5,
-  offline: 3,
-  retentionMs: 30 * 86_400_000,
-  isUnobserved: () => false,
-}
+export const DEFAULT_STATUS: StatusSettings = { ...DEFAULT_STATUS_LIMITS, isUnobserved: () => false }
 
 export interface FollowedFleet {
   readonly fleet: Fleet
