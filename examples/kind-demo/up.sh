@@ -90,7 +90,9 @@ kubectl -n flux-system wait fluxinstance/flux --for condition=Ready --timeout 5m
 step 'Wait until the cluster has polled'
 kubectl -n flux-system wait resourcesetinputprovider --all --for condition=Ready --timeout 2m
 step 'Wait until what it was given is applied'
-kubectl -n flux-system wait resourceset --all --for condition=Ready --timeout 5m
+# Not those that other ResourceSets made: they wait for components.
+kubectl -n flux-system wait resourceset -l '!resourceset.fluxcd.controlplane.io/name' \
+  --for condition=Ready --timeout 5m
 step 'Wait for podinfo, which waits for cert-manager and Traefik'
 kubectl -n flux-system wait helmrelease/podinfo --for condition=Ready --timeout 10m
 kubectl -n podinfo get pods
