@@ -165,6 +165,8 @@ describe('marks', () => {
     '  serviceAccountName: tenant\n': 'its service account may not make ResourceSets',
     '  inputStrategy: { name: Permute }\n': 'it permutes its inputs',
     '  steps: []\n': 'it has steps',
+    '  commonMetadata: { annotations: { fluxcd.controlplane.io/prune: disabled } }\n':
+      'it keeps what it no longer renders',
   }
 
   for (const [more, why] of Object.entries(OBSTACLES)) {

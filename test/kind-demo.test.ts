@@ -187,7 +187,7 @@ describe('the demo on kind', { timeout: 120_000 }, () => {
       'npm run --silent cli -- bootstrap demo-cluster-01 --interval 30s --with-token --token-grace 0s',
       `${ON_CONTEXT} apply -f ${bundle}`,
       `${ON_CONTEXT} -n flux-system wait fluxinstance/flux --for condition=Ready --timeout 5m`,
-      `${ON_CONTEXT} -n flux-system wait resourcesetinputprovider --all --for condition=Ready --timeout 2m`,
+      `${ON_CONTEXT} -n flux-system wait resourcesetinputprovider -l !resourceset.fluxcd.controlplane.io/name --for condition=Ready --timeout 2m`,
       `${ON_CONTEXT} -n flux-system wait resourceset -l !resourceset.fluxcd.controlplane.io/name --for condition=Ready --timeout 5m`,
       `${ON_CONTEXT} -n flux-system wait helmrelease/podinfo --for condition=Ready --timeout 10m`,
       `${ON_CONTEXT} -n podinfo get pods`,

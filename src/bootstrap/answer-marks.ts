@@ -2,7 +2,7 @@
 // templates, so that those of users have them, too.
 import { createHash } from 'node:crypto'
 import { isMap, isSeq, type Document as Manifest, parseDocument } from 'yaml'
-import { isObject, type JsonObject } from '../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../base/json.ts'
 import { ACK_LABEL, NAMESPACE } from './bundle-names.ts'
 import type { BundleOptions } from './bundle-options.ts'
 import { annotated, manifest, quoted, toText } from './bundle-yaml.ts'
@@ -20,8 +20,15 @@ export function obstacleToMarks(spec: JsonObject, yaml: Manifest): string | unde
   if (spec.steps !== undefined) return 'it has steps'
   // The ResourceSet would wait for the mark, and the mark for the ResourceSet.
   if (spec.wait === true) return 'it has wait: true'
+  if (keepsWhatItMade(spec.commonMetadata)) return 'it keeps what it no longer renders'
   if (spec.serviceAccountName !== undefined) return 'its service account may not make ResourceSets'
   return undefined
+}
+
+/** Whether nothing that a ResourceSet made is deleted: old marks would stay, too. */
+function keepsWhatItMade(commonMetadata: Json | undefined): boolean {
+  const annotations = isObject(commonMetadata) ? commonMetadata.annotations : undefined
+  return isObject(annotations) && annotations['fluxcd.controlplane.io/prune'] === 'disabled'
 }
 
 /** Returns a warning for each endpoint whose answers no cluster can acknowledge. */
