@@ -5,8 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pino, { type Logger } from 'pino'
 import { UsageProblem } from './base/usage-problem.ts'
-import { warnOfUnread } from './bootstrap/bootstrap-bundle.ts'
-import { loadTemplates, type Template } from './bootstrap/load-templates.ts'
+import { warnOfBundle } from './bootstrap/bootstrap-bundle.ts'
+import { loadTemplates } from './bootstrap/load-templates.ts'
+import type { Template } from './bootstrap/template.ts'
 import { type Config, parseConfig } from './config/config.ts'
 import { parseSelector } from './domain/access/selector.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
@@ -49,7 +50,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
   const types = readTypes(config.resourceFolders)
   const templates = readTemplates(config, types)
-  for (const warning of warnOfUnread(types, templates)) log.warn(warning)
+  for (const warning of warnOfBundle(types, templates, true)) log.warn(warning)
   const files = readFiles(config, types, log)
   const { engine, mirror, metrics } = await startStores(config, types, version, log)
   warnOfUnknownTypes(engine, types, log)
