@@ -33,8 +33,10 @@ export async function startTarget(
       stdio: ['ignore', 'ignore', stderr],
     }),
   )
+  // Probes work there without TLS.
+  const probed = env.ADMIN_LISTEN_ADDR ?? `127.0.0.1:${port}`
   for (let tries = 0; tries < 6000; tries++) {
-    const ready = await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined)
+    const ready = await fetch(`http://${probed}/ready`).catch(() => undefined)
     if (ready?.ok) return { name, port, child, startSeconds: (performance.now() - started) / 1000 }
     if (child.exitCode !== null) break
     await sleep(5)
@@ -57,8 +59,15 @@ export function startService(
   database: string,
   port: number,
   stderr: 'inherit' | 'ignore' = 'inherit',
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<Target> {
-  const env = { AUTH_TOKEN: TOKEN, API_MODE: 'crud', DATABASE_URL: database, LOG_LEVEL: 'warn' }
+  const env = {
+    AUTH_TOKEN: TOKEN,
+    API_MODE: 'crud',
+    DATABASE_URL: database,
+    LOG_LEVEL: 'warn',
+    ...settings,
+  }
   return startTarget(name, '../src/main.ts', [], port, env, stderr)
 }
 

@@ -11,7 +11,7 @@ export interface Moments {
 export interface WrongAnswer {
   readonly dns: string
   readonly endpoint: string
-  readonly problem: string
+  readonly problems: readonly string[]
 }
 
 /** Percentiles in milliseconds. */
@@ -52,9 +52,9 @@ export class FleetFigures {
     errors[error] = (errors[error] ?? 0) + 1
   }
 
-  wrong({ dns, endpoint }: PollRequest, problem: string): void {
+  wrong({ dns, endpoint }: PollRequest, problems: readonly string[]): void {
     this.#wrongCount++
-    if (this.#wrong.length < MAX_DETAILS) this.#wrong.push({ dns, endpoint, problem })
+    if (this.#wrong.length < MAX_DETAILS) this.#wrong.push({ dns, endpoint, problems })
   }
 
   summary(seconds: number): FleetSummary {

@@ -6,15 +6,18 @@ import { parseInputs } from './parse-inputs.ts'
 /** Inputs in the order in which they are served, without their digests. */
 export type ExpectedInputs = readonly JsonObject[]
 
-/**
- * Returns what a cluster should get at an endpoint; undefined when that is not known. `revision` is the one that the answer
- * names.
- */
+/** Returns what a cluster should get at an endpoint; undefined when that is not known. */
 export type Expect = (
   dns: string,
   endpoint: string,
-  revision: number | undefined,
+  answered: Answered,
 ) => ExpectedInputs | undefined | Promise<ExpectedInputs | undefined>
+
+/** What it did get, and the revision that the answer names. */
+export interface Answered {
+  readonly inputs: ExpectedInputs
+  readonly revision: number | undefined
+}
 
 /** An answer with 200. */
 export interface ServedAnswer {
@@ -57,7 +60,7 @@ export class Oracle {
     const bare = parsed.inputs.map(withoutDigests)
     const problems = [...this.#checkDigests(endpoint, parsed.inputs, bare)]
     if (before !== undefined && this.#isUnchanging) problems.push('the answer changed, and nothing else did')
-    const expected = await this.#expect?.(dns, endpoint, revision)
+    const expected = await this.#expect?.(dns, endpoint, { inputs: bare, revision })
     if (expected) problems.push(...compare(bare, expected))
     if (problems.length === 0) this.#bodies.set(key, fingerprint)
     return problems
@@ -100,7 +103,8 @@ function isDigest(value: unknown): value is string {
   return typeof value === 'string' && DIGEST.test(value)
 }
 
-function withoutDigests({ digest: _, answer_digest: __, ...bare }: JsonObject): JsonObject {
+/** An input without the two keys that the service adds to it. */
+export function withoutDigests({ digest: _, answer_digest: __, ...bare }: JsonObject): JsonObject {
   return bare as JsonObject
 }
 

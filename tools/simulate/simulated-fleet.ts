@@ -90,7 +90,7 @@ export class SimulatedFleet {
   async #check(request: ClusterRequest, answer: ClusterAnswer): Promise<void> {
     if (request.kind !== 'poll' || answer.kind !== 'answer' || answer.status !== 200) return
     const problems = await this.#options.oracle?.check(request.dns, request.endpoint, answer)
-    for (const problem of problems ?? []) this.figures.wrong(request, problem)
+    if (problems && problems.length > 0) this.figures.wrong(request, problems)
   }
 }
 
