@@ -8,7 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export const TOKEN = 'bench-token'
 const TICKS_PER_SECOND = 100
 /** As `npm start` does it. */
-const SMALL_HEAP_STEPS = (process.env.SERVER_OPTIONS ?? '--max-semi-space-size=4').split(' ').filter(Boolean)
+export const SMALL_HEAP_STEPS = (process.env.SERVER_OPTIONS ?? '--max-semi-space-size=4')
+  .split(' ')
+  .filter(Boolean)
 
 export interface Target {
   readonly name: string

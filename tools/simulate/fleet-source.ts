@@ -12,7 +12,7 @@ export interface FleetSource {
 }
 
 /** A cluster, and the token that it shows. */
-export interface Caller {
+interface Caller {
   readonly dns: string
   readonly token: string
 }

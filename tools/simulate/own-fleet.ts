@@ -1,11 +1,10 @@
 // A service of our own with a made fleet on SQLite in a temporary folder; every cluster has a token of its own.
-import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cluster, clusterDns, clusterToken, writeFleet } from '../../bench/fleet.ts'
 import { cpuSeconds, residentMegabytes, startService, stopTarget } from '../../bench/server-process.ts'
+import { findPort } from '../../test/find-port.ts'
 import { benchFleetInputs, type Endpoint } from './bench-fleet-inputs.ts'
 import type { FleetSource } from './fleet-source.ts'
 import { Oracle } from './oracle.ts'
@@ -22,7 +21,7 @@ export async function openOwnFleet({ clusters, tls, timeoutMs }: OwnFleetOptions
   process.once('exit', remove)
   const database = join(folder, 'fleet.db')
   await writeFleet(database, clusters, true)
-  const [port, adminPort] = await Promise.all([freePort(), freePort()])
+  const [port, adminPort] = await Promise.all([findPort(), findPort()])
   const certificate = tls ? await writeCertificate(folder) : undefined
   const service = await startService('service', `sqlite://${database}`, port, 'inherit', {
     ADMIN_LISTEN_ADDR: `127.0.0.1:${adminPort}`,
@@ -46,15 +45,6 @@ export async function openOwnFleet({ clusters, tls, timeoutMs }: OwnFleetOptions
       remove()
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 interface Certificate {

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../src/base/json.ts'
 import type { FluxEvent } from './exchange.ts'
 import { type ComponentKind, componentEvent } from './flux-events.ts'
 
-export type ComponentState = 'progressing' | 'ready' | 'failed'
+type ComponentState = 'progressing' | 'ready' | 'failed'
 
 interface Component {
   readonly id: string
