@@ -476,3 +476,26 @@ test('nothing is acknowledged before it is applied and ready, and everything is 
     { numRuns: 300 },
   )
 })
+
+test('a settled cluster has applied what it is served first: one report of all of it, and no events', () => {
+  const served = { a: 'v1', b: 'off' }
+  const cluster = createCluster({ isSettled: true })
+  const sent = drive(
+    cluster,
+    INTERVAL,
+    serving(() => served),
+  )
+  assert.deepEqual(
+    reportsIn(sent).map(({ at }) => at),
+    [0, INTERVAL],
+  )
+  assert.deepEqual(reportsIn(sent)[0]?.entries, ['every=10', applied(served), ready('a', 'v1'), 'v=1'])
+  assert.ok(sent.every(({ request }) => request.kind !== 'event'))
+  const later = drive(
+    cluster,
+    3 * INTERVAL,
+    serving(() => ({ a: 'v2' })),
+  )
+  assert.equal(eventsIn(later, 'info').length, 1)
+  assert.ok(reportsIn(later).at(-1)?.entries.includes(ready('a', 'v2')))
+})

@@ -23,6 +23,7 @@ Starts a service with a made fleet, unless --url names one. Exits with 1 after w
   --interval D       time between two polls of an endpoint (30s)
   --duration D       how long all of it lasts (60s)
   --restart-storm    all clusters poll at once at the start, instead of spread over the interval
+  --install          all clusters begin empty and install everything, instead of having it already
   --faults           some components fail and flap, some clusters go away, some connections drop, some events are lost
   --seed N           chance for --faults (1)
   --concurrency N    connections at once (1000)
@@ -40,6 +41,7 @@ interface Options {
   readonly durationMs: number
   readonly isStorm: boolean
   readonly hasFaults: boolean
+  readonly isInstall: boolean
   readonly seed: number
   readonly concurrency: number
   readonly timeoutMs: number
@@ -76,6 +78,7 @@ function parseOptions(args: string[]): Options | undefined {
     durationMs: duration('duration'),
     isStorm: values['restart-storm'],
     hasFaults: values.faults,
+    isInstall: values.install,
     seed: count('seed', 2 ** 31),
     concurrency: count('concurrency', 10_000),
     timeoutMs: duration('timeout'),
@@ -98,6 +101,7 @@ function parseStrictly(args: string[]) {
         duration: { type: 'string', default: '60s' },
         'restart-storm': { type: 'boolean', default: false },
         faults: { type: 'boolean', default: false },
+        install: { type: 'boolean', default: false },
         seed: { type: 'string', default: '1' },
         concurrency: { type: 'string', default: '1000' },
         timeout: { type: 'string', default: '10s' },
@@ -131,6 +135,7 @@ function buildFleet(source: FleetSource, options: Options): SimulatedFleet {
       endpoints,
       interval: intervalMs,
       startsAt: startsAt + offset,
+      isSettled: !options.isInstall,
       ...(hasFaults && { behaviour: planFaults(random, times) }),
     })
   })
@@ -148,17 +153,24 @@ function buildFleet(source: FleetSource, options: Options): SimulatedFleet {
 const DROPPED = 0.01
 
 async function run(options: Options): Promise<RunSummary> {
-  const { clusters, durationMs, remote } = options
+  const { durationMs, remote } = options
   const source = remote ? await openRemoteFleet({ ...options, ...remote }) : await openOwnFleet(options)
   try {
     const before = source.cost()
     const fleet = buildFleet(source, options)
     const started = performance.now()
+    const usedBefore = process.cpuUsage()
     await runFleet(fleet, AbortSignal.timeout(durationMs))
     const seconds = (performance.now() - started) / 1000
     const after = source.cost()
     const server = before && after ? { ...after, cpuSeconds: after.cpuSeconds - before.cpuSeconds } : null
-    return { ...fleet.figures.summary(seconds), clusters: Math.min(clusters, source.clusters.length), server }
+    const { user, system } = process.cpuUsage(usedBefore)
+    return {
+      ...fleet.figures.summary(seconds),
+      clusters: source.clusters.length,
+      server,
+      simulation_cpu_seconds: (user + system) / 1e6,
+    }
   } finally {
     await source.close()
   }

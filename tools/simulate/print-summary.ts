@@ -7,6 +7,8 @@ export interface RunSummary extends FleetSummary {
   readonly clusters: number
   /** What the service used during the run; null when it is not ours. */
   readonly server: ServiceCost | null
+  /** CPU seconds of the simulation itself: where that is most of a core, it may have been the slower one. */
+  readonly simulation_cpu_seconds: number
 }
 
 export function printSummary(summary: RunSummary, format: 'table' | 'json'): void {
@@ -27,6 +29,7 @@ export function printSummary(summary: RunSummary, format: 'table' | 'json'): voi
     ['latency ms', percentiles(summary.latency_ms)],
     ['wait ms, from when it was due', percentiles(summary.wait_ms)],
     ...serverRows(summary),
+    ['simulation CPU', cpu(summary.simulation_cpu_seconds, summary.seconds)],
     [
       'load average',
       loadavg()
@@ -58,9 +61,12 @@ function percentiles({ p50, p95, p99, max }: Percentiles): string {
 function serverRows({ server, seconds }: RunSummary): [string, string][] {
   if (!server) return []
   const { cpuSeconds, rssMegabytes, peakRssMegabytes } = server
-  const share = ((cpuSeconds / seconds) * 100).toFixed(0)
   return [
-    ['server CPU', `${cpuSeconds.toFixed(1)} s, ${share} % of a core`],
+    ['server CPU', cpu(cpuSeconds, seconds)],
     ['server RSS', `${rssMegabytes.toFixed(0)} MB, at most ${peakRssMegabytes.toFixed(0)} MB`],
   ]
+}
+
+function cpu(used: number, seconds: number): string {
+  return `${used.toFixed(1)} s, ${((used / seconds) * 100).toFixed(0)} % of a core`
 }

@@ -57,6 +57,8 @@ export interface ClusterOptions {
   readonly interval: number
   /** When it polls for the first time; 0 unless given. */
   readonly startsAt?: number
+  /** Whether it has been there for long, and has already applied what it is served first. */
+  readonly isSettled?: boolean
   readonly behaviour?: Partial<Behaviour>
 }
 
@@ -90,6 +92,8 @@ export class SimulatedCluster {
   readonly #components: SimulatedComponents
   readonly #outbox = new EventOutbox()
   readonly #ack: PollSchedule
+  /** What a settled cluster reports is known once each endpoint was served. */
+  #isReportKnown: boolean
   #plan: readonly PlannedFault[]
   #report: string
   #confirmedReport: string | undefined
@@ -98,7 +102,7 @@ export class SimulatedCluster {
   #lastAnsweredAt: number | undefined
 
   constructor(options: ClusterOptions) {
-    const { dns, token, endpoints, interval, startsAt = 0 } = options
+    const { dns, token, endpoints, interval, startsAt = 0, isSettled = false } = options
     const { componentEndpoint = 'platform-components' } = options
     this.dns = dns
     this.#token = token
@@ -107,10 +111,11 @@ export class SimulatedCluster {
     this.#plan = this.#behaviour.plan
     this.#componentEndpoint = componentEndpoint
     this.#endpoints = endpoints.map(
-      (name) => new SimulatedEndpoint(name, new PollSchedule(startsAt, interval), this.#behaviour),
+      (name) => new SimulatedEndpoint(name, new PollSchedule(startsAt, interval), this.#behaviour, isSettled),
     )
     this.#components = new SimulatedComponents(this.#behaviour, (event, at) => this.#post(event, at))
-    this.#ack = new PollSchedule(startsAt, interval)
+    this.#ack = new PollSchedule(isSettled ? Number.POSITIVE_INFINITY : startsAt, interval)
+    this.#isReportKnown = !isSettled
     this.#report = this.#buildReport()
   }
 
@@ -206,8 +211,9 @@ export class SimulatedCluster {
     if (!attempt) return
     const { name } = endpoint
     if (attempt.kind === 'applied' && name === this.#componentEndpoint)
-      this.#components.apply(attempt.inputs, at)
-    this.#post(resourceSetEvent(name, attempt.kind === 'rejected', at), at)
+      this.#components.apply(attempt.inputs, at, attempt.isNews)
+    if (attempt.kind === 'rejected' || attempt.isNews)
+      this.#post(resourceSetEvent(name, attempt.kind === 'rejected', at), at)
   }
 
   #happen(fault: Fault, at: number): void {
@@ -224,7 +230,7 @@ export class SimulatedCluster {
 
   #pollEverything(at: number): void {
     for (const { schedule } of this.#endpoints) schedule.pollNow(at)
-    this.#ack.pollNow(at)
+    if (this.#isReportKnown) this.#ack.pollNow(at)
   }
 
   #post(event: FluxEvent, at: number): void {
@@ -234,8 +240,10 @@ export class SimulatedCluster {
 
   /** A changed URL is polled at once. */
   #renewReport(at: number): void {
+    if (!this.#isReportKnown && this.#endpoints.some((endpoint) => !endpoint.truth().applied)) return
     const report = this.#buildReport()
-    if (report === this.#report) return
+    if (report === this.#report && this.#isReportKnown) return
+    this.#isReportKnown = true
     this.#report = report
     this.#ack.pollNow(at)
   }

@@ -45,8 +45,11 @@ export class SimulatedComponents {
     return this.#dueAt
   }
 
-  /** Keeps what is applied already, begins what is new, and drops the rest together with its entries. */
-  apply(inputs: readonly JsonObject[], now: number): void {
+  /**
+   * Keeps what is applied already, begins what is new, and drops the rest together with its entries. Without news
+   * everything has been ready for a long time.
+   */
+  apply(inputs: readonly JsonObject[], now: number, isNews: boolean): void {
     const applied = new Map<string, Component>()
     for (const input of inputs) {
       if (input.enabled === false) continue
@@ -55,6 +58,7 @@ export class SimulatedComponents {
       const known = this.#components.get(id)
       applied.set(id, known?.digest === digest ? known : this.#begin(id, digest, input, now))
     }
+    if (!isNews) for (const component of applied.values()) this.#rest(component, now)
     this.#components = applied
     this.#schedule()
   }
@@ -126,6 +130,13 @@ export class SimulatedComponents {
     if (component.state !== state) component.since = at
     component.state = state
     this.#tell(componentEvent(component, isBroken, at), at)
+  }
+
+  /** Ready since long ago, and told long ago; one that is broken fails now. */
+  #rest(component: Component, now: number): void {
+    component.state = 'ready'
+    component.isReached = true
+    component.settlesAt = this.#broken.has(component.id) ? now : Number.POSITIVE_INFINITY
   }
 
   #settleAt(id: string, at: number): void {

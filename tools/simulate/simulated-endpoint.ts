@@ -27,13 +27,20 @@ export interface EndpointTimes {
 }
 
 type Attempt =
-  | { readonly kind: 'applied'; readonly inputs: readonly JsonObject[] }
+  | {
+      readonly kind: 'applied'
+      readonly inputs: readonly JsonObject[]
+      /** Whether the cluster had something else before. */
+      readonly isNews: boolean
+    }
   | { readonly kind: 'rejected' }
 
 export class SimulatedEndpoint {
   readonly name: string
   readonly schedule: PollSchedule
   readonly #times: EndpointTimes
+  /** Whether the next answer is what the cluster has already. */
+  #isSettled: boolean
   #fingerprint = ''
   #served: Reached | undefined
   #applied: Reached | undefined
@@ -42,10 +49,11 @@ export class SimulatedEndpoint {
   #appliesAt = Number.POSITIVE_INFINITY
   #isRejecting = false
 
-  constructor(name: string, schedule: PollSchedule, times: EndpointTimes) {
+  constructor(name: string, schedule: PollSchedule, times: EndpointTimes, isSettled: boolean) {
     this.name = name
     this.schedule = schedule
     this.#times = times
+    this.#isSettled = isSettled
   }
 
   /** When the ResourceSet applies something, or tries to. */
@@ -72,7 +80,7 @@ export class SimulatedEndpoint {
   /** Applies what is due; whatever was applied before is gone then. Rejected inputs are tried again later. */
   advance(now: number): Attempt | undefined {
     if (now < this.#appliesAt || !this.#waiting || !this.#served) return undefined
-    if (this.#isRejecting) {
+    if (this.#isRejecting && !this.#isSettled) {
       this.#appliesAt = now + this.#times.retryMs
       return { kind: 'rejected' }
     }
@@ -80,7 +88,9 @@ export class SimulatedEndpoint {
     this.#applied = { digest: this.#served.digest, at: now }
     this.#waiting = undefined
     this.#appliesAt = Number.POSITIVE_INFINITY
-    return { kind: 'applied', inputs }
+    const isNews = !this.#isSettled
+    this.#isSettled = false
+    return { kind: 'applied', inputs, isNews }
   }
 
   /** The entry of the report; none for a type of which nothing is there. */
@@ -101,7 +111,7 @@ export class SimulatedEndpoint {
     this.#fingerprint = fingerprint
     this.#served = { digest: digestOf(parsed.inputs), at: now }
     this.#waiting = parsed.inputs
-    this.#appliesAt = now + this.#times.applyMs
+    this.#appliesAt = this.#isSettled ? now : now + this.#times.applyMs
     return 'succeeded'
   }
 }
