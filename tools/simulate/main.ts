@@ -168,6 +168,7 @@ async function run(options: Options): Promise<RunSummary> {
     return {
       ...fleet.figures.summary(seconds),
       clusters: source.clusters.length,
+      compared_answers: source.oracle.compared,
       server,
       simulation_cpu_seconds: (user + system) / 1e6,
     }

@@ -42,6 +42,7 @@ export class Oracle {
   /** The last correct body of each cluster and endpoint, by its hash. */
   readonly #bodies = new Map<string, string>()
   readonly #digests = new Map<string, string>()
+  #compared = 0
 
   constructor({ expect, isUnchanging = false }: OracleOptions = {}) {
     this.#expect = expect
@@ -62,8 +63,14 @@ export class Oracle {
     if (before !== undefined && this.#isUnchanging) problems.push('the answer changed, and nothing else did')
     const expected = await this.#expect?.(dns, endpoint, { inputs: bare, revision })
     if (expected) problems.push(...compare(bare, expected))
+    if (expected) this.#compared++
     if (problems.length === 0) this.#bodies.set(key, fingerprint)
     return problems
+  }
+
+  /** How many answers were compared with what they should be; equal bytes to one cluster count once. */
+  get compared(): number {
+    return this.#compared
   }
 
   *#checkDigests(

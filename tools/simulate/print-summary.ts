@@ -5,6 +5,8 @@ import type { ServiceCost } from './fleet-source.ts'
 
 export interface RunSummary extends FleetSummary {
   readonly clusters: number
+  /** Answers that were compared with what the cluster should get; equal bytes to one cluster count once. */
+  readonly compared_answers: number
   /** What the service used during the run; null when it is not ours. */
   readonly server: ServiceCost | null
   /** CPU seconds of the simulation itself: where that is most of a core, it may have been the slower one. */
@@ -36,6 +38,7 @@ export function printSummary(summary: RunSummary, format: 'table' | 'json'): voi
         .map((load) => load.toFixed(1))
         .join(' '),
     ],
+    ['answers compared', String(summary.compared_answers)],
     ['wrong answers', String(summary.wrong_answers)],
   ]
   const width = Math.max(...rows.map(([name]) => name.length))

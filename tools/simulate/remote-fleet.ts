@@ -25,7 +25,7 @@ export async function openRemoteFleet(options: RemoteFleetOptions): Promise<Flee
   const listed = await get(base, `${POLL_BASE}?limit=${clusters}`, token)
   const parsed = parseInputs(listed.text)
   if (listed.status !== 200 || !parsed.ok)
-    throw new UsageProblem(`${base} does not list its clusters: ${listed.status} ${listed.text}`)
+    throw new UsageProblem(`${base} does not list its clusters: ${listed.status || ''} ${listed.text}`)
   const ids = new Map(parsed.inputs.map(({ id, cluster_dns }) => [String(cluster_dns), String(id)]))
   return {
     target: targetOf(new URL(base), timeoutMs),
@@ -59,7 +59,13 @@ function askReaders(base: string, token: string, ids: ReadonlyMap<string, string
   }
 }
 
+/** A service that cannot be reached has the status 0. */
 async function get(base: string, path: string, token: string): Promise<{ status: number; text: string }> {
-  const answer = await fetch(`${base}${path}`, { headers: { authorization: `Bearer ${token}` } })
-  return { status: answer.status, text: await answer.text() }
+  try {
+    const answer = await fetch(`${base}${path}`, { headers: { authorization: `Bearer ${token}` } })
+    return { status: answer.status, text: await answer.text() }
+  } catch (error) {
+    const { cause } = error as Error
+    return { status: 0, text: cause instanceof Error ? cause.message : String(error) }
+  }
 }
