@@ -2,11 +2,11 @@
 
 /** First segments of the service's own routes, and names of what the store keeps for itself. */
 const IN_USE =
-  'api batch docs health history log metrics openapi ready revisions rollback sources tokens watch whoami'
+  'api batch docs health history log metrics openapi ready revisions rollback sources status tokens watch whoami'
 /** First segments of routes that are still to come. */
 const FOR_LATER =
   'alerts approvals console debug events fleet freezes holds login mcp policies proposals reports rollouts ' +
-  'status strategies webhooks'
+  'strategies webhooks'
 
 export const RESERVED_KINDS: ReadonlySet<string> = new Set(`${IN_USE} ${FOR_LATER}`.split(' '))
 
@@ -15,5 +15,8 @@ export const RESERVED_LISTS: ReadonlySet<string> = new Set(
   'bootstrap history inputs patches restore status'.split(' '),
 )
 
-/** Last segments of poll URLs that clusters will report to. */
+/** Last segments of poll URLs that clusters report to. */
 export const RESERVED_ENDPOINTS: ReadonlySet<string> = new Set(['ack', 'events'])
+
+/** Fields that every input ends with. */
+export const RESERVED_INPUT_FIELDS: ReadonlySet<string> = new Set(['digest', 'answer_digest'])

@@ -9,6 +9,7 @@ import type { Types } from '../domain/types/resource-type.ts'
 import { Interrupted } from '../runtime/run-time-sliced.ts'
 import { type Store, StoreError } from '../store/store.ts'
 import type { ReplicationStatus } from '../transfer/replication-status.ts'
+import { DEFAULT_STATUS, type FollowedFleet, followFleet, type StatusSettings } from './fleet/follow-fleet.ts'
 import { Follower, type StoreUse } from './follower.ts'
 import { HeadChecks } from './head-checks.ts'
 import { openPast, type Past } from './past.ts'
@@ -33,6 +34,7 @@ export interface Engine {
   readonly past: Past
   /** When tokens were last used. */
   readonly uses: TokenUses
+  readonly fleet: FollowedFleet
   /** Applies what other processes have committed. */
   catchUp(): Promise<void>
   readonly status: ReplicationStatus
@@ -54,6 +56,8 @@ export interface EngineParts {
   readonly now: () => Date
   /** How many clusters may lose inputs without confirmation. */
   readonly brake?: BrakePercents
+  /** How the status of clusters is derived and kept. */
+  readonly fleetStatus?: StatusSettings
   /** Called with every failure of the store. */
   readonly onStoreError?: (error: StoreError, doing: StoreUse) => void
   /** Called when the store can be followed again after a failure. */
@@ -70,12 +74,16 @@ const MAX_WAITING = 1000
 /** Loads the state and follows the store until stopped. */
 export async function startEngine(parts: EngineParts): Promise<Engine> {
   const { store, types, now, brake = DEFAULT_BRAKE, snapshots, upstream } = parts
-  const { onStoreError = () => {}, onStoreBack = () => {} } = parts
+  const { fleetStatus = DEFAULT_STATUS, onStoreError = () => {}, onStoreBack = () => {} } = parts
   const follower = new Follower({ store, types, now, onStoreError, onStoreBack, upstream })
   const { state } = follower
   const checks = new HeadChecks(follower)
   const past = openPast(store, types, state, now)
   const uses = followUses(store, now, (error) => onStoreError(error, 'uses'))
+  const fleet = followFleet(
+    { store, types, state, now, settings: fleetStatus, failed: (error) => onStoreError(error, 'status') },
+    follower.loaded,
+  )
   const writer = new Writer({ store, types, now, follower, past, brake })
   const queue = new WriteQueue()
   const guarded = guardStore(follower, onStoreError)
@@ -103,6 +111,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     state,
     past,
     uses,
+    fleet,
     catchUp: () => follower.checkHead(),
     write: (commands, author, options = {}) =>
       stopped ? refused('draining', 'the service is stopping') : write({ commands, author, options }),
@@ -134,6 +143,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       await follower.settled()
       await keeper?.stop()
       await uses.stop()
+      await fleet.stop()
       await store.close()
     },
   }

@@ -32,7 +32,7 @@ function following(t: TestContext) {
   async function pass(seconds: number): Promise<void> {
     state.time += seconds * 1000
     t.mock.timers.tick(seconds * 1000)
-    await turn()
+    for (let i = 0; i < 50; i++) await turn()
   }
   return { uses, state, recorded, problems, pass }
 }

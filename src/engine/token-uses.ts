@@ -1,7 +1,7 @@
 // When tokens were last used, to the minute: collected in memory, flushed to the store every minute.
-import { ReportOnce } from '../runtime/report-once.ts'
 import { noteOfUse, TOKEN_USES, type TokenUse, useOfNote } from '../store/notes.ts'
-import { type Store, StoreError } from '../store/store.ts'
+import type { Store, StoreError } from '../store/store.ts'
+import { NoteBuffer } from './note-buffer.ts'
 
 export interface TokenUses {
   /** Notes a use of a token; cheap enough for every poll. */
@@ -19,32 +19,19 @@ export function followUses(
   now: () => Date,
   failed: (error: StoreError) => void,
 ): TokenUses {
-  /** All uses that this process has seen; those in `fresh` are not in the store yet. */
+  /** All uses that this process has seen. */
   const seen = new Map<string, TokenUse>()
-  let fresh = new Set<string>()
-  const reports = new ReportOnce({ failed })
   let current = { minute: 0, time: '' }
-
-  async function flush(): Promise<void> {
-    if (fresh.size === 0) return
-    const ids = fresh
-    fresh = new Set()
-    try {
-      const notes = [...ids].map((id) => noteOfUse(seen.get(id) as TokenUse))
-      await store.notes.record(TOKEN_USES, notes)
-      reports.succeed()
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error
-      fresh = ids.union(fresh)
-      reports.fail(error)
-    }
-  }
-
-  let flushing: Promise<void> = Promise.resolve()
-  const timer = setInterval(() => {
-    flushing = flushing.then(flush)
-  }, MINUTE_MS)
-  timer.unref()
+  const buffer = new NoteBuffer({
+    store,
+    kind: TOKEN_USES,
+    noteOf(id) {
+      const use = seen.get(id)
+      return use && noteOfUse(use)
+    },
+    flushMs: MINUTE_MS,
+    failed,
+  })
 
   return {
     note(id, address) {
@@ -53,7 +40,7 @@ export function followUses(
       const { time } = current
       if (seen.get(id)?.time === time) return
       seen.set(id, { id, time, address: address() ?? null })
-      fresh.add(id)
+      buffer.touch(id)
     },
     async of(ids) {
       const known = new Map<string, TokenUse>()
@@ -64,10 +51,6 @@ export function followUses(
       }
       return known
     },
-    async stop() {
-      clearInterval(timer)
-      await flushing
-      await flush()
-    },
+    stop: () => buffer.stop(),
   }
 }

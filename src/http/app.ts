@@ -28,6 +28,7 @@ import { bundleRoutes } from './routes/bundles.ts'
 import { clusterRoutes } from './routes/clusters.ts'
 import { copyLogRoutes } from './routes/copy-log.ts'
 import { documentRoutes } from './routes/documents.ts'
+import { statusRoutes } from './routes/fleet-status.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
 import { revisionRoutes } from './routes/revisions.ts'
@@ -81,7 +82,11 @@ function routesOf(service: Service, handler: PollHandler): Routes {
   const { mode, types, version, login, hasAdminPort } = service
   const routes = {
     polls: pollRoutes(service, handler),
-    api: [...(mode === 'crud' ? CRUD_ROUTES : []).flatMap((build) => build(service)), ...whoamiRoutes()],
+    api: [
+      ...(mode === 'crud' ? CRUD_ROUTES : []).flatMap((build) => build(service)),
+      ...statusRoutes(service),
+      ...whoamiRoutes(),
+    ],
     streams: [watchRoutes, copyLogRoutes].flatMap((build) => build(service)),
     probes: [...probeRoutes(service), ...(hasAdminPort ? [] : metricsRoutes(service))],
     pages: descriptionRoutes(() => openapi),

@@ -26,7 +26,7 @@ export function createMetrics(
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
   const endpoints = types.delivered.map(({ delivery }) => delivery.endpoint)
-  const polls = new PollMetrics([...endpoints, 'clusters', 'unknown'])
+  const polls = new PollMetrics([...endpoints, 'ack', 'clusters', 'unknown'])
   const requests = new Counter({
     name: 'flux_resourceset_requests_total',
     help: 'Requests other than polls by method and class of status.',

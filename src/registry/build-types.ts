@@ -1,5 +1,10 @@
 // Turns resource files into types: validators, references, deliveries, and the cluster's own schema.
-import { RESERVED_ENDPOINTS, RESERVED_KINDS, RESERVED_LISTS } from '../api/reserved-names.ts'
+import {
+  RESERVED_ENDPOINTS,
+  RESERVED_INPUT_FIELDS,
+  RESERVED_KINDS,
+  RESERVED_LISTS,
+} from '../api/reserved-names.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import type { SchemaObject } from '../base/json-schema.ts'
 import type {
@@ -131,6 +136,7 @@ function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
     overrides: flux.overrides ?? [],
     enabledBy: flux.enabled_by,
     patches: flux.patches ?? false,
+    reportsHealth: flux.reports_health ?? false,
     waitsFor: Object.entries(flux.references ?? {}).flatMap(([field, kind]) =>
       kind === file.kind ? [field] : [],
     ),
@@ -259,6 +265,9 @@ function checkFile(file: LoadedFile): string[] {
       : []),
     ...(RESERVED_LISTS.has(list) ? [`x-flux.assigned_by "${list}" is reserved`] : []),
     ...(RESERVED_ENDPOINTS.has(endpoint) ? [`x-flux.endpoint "${endpoint}" is reserved`] : []),
+    ...inputFields(fluxOf(file))
+      .filter(({ name }) => RESERVED_INPUT_FIELDS.has(name))
+      .map(({ name }) => `x-flux.input names "${name}", which every input has already`),
     ...(versionInPath ? ['versionInPath must be false: routes have no version in them'] : []),
     ...default_query_params
       .filter(({ name }) => name !== 'limit' && name !== 'offset')
@@ -349,6 +358,13 @@ function checkTogether(files: readonly LoadedFile[], isWhole: boolean): string[]
       .filter((file) => fluxOf(file).patches)
       .slice(1)
       .map(({ path }) => `${path}: patches are keyed by id alone, so only one type may have x-flux.patches`),
+    ...files
+      .filter((file) => fluxOf(file).reports_health)
+      .slice(1)
+      .map(
+        ({ path }) =>
+          `${path}: reports name components by id alone, so only one type may have x-flux.reports_health`,
+      ),
     ...files
       .filter((file) => own.has(fluxOf(file).assigned_by ?? ''))
       .map(

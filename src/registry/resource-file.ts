@@ -26,6 +26,7 @@ export interface FluxSection extends RuleKeys {
   readonly references?: { readonly [field: string]: string }
   readonly waits_among?: { readonly [field: string]: string }
   readonly patches?: boolean
+  readonly reports_health?: boolean
   readonly input?: readonly (string | { readonly [group: string]: readonly string[] })[]
   readonly cluster?: {
     readonly dns: string
@@ -89,6 +90,7 @@ const fluxSchema = {
     references: { type: 'object', additionalProperties: { type: 'string' } },
     waits_among: { type: 'object', additionalProperties: { type: 'string', minLength: 1 } },
     patches: { type: 'boolean' },
+    reports_health: { type: 'boolean' },
     ...RULE_KEYS,
     input: {
       type: 'array',

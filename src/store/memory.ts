@@ -1,5 +1,6 @@
 // A store that lasts as long as its process: for tests, demos and read-only copies of a seed file.
 import { getOrSet } from '../base/get-or-set.ts'
+import { TimeSlice } from '../runtime/time-slice.ts'
 import { expiredBefore, type IdempotencyRecord, type IdempotencyRecords } from './idempotency.ts'
 import type { Lease, Leases } from './leases.ts'
 import {
@@ -15,7 +16,8 @@ import {
   pruneTo,
   searchRevisions,
 } from './memory-log.ts'
-import { checkNotes, type Note, type Notes } from './notes.ts'
+import { batchesOf, keyBatchesOf } from './note-batches.ts'
+import type { Note, Notes } from './notes.ts'
 import type { Log, LogMaintenance, LogReader, Store } from './store.ts'
 
 export function openMemoryStore(): Store {
@@ -92,19 +94,34 @@ function maintenanceOf(log: MemoryLog): LogMaintenance {
 function notesIn(kinds: Map<string, Map<string, Note>>): Notes {
   return {
     async record(kind, notes) {
-      checkNotes(notes)
-      const known = getOrSet(kinds, kind, () => new Map<string, Note>())
-      for (const note of notes) {
-        const other = known.get(note.key)
-        if (!other || isNewer(note, other)) known.set(note.key, note)
+      for await (const batch of batchesOf(notes)) {
+        const known = getOrSet(kinds, kind, () => new Map<string, Note>())
+        for (const note of batch) {
+          const other = known.get(note.key)
+          if (!other || isNewer(note, other)) known.set(note.key, note)
+        }
       }
     },
     async *read(kind, keys) {
       const known = kinds.get(kind)
       if (!known) return
       if (keys) for (const key of new Set(keys)) yield* known.has(key) ? [known.get(key) as Note] : []
-      else yield* [...known.values()]
+      else yield* readAll(known)
     },
+    async *readSince(kind, since) {
+      for await (const note of readAll(kinds.get(kind) ?? new Map())) if (note.time >= since) yield note
+    },
+    async remove(kind, keys) {
+      for await (const batch of keyBatchesOf(keys)) for (const key of batch) kinds.get(kind)?.delete(key)
+    },
+  }
+}
+
+async function* readAll(known: ReadonlyMap<string, Note>): AsyncGenerator<Note> {
+  const timeSlice = new TimeSlice()
+  for (const note of known.values()) {
+    yield note
+    if (timeSlice.expired) await timeSlice.yield()
   }
 }
 

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import {
   ALL,
   committed,
+  listed,
   loadAll,
   logOf,
   minute,
@@ -29,6 +30,13 @@ export function notesContract(open: OpenStore): void {
     assert.deepEqual(await all(notes, 'cursors', ['a', 'b']), [note('b', minute(3), 'cursor')])
     assert.deepEqual(await all(notes, 'unknown'), [])
     assert.deepEqual(await all(notes, 'unknown', ['a']), [])
+    assert.deepEqual(await since(notes, 'sightings', minute(1)), [note('a', minute(2), 'sighting')])
+    assert.deepEqual(await since(notes, 'unknown', minute(1)), [])
+    await notes.remove('sightings', ['a', 'b'])
+    await notes.remove('unknown', ['a', 'b'])
+    assert.deepEqual(await all(notes, TOKEN_USES), [note('a', minute(1), 'use')])
+    assert.deepEqual(await all(notes, 'sightings'), [])
+    assert.deepEqual(await all(notes, 'cursors'), [note('b', minute(3), 'cursor')])
   })
 }
 
@@ -37,10 +45,16 @@ function note(key: string, time: string, value: string | null = '10.0.0.1'): Not
 }
 
 /** In the order of their keys: a store may return them in any. */
-async function all(notes: Store['notes'], kind: string, keys?: readonly string[]): Promise<Note[]> {
-  const found: Note[] = []
-  for await (const each of notes.read(kind, keys)) found.push({ ...each })
-  return found.sort((a, b) => (a.key < b.key ? -1 : 1))
+async function inOrder(notes: AsyncIterable<Note>): Promise<Note[]> {
+  return (await listed(notes)).sort((a, b) => (a.key < b.key ? -1 : 1))
+}
+
+function all(notes: Store['notes'], kind: string, keys?: readonly string[]): Promise<Note[]> {
+  return inOrder(notes.read(kind, keys))
+}
+
+function since(notes: Store['notes'], kind: string, time: string): Promise<Note[]> {
+  return inOrder(notes.readSince(kind, time))
 }
 
 function kindPromises(open: OpenStore, kind: string): void {
@@ -51,6 +65,8 @@ function kindPromises(open: OpenStore, kind: string): void {
       record: (...notes: readonly Note[]) => store.notes.record(kind, notes),
       read: (...keys: readonly string[]) => all(store.notes, kind, keys),
       readAll: () => all(store.notes, kind),
+      readSince: (time: string) => since(store.notes, kind, time),
+      remove: (...keys: readonly string[]) => store.notes.remove(kind, keys),
     }
   }
 
@@ -126,8 +142,80 @@ function kindPromises(open: OpenStore, kind: string): void {
     assert.deepEqual(await readAll(), newer)
   })
 
+  test('are found by their time, that one included', async (t) => {
+    const { record, readSince } = await start(t)
+    assert.deepEqual(await readSince(minute(0)), [])
+    const [a, b, c] = [note('a', minute(2)), note('b', minute(1), null), note('c', minute(3))]
+    await record(a, b, c)
+    assert.deepEqual(await readSince(minute(0)), [a, b, c])
+    assert.deepEqual(await readSince(minute(2)), [a, c])
+    assert.deepEqual(await readSince('2026-01-31T12:02:00.001Z'), [c])
+    assert.deepEqual(await readSince(minute(4)), [])
+    const newer = note('b', minute(4))
+    await record(newer)
+    assert.deepEqual(await readSince(minute(3)), [newer, c])
+  })
+
+  test('are found by their time in any number, each once, also many of one time', async (t) => {
+    const { record, readSince } = await start(t)
+    const many = Array.from({ length: 4321 }, (_, i) => note(`k${String(i).padStart(5, '0')}`, minute(i % 4)))
+    await record(...many)
+    for (const from of [0, 1, 3, 4])
+      assert.deepEqual(
+        await readSince(minute(from)),
+        many.filter((_, i) => i % 4 >= from),
+      )
+  })
+
+  test('that are replaced while they are read by their time are not missed', async (t) => {
+    const { store, record } = await start(t)
+    const many = Array.from({ length: 2500 }, (_, i) => note(`k${i}`, minute(i % 3)))
+    await record(...many)
+    const found = new Set<string>()
+    for await (const { key } of store.notes.readSince(kind, minute(0))) {
+      if (found.size === 300) await record(...many.map((each) => note(each.key, minute(9))))
+      found.add(key)
+    }
+    assert.equal(found.size, many.length)
+  })
+
+  test('are removed by their keys, and keys without one are ignored', async (t) => {
+    const { record, readAll, readSince, remove } = await start(t)
+    await remove()
+    await remove('a')
+    await record(note('a', minute(5)), note('b', minute(5)), note('c', minute(5)))
+    await remove('a', 'unknown', 'a', 'c')
+    assert.deepEqual(await readAll(), [note('b', minute(5))])
+    assert.deepEqual(await readSince(minute(0)), [note('b', minute(5))])
+    await record(note('a', minute(1), 'older'))
+    assert.deepEqual(await readAll(), [note('a', minute(1), 'older'), note('b', minute(5))], 'it is new')
+  })
+
+  test('are removed in any number', async (t) => {
+    const { record, readAll, remove } = await start(t)
+    const many = Array.from({ length: 2345 }, (_, i) => note(`k${String(i).padStart(5, '0')}`, minute(i)))
+    await record(...many)
+    await remove(...many.slice(1).map(({ key }) => key))
+    assert.deepEqual(await readAll(), many.slice(0, 1))
+  })
+
+  test('are removed by some while others record them, and no one waits for ever', async (t) => {
+    const { store, record, remove, readAll } = await start(t)
+    const keys = Array.from({ length: 3000 }, (_, i) => `k${i}`)
+    const notes = keys.map((key, i) => note(key, minute(i)))
+    await record(...notes)
+    await Promise.all([
+      remove(...keys.toReversed()),
+      record(...notes.map(({ key }) => note(key, minute(9999)))),
+      remove(...keys),
+      store.notes.record(kind, notes.toReversed()),
+    ])
+    await remove(...keys)
+    assert.deepEqual(await readAll(), [])
+  })
+
   test('are kept under any key, and found by exactly that', async (t) => {
-    const { record, read, readAll } = await start(t)
+    const { record, read, readAll, readSince, remove } = await start(t)
     const keys = ['__proto__', 'constructor', '', 'ü 漢字', `it's "quoted"`, '%', '["a"]', 'x'.repeat(5000)]
     await record(...keys.map((key, i) => note(key, minute(i))))
     for (const [i, key] of keys.entries()) assert.deepEqual(await read(key), [note(key, minute(i))])
@@ -136,6 +224,11 @@ function kindPromises(open: OpenStore, kind: string): void {
       (await readAll()).map(({ key }) => key),
       keys.toSorted((a, b) => (a < b ? -1 : 1)),
     )
+    assert.equal((await readSince(minute(0))).length, keys.length)
+    await remove('%%', 'Constructor', 'a', 'toString')
+    assert.equal((await readAll()).length, keys.length)
+    for (const key of keys) await remove(key)
+    assert.deepEqual(await readAll(), [])
   })
 
   test('have values of a bounded length, and one that is longer keeps all of a call out', async (t) => {

@@ -10,31 +10,35 @@ export interface Note {
 }
 
 /** Longer values belong in documents. */
-export const MAX_NOTE_LENGTH = 4096
+export const MAX_NOTE_LENGTH = 16_384
 
 /**
- * Every method throws StoreError when the store cannot do its part. A process that only reads may record notes too, where
- * the database lets it; where it does not, they are dropped without an error.
+ * Every method throws StoreError when the store cannot do its part. A process that only reads may record and remove notes
+ * too, where the database lets it; where it does not, they are left as they are without an error.
  */
 export interface Notes {
   /**
    * Merges notes into those of a kind, in batches of one transaction each: of two notes under one key the newer one
    * stays, and of two with one time the one with the greater value. So the order of calls does not matter, nor does
-   * repeating one, also after a failure that has left some batches written.
+   * repeating one, also after a failure that has left some batches written. Throws RangeError for a value that is too
+   * long, before anything is written.
    */
   record(kind: string, notes: readonly Note[]): Promise<void>
 
   /** The notes of a kind, a page at a time and in any order: all of them, or those under the given keys. */
   read(kind: string, keys?: readonly string[]): AsyncIterable<Note>
-}
 
-/** Throws RangeError for a value that is too long. */
-export function checkNotes(notes: readonly Note[]): void {
-  for (const { key, value } of notes)
-    if (value !== null && value.length > MAX_NOTE_LENGTH)
-      throw new RangeError(
-        `the note under "${key}" has ${value.length} characters, more than ${MAX_NOTE_LENGTH}`,
-      )
+  /**
+   * The notes of a kind from a time on, that time included, a page at a time and in any order. A note that is replaced
+   * meanwhile is not missed, and may come a second time as it is then.
+   */
+  readSince(kind: string, since: string): AsyncIterable<Note>
+
+  /**
+   * Removes the notes of a kind under the given keys, in batches of one transaction each. Keys without a note are ignored.
+   * A note that is recorded afterwards is new, however old its time.
+   */
+  remove(kind: string, keys: readonly string[]): Promise<void>
 }
 
 /** Notes on when tokens were last used: the value is the client's address. */

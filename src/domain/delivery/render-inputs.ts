@@ -1,5 +1,5 @@
 // What a cluster gets: catalog defaults merged with its overrides and patches, as the bytes of a poll's answer.
-import { type Digest, Digester, digestOf } from '../../base/digest.ts'
+import { type Digest, Digester, digestOf, hexOf } from '../../base/digest.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Entry } from '../documents/view.ts'
 import {
@@ -19,7 +19,8 @@ import { enabledReferences, type FindEnabled, unmetDependencies } from './depend
 import { resolveField } from './resolve-field.ts'
 import type { ServedView } from './served-view.ts'
 
-const EMPTY_ANSWER: RenderedAnswer = { text: '{"inputs":[]}', digest: digestOf('') }
+/** The answer without inputs. */
+export const EMPTY_ANSWER: RenderedAnswer = { text: '{"inputs":[]}', digest: digestOf('') }
 
 export interface RenderedAnswer {
   readonly text: string
@@ -54,6 +55,35 @@ interface RenderedDefinition {
   readonly variants: Map<string, Fragments>
 }
 
+/** One input of an answer, before it is text. */
+interface AnswerInput {
+  readonly reference: Reference
+  readonly texts: readonly string[]
+  /** The cluster's values for it. */
+  readonly values: Fragment
+  /** Equal for inputs that are equal but for `digest` and `answer_digest`. */
+  readonly digest: Digest
+}
+
+/** What a cluster is served of one type, as digests. */
+export interface AnswerDigests {
+  /** Of the whole answer; it says nothing where there are no inputs. */
+  readonly digest: Digest
+  readonly inputs: readonly Pick<AnswerInput, 'reference' | 'digest'>[]
+}
+
+/** Returns the digests that `renderInputs` writes into an answer. */
+export function digestInputs(
+  view: ServedView,
+  types: Types,
+  type: DeliveredType,
+  cluster: Entry,
+): AnswerDigests {
+  return cluster.deleted ? NO_INPUTS : collectInputs(view, types, type, cluster)
+}
+
+const NO_INPUTS: AnswerDigests = { digest: EMPTY_ANSWER.digest, inputs: [] }
+
 /** The answer to a poll. Equal state gives equal text: order comes from the cluster's list and from the type. */
 export function renderInputs(
   view: ServedView,
@@ -62,33 +92,49 @@ export function renderInputs(
   cluster: Entry,
 ): RenderedAnswer {
   if (cluster.deleted) return EMPTY_ANSWER
+  const { placeholders } = type.delivery
+  const { identity, inputs, digest } = collectInputs(view, types, type, cluster)
+  if (inputs.length === 0) return EMPTY_ANSWER
+  const end = `","answer_digest":"${hexOf(digest)}"}`
+  const next = `${end},`
+  let text = '{"inputs":['
+  for (let i = 0; i < inputs.length; i++) {
+    const { texts, values, digest: ofInput } = inputs[i] as AnswerInput
+    text += texts[0]
+    for (let place = 0; place < placeholders.length; place++) {
+      text += placeholders[place] === 'cluster' ? identity.text : values.text
+      text += texts[place + 1]
+    }
+    text += hexOf(ofInput)
+    text += i < inputs.length - 1 ? next : end
+  }
+  return { text: `${text}]}`, digest }
+}
+
+interface Collected extends AnswerDigests {
+  readonly identity: Fragment
+  readonly inputs: readonly AnswerInput[]
+}
+
+function collectInputs(view: ServedView, types: Types, type: DeliveredType, cluster: Entry): Collected {
   const { delivery, name } = type
-  const { placeholders } = delivery
   const references = referencesOf(cluster.document, delivery)
   const { identity, patches } = renderCluster(types, cluster)
-  const digest = new Digester().add(identity.digest)
   const enabled = enabledReferences(cluster.document, delivery)
-  let inputs = ''
+  const isPatched = delivery.placeholders.includes('patches')
+  const digest = new Digester()
+  const inputs: AnswerInput[] = []
   for (let i = 0; i < references.length; i++) {
     const reference = references[i] as Reference
     const definition = view.get(name, reference.id)
     if (definition === undefined) continue
     const { texts, digest: ofDefinition } = renderDefinition(view, type, definition, reference, enabled)
-    digest.add(ofDefinition)
-    if (inputs !== '') inputs += ','
-    inputs += texts[0]
-    for (let place = 0; place < placeholders.length; place++) {
-      if (placeholders[place] === 'cluster') {
-        inputs += identity.text
-      } else {
-        const values = patches[i] as Fragment
-        inputs += values.text
-        digest.add(values.digest)
-      }
-      inputs += texts[place + 1]
-    }
+    const values = isPatched ? (patches[i] as Fragment) : NO_VALUES
+    const ofInput = new Digester().add(ofDefinition).add(identity.digest).add(values.digest)
+    digest.add(ofInput)
+    inputs.push({ reference, texts, values, digest: ofInput })
   }
-  return inputs === '' ? EMPTY_ANSWER : { text: `{"inputs":[${inputs}]}`, digest }
+  return { identity, digest, inputs }
 }
 
 /** The list of clusters, or a part of it. */
@@ -180,7 +226,8 @@ function buildFragments(
       end()
     }
   }
-  parts.push('}')
+  // Both digests follow, when they are known.
+  parts.push(',"digest":"')
   end()
   return { texts, digest: digestOf(texts.join('\0')) }
 }

@@ -36,6 +36,7 @@ export class State implements PolledView {
   #references: SharedReferences
   #ceilings: ClusterCeilings
   readonly #frozen = new Set<FrozenView>()
+  readonly #changedAt = new Map<string, number>()
 
   constructor(types: Types) {
     this.#types = types
@@ -91,6 +92,11 @@ export class State implements PolledView {
     return this.#indexes.byKey(TOKENS, hash)
   }
 
+  /** The last revision published by this process that changed a document of a type; 0 when none did. */
+  changedAt(type: string): number {
+    return this.#changedAt.get(type) ?? 0
+  }
+
   /** Names of all types that hold documents, known to the registry or not. */
   typeNames(): string[] {
     return [...this.#collections.keys()]
@@ -134,6 +140,7 @@ export class State implements PolledView {
       for (const view of this.#frozen) view.keep(item.type, item.id, this.#entry(item.type, item.id))
       if (item.place && item.entry) item.place.entry = item.entry
       else this.#put(item)
+      this.#changedAt.set(item.type, revision)
     }
     this.revision = revision
   }

@@ -62,6 +62,8 @@ export interface Delivery {
   readonly enabledBy: string | undefined
   /** Whether a cluster's patches for the document travel with its input. */
   readonly patches: boolean
+  /** Whether clusters report on each input by itself: its health is known then. */
+  readonly reportsHealth: boolean
   /** Fields of an input that name others of its own type: what it waits for. */
   readonly waitsFor: readonly string[]
   /** Which of two classes an input is of, by the values of its fields: it can only wait for inputs of its own class. */

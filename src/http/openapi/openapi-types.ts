@@ -107,12 +107,20 @@ function inputOf({ cluster }: RegisteredTypes, type: RegisteredDelivery): Node {
   const sure = input.filter((field) => field.kind !== 'value' || isSure(field.source))
   return {
     type: 'object',
-    required: ['id', ...sure.map(({ name }) => name)],
+    required: ['id', ...sure.map(({ name }) => name), ...Object.keys(DIGESTS)],
     properties: {
       id: { type: 'string' },
       ...Object.fromEntries(input.map((field) => [field.name, describe(field)])),
+      ...DIGESTS,
     },
   }
+}
+
+const DIGEST = { type: 'string', pattern: '^[0-9a-f]{16}$', example: '2c1f0e9d84b3a657' }
+
+const DIGESTS = {
+  digest: { ...DIGEST, description: 'Of this input, without the two digests.' },
+  answer_digest: { ...DIGEST, description: 'Of the whole answer: equal for equal lists of inputs.' },
 }
 
 export function clusterListSchema({ cluster }: RegisteredTypes): Node {

@@ -5,9 +5,15 @@ import type { Steps } from '../../base/steps.ts'
 import { POLL_BASE } from '../../base/urls.ts'
 import { may } from '../../domain/access/permissions.ts'
 import { refuseClusterList, refusePollFor, refusePolls } from '../../domain/access/poll-access.ts'
-import { renderClusterLine, renderClusterList, renderInputs } from '../../domain/delivery/render-inputs.ts'
+import {
+  EMPTY_ANSWER,
+  renderClusterLine,
+  renderClusterList,
+  renderInputs,
+} from '../../domain/delivery/render-inputs.ts'
 import { servedTo } from '../../domain/delivery/served-view.ts'
 import type { View } from '../../domain/documents/view.ts'
+import { parseReport } from '../../domain/status/parse-report.ts'
 import type { ClusterType } from '../../domain/types/resource-type.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
@@ -21,7 +27,11 @@ import { internalError, writeProblem } from '../request/problem-response.ts'
 import { requestId } from '../request/request-id.ts'
 import { REVISION_HEADER } from '../request/revision-header.ts'
 import type { Service } from '../service.ts'
-import { closesConnection, type SentAnswer, sendAnswer } from './answer.ts'
+import { closesConnection, sendAnswer } from './answer.ts'
+import { noteSighting, type Poll, type ServedAnswer } from './note-sighting.ts'
+
+/** The last segment of the URL that clusters report to. */
+const ACK = 'ack'
 
 /** Longer answers count against their caller until they are read. */
 const LONG = 64 * 1024
@@ -39,9 +49,12 @@ export function createPollHandler(service: Service): PollHandler {
       identity && result.ok && result.value.text.length > LONG ? hold(poll, identity, result.value) : result
     if (answer.ok) sendAnswer(request, response, answer.value, engine.draining)
     else refuse(request, response, answer.problem, engine.state.revision)
-    const label = endpoint === undefined ? 'clusters' : types.byEndpoint(endpoint) ? endpoint : 'unknown'
+    if (request.method === 'GET') noteSighting(engine, poll, identity, answer)
+    const label = endpoint === undefined ? 'clusters' : isEndpoint(endpoint) ? endpoint : 'unknown'
     metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
   }
+
+  const isEndpoint = (name: string): boolean => name === ACK || types.byEndpoint(name) !== undefined
 
   /** Counts a long answer against its caller until it is read, and refuses it beyond the caller's share. */
   function hold({ request, response }: Poll, identity: Identity, answer: ServedAnswer): Result<ServedAnswer> {
@@ -77,12 +90,12 @@ export function createPollHandler(service: Service): PollHandler {
     const target = parseTarget(url)
     if (!target) return false
     const { dns, endpoint } = target
-    const poll: Poll = { request, response, endpoint, started: performance.now() }
+    const poll: Poll = { request, response, dns, endpoint, started: performance.now() }
     try {
       const known = auth.identify(request)
       if (known instanceof Promise || endpoint === undefined || target.query.includes('min_revision='))
         answerLater(poll, known, target).catch((error) => giveUp(poll, error))
-      else if (known.ok) finish(poll, known.value, answerPoll(service, known.value, dns, endpoint))
+      else if (known.ok) finish(poll, known.value, answerPoll(service, known.value, target))
       else finish(poll, undefined, known)
     } catch (error) {
       giveUp(poll, error)
@@ -95,14 +108,15 @@ async function answerFor(
   service: Service,
   { request, response }: Poll,
   identity: Identity,
-  { dns, endpoint, query }: Target,
+  target: Target,
 ): Promise<Result<ServedAnswer>> {
+  const { endpoint, query } = target
   const caller = callerNamed(service, identity, request)
   const [wanted, ...more] = new URLSearchParams(query).getAll('min_revision')
   if (more.length > 0) return invalid([{ path: '?min_revision', message: 'is given more than once' }])
   const reached = wanted === undefined ? succeed(undefined) : await reachRevision(service, caller, wanted)
   if (!reached.ok) return reached
-  if (endpoint !== undefined) return answerPoll(service, identity, dns, endpoint)
+  if (endpoint !== undefined) return answerPoll(service, identity, target)
   const { grant } = identity
   const refused = refuseClusterList(grant)
   if (refused) return fail(refused)
@@ -110,20 +124,6 @@ async function answerFor(
   response.once('close', () => left.abort(LEFT))
   const sender = { caller, isUrgent: may(grant, 'priority'), signal: left.signal }
   return inLane(service.admission.lists, sender, () => answerList(service, query, left.signal))
-}
-
-/** What was served, to which cluster at which endpoint, and of which revision. */
-interface ServedAnswer extends SentAnswer {
-  /** The id of the cluster; undefined for the list of clusters, like the endpoint. */
-  readonly cluster: string | undefined
-  readonly endpoint: string | undefined
-}
-
-interface Poll {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly endpoint: string | undefined
-  readonly started: number
 }
 
 function refuse(
@@ -173,14 +173,13 @@ function parseTarget(url: string): Target | undefined {
 function answerPoll(
   service: Service,
   { grant }: Identity,
-  dns: string,
-  endpoint: string,
+  { dns, endpoint = '', query }: Target,
 ): Result<ServedAnswer> {
   const { types } = service
   const { state } = service.engine
   const refused = refusePolls(grant)
   if (refused) return fail(refused)
-  const type = findEndpoint(types, endpoint)
+  const type = endpoint === ACK ? succeed(undefined) : findEndpoint(types, endpoint)
   if (!type.ok) return type
   const found = state.clusterByDns(dns)
   const foreign = refusePollFor(types, state, grant, dns, found)
@@ -191,6 +190,12 @@ function answerPoll(
     return fail({ code: 'not_found', reason: 'unknown_cluster', message })
   }
   const { id } = found
+  if (!type.value) {
+    const report = parseReport(types, query)
+    if (!report.ok) return report
+    const { revision } = state
+    return succeed({ ...EMPTY_ANSWER, revision, cluster: id, endpoint, report: report.value })
+  }
   const view = servedTo(state, id)
   // The served view may have another version of the cluster, and has none of a deleted one.
   const cluster = (view as View) === state ? found : (view.get(types.cluster.type.name, id) ?? found)

@@ -19,7 +19,7 @@ import {
   readLog,
   readRevisionAt,
 } from './postgres-log.ts'
-import { readNotes, recordNotes } from './postgres-notes.ts'
+import { readNotes, readNotesSince, recordNotes, removeNotes } from './postgres-notes.ts'
 import { S } from './postgres-query.ts'
 import { commit, initFromSnapshot, prune, withWriteLock } from './postgres-writer.ts'
 
@@ -63,8 +63,10 @@ export function openPostgresStore(options: PostgresOptions): Store {
     prune: async (anchor) => prune(writing(), anchor),
     setImportInProgress: async (inProgress) => setImportInProgress(writing(), inProgress),
     notes: {
-      record: (kind, notes) => recordNotes(db, options.write, kind, notes),
+      record: (kind, notes) => recordNotes({ db, write: options.write, kind }, notes),
       read: (kind, keys) => readNotes(db, kind, keys),
+      readSince: (kind, since) => readNotesSince(db, kind, since),
+      remove: (kind, keys) => removeNotes({ db, write: options.write, kind }, keys),
     },
     idempotency: {
       find: (key, now) => findRecord(db, key, now),

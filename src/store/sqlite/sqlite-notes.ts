@@ -1,6 +1,6 @@
 // Notes in a SQLite file: recorded by the writing thread, read by any connection.
 import type { DatabaseSync } from 'node:sqlite'
-import { TimeSlice } from '../../runtime/time-slice.ts'
+import { inPages, underKeys } from '../note-pages.ts'
 import { type Note, TOKEN_USES } from '../notes.ts'
 import { guard, prepared } from './sqlite-database.ts'
 
@@ -15,6 +15,8 @@ interface NoteTable {
   readonly firstPage: string
   /** Takes the last key of the page before. */
   readonly nextPage: string
+  /** Takes keys as JSON. */
+  readonly remove: string
   /** The parameters of each statement above: the kind where needed, and the given values. */
   readonly values: (kind: string, ...given: (string | null)[]) => (string | null)[]
 }
@@ -29,6 +31,7 @@ const NOTES: NoteTable = {
     WHERE kind = ? AND key IN (SELECT asked.value FROM json_each(?) AS asked)`,
   firstPage: `SELECT key, time, value FROM notes WHERE kind = ? ORDER BY key LIMIT ${PAGE}`,
   nextPage: `SELECT key, time, value FROM notes WHERE kind = ? AND key > ? ORDER BY key LIMIT ${PAGE}`,
+  remove: 'DELETE FROM notes WHERE kind = ? AND key IN (SELECT asked.value FROM json_each(?) AS asked)',
   values: (kind, ...given) => [kind, ...given],
 }
 
@@ -43,7 +46,15 @@ const USES: NoteTable = {
     WHERE id IN (SELECT asked.value FROM json_each(?) AS asked)`,
   firstPage: `SELECT id AS key, time, address AS value FROM token_uses ORDER BY id LIMIT ${PAGE}`,
   nextPage: `SELECT id AS key, time, address AS value FROM token_uses WHERE id > ? ORDER BY id LIMIT ${PAGE}`,
+  remove: 'DELETE FROM token_uses WHERE id IN (SELECT asked.value FROM json_each(?) AS asked)',
   values: (_, ...given) => given,
+}
+
+/** Along the index by time; takes the time and the key to start at or after. */
+function pageSince(comparison: '>=' | '>'): string {
+  return `
+    SELECT key, time, value FROM notes WHERE kind = ? AND (time, key) ${comparison} (?, ?)
+    ORDER BY time, key LIMIT ${PAGE}`
 }
 
 function tableOf(kind: string): NoteTable {
@@ -57,26 +68,34 @@ export function recordNotes(db: DatabaseSync, kind: string, notes: readonly Note
   for (const { key, time, value } of notes) statement.run(...values(kind, key, time, value))
 }
 
+/** Runs inside a transaction. */
+export function removeNotes(db: DatabaseSync, kind: string, keys: readonly string[]): void {
+  const { remove, values } = tableOf(kind)
+  prepared(db, remove).run(...values(kind, JSON.stringify(keys)))
+}
+
 export async function* readNotes(
   db: DatabaseSync,
   kind: string,
-  keys: readonly string[] | undefined,
+  keys?: readonly string[],
 ): AsyncGenerator<Note> {
   const { firstPage, nextPage, byKeys, values } = tableOf(kind)
   const read = async (sql: string, ...given: string[]): Promise<Note[]> =>
     (await guard(() => prepared(db, sql).all(...values(kind, ...given)))) as unknown as Note[]
-  const timeSlice = new TimeSlice()
-  if (keys) {
-    const asked = [...new Set(keys)]
-    for (let at = 0; at < asked.length; at += PAGE) {
-      yield* await read(byKeys, JSON.stringify(asked.slice(at, at + PAGE)))
-      if (timeSlice.expired) await timeSlice.yield()
-    }
+  yield* keys
+    ? underKeys(PAGE, keys, (some) => read(byKeys, JSON.stringify(some)))
+    : inPages(PAGE, (last) => (last ? read(nextPage, last.key) : read(firstPage)))
+}
+
+/** All uses of tokens are read: an index by time would cost more than it saves. */
+export async function* readNotesSince(db: DatabaseSync, kind: string, since: string): AsyncGenerator<Note> {
+  if (kind === TOKEN_USES) {
+    for await (const note of readNotes(db, kind)) if (note.time >= since) yield note
     return
   }
-  for (let page = await read(firstPage); ; page = await read(nextPage, page.at(-1)?.key as string)) {
-    yield* page
-    if (page.length < PAGE) return
-    if (timeSlice.expired) await timeSlice.yield()
-  }
+  const read = async (sql: string, time: string, key: string): Promise<Note[]> =>
+    (await guard(() => prepared(db, sql).all(kind, time, key))) as unknown as Note[]
+  yield* inPages(PAGE, (last) =>
+    last ? read(pageSince('>'), last.time, last.key) : read(pageSince('>='), since, ''),
+  )
 }

@@ -2,15 +2,12 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { TimeSlice } from '../../runtime/time-slice.ts'
-import type { Note } from '../notes.ts'
 import { type CommitResult, type NewRevision, StoreError } from '../store.ts'
 import type { WriterOptions } from './sqlite-database.ts'
 import type { FirstChanges, WriterCall, WriterOperations, WriterReply } from './sqlite-writer.ts'
 
 /** Changes to hand over at once. */
 const CHANGES_PER_MESSAGE = 20
-/** Notes to hand over and to write in one transaction: commits pass in between. */
-const NOTES_PER_BATCH = 1000
 
 interface Waiting {
   readonly resolve: (result: never) => void
@@ -86,11 +83,6 @@ export class SqliteWriter {
       rest.push({ ...revision, changes: changes.slice(sent) })
     }
     return rest
-  }
-
-  async recordNotes(kind: string, notes: readonly Note[]): Promise<void> {
-    for (let at = 0; at < notes.length; at += NOTES_PER_BATCH)
-      await this.call('recordNotes', kind, notes.slice(at, at + NOTES_PER_BATCH))
   }
 
   async close(): Promise<void> {

@@ -16,7 +16,7 @@ import {
 import { LOCK_TIMEOUT_MS, openDatabase, sqliteProblem, type WriterOptions } from './sqlite-database.ts'
 import { hasRecord, saveRecord } from './sqlite-idempotency.ts'
 import { acquireLease, releaseLease, setImportInProgress } from './sqlite-leases.ts'
-import { recordNotes } from './sqlite-notes.ts'
+import { recordNotes, removeNotes } from './sqlite-notes.ts'
 
 /** The first changes of a revision of the next commit; this message gets no reply. */
 export interface FirstChanges {
@@ -168,6 +168,7 @@ const OPERATIONS = {
   setImportInProgress: (inProgress: boolean) => transact(() => setImportInProgress(db, inProgress)),
   saveRecord: (record: IdempotencyRecord) => transact(() => saveRecord(db, record)),
   recordNotes: (kind: string, notes: readonly Note[]) => transact(() => recordNotes(db, kind, notes)),
+  removeNotes: (kind: string, keys: readonly string[]) => transact(() => removeNotes(db, kind, keys)),
   acquireLease: (name: string, holder: string, ms: number) =>
     transact(() => acquireLease(db, name, holder, ms)),
   releaseLease: (lease: Lease) => transact(() => releaseLease(db, lease)),

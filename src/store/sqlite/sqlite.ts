@@ -4,7 +4,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Applied } from '../../domain/documents/state.ts'
 import { NO_HASH } from '../hash-chain.ts'
 import { parseApplied } from '../log-rows.ts'
-import { checkNotes, type Notes } from '../notes.ts'
+import { batchesOf, keyBatchesOf } from '../note-batches.ts'
+import type { Notes } from '../notes.ts'
 import { type Head, type LogReader, type Store, StoreError, type StoreHead } from '../store.ts'
 import { guard, isCurrent, migrate, openDatabase, prepared, type WriterOptions } from './sqlite-database.ts'
 import { addSearch, readHistory } from './sqlite-history.ts'
@@ -18,7 +19,7 @@ import {
   readLog,
   readRevisionAt,
 } from './sqlite-log.ts'
-import { readNotes } from './sqlite-notes.ts'
+import { readNotes, readNotesSince } from './sqlite-notes.ts'
 import { SqliteWriter } from './sqlite-writer-client.ts'
 
 const WATCH_INTERVAL_MS = 50
@@ -93,7 +94,10 @@ function readerOf(db: DatabaseSync): LogReader {
   }
 }
 
-/** A read-only process records notes too, with a thread of its own, unless the mode is `ro`. */
+/**
+ * A read-only process records notes too, with a thread of its own, unless the mode is `ro`. The next batch is posted when
+ * one is written, so that commits pass in between.
+ */
 function openNotes(
   db: DatabaseSync,
   options: WriterOptions,
@@ -101,15 +105,23 @@ function openNotes(
   writer: SqliteWriter | undefined,
 ): Notes & { close(): Promise<void> } {
   let own: SqliteWriter | undefined
+  const writing = (): SqliteWriter | undefined => {
+    if (writer || mode === 'ro') return writer
+    // A thread that has failed to start earlier may start now.
+    if (!own || own.hasEnded) own = new SqliteWriter(options)
+    return own
+  }
   return {
     async record(kind, notes) {
-      checkNotes(notes)
-      if (mode === 'ro') return
-      // A thread that has failed to start earlier may start now.
-      if (!writer && (!own || own.hasEnded)) own = new SqliteWriter(options)
-      await (writer ?? own)?.recordNotes(kind, notes)
+      const thread = writing()
+      for await (const batch of batchesOf(notes)) await thread?.call('recordNotes', kind, batch)
     },
     read: (kind, keys) => readNotes(db, kind, keys),
+    readSince: (kind, since) => readNotesSince(db, kind, since),
+    async remove(kind, keys) {
+      const thread = writing()
+      for await (const batch of keyBatchesOf(keys)) await thread?.call('removeNotes', kind, batch)
+    },
     close: async () => own?.close(),
   }
 }

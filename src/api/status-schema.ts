@@ -1,0 +1,203 @@
+// The status of clusters on the wire: its types, and their schemas for the description.
+import {
+  COLUMNS,
+  CONTACTS,
+  type Contact,
+  DELIVERIES,
+  type Delivered,
+  HEALTHS,
+  type Health,
+} from '../domain/status/status-words.ts'
+import { ref } from './component-ref.ts'
+
+/** Times are RFC 3339, UTC. */
+export interface ServedStatus {
+  /** Null of an answer without inputs. */
+  readonly digest: string | null
+  /** The revision of the last answer. */
+  readonly revision: number
+  readonly at: string
+  /** When answers of this digest began. */
+  readonly since: string
+}
+
+export interface AppliedStatus {
+  /** Null when the cluster reported that it has nothing of this type. */
+  readonly digest: string | null
+  /** The newest revision that was served with this digest; null when that is not known. */
+  readonly revision: number | null
+  /** When it was first reported. */
+  readonly at: string
+}
+
+export interface EndpointStatus {
+  readonly delivery: Delivered
+  /** The digest of what the cluster gets now; null without inputs. */
+  readonly desired: string | null
+  readonly inputs: number
+  readonly served: ServedStatus | null
+  readonly applied: AppliedStatus | null
+  /** Of the event that says why the answer is rejected. */
+  readonly reason: string | null
+  readonly message: string | null
+}
+
+export interface ComponentStatus {
+  readonly health: Health
+  /** Of the input that the health is about. */
+  readonly digest: string
+  readonly since: string | null
+  /** Where it is known from. */
+  readonly source: 'ack' | 'event' | 'poll' | null
+  readonly reason: string | null
+  readonly message: string | null
+}
+
+interface TransitionStatus {
+  readonly time: string
+  readonly kind: (typeof COLUMNS)[number]
+  readonly from: string
+  readonly to: string
+}
+
+export interface ClusterStatus {
+  readonly cluster: string
+  readonly environment: string | null
+  readonly dns: string
+  readonly operator_version: string | null
+  readonly contact: {
+    readonly state: Contact
+    readonly since: string | null
+    readonly last_seen: string | null
+    readonly expected_interval_s: number
+    readonly interval_source: 'reported' | 'learned' | 'default'
+    /** Why the last request was refused. */
+    readonly reason: string | null
+  }
+  /** That of the worst endpoint. */
+  readonly delivery: Delivered
+  /** That of the worst component. */
+  readonly health: Health
+  readonly endpoints: Readonly<Record<string, EndpointStatus>>
+  readonly components: Readonly<Record<string, ComponentStatus>>
+  /** Newest first. */
+  readonly transitions: readonly TransitionStatus[]
+}
+
+export interface StatusCounts {
+  readonly contact: Readonly<Record<Contact, number>>
+  readonly delivery: Readonly<Record<Delivered, number>>
+  readonly health: Readonly<Record<Health, number>>
+}
+
+export interface StatusLine {
+  readonly cluster: string
+  readonly environment: string | null
+  readonly contact: Contact
+  readonly delivery: Delivered
+  readonly health: Health
+  readonly last_seen: string | null
+  readonly operator_version: string | null
+}
+
+export interface FleetStatus {
+  readonly total: number
+  readonly at: string
+  readonly counts: StatusCounts
+  readonly environments: Readonly<Record<string, StatusCounts>>
+  readonly operator_versions: Readonly<Record<string, number>>
+  readonly clusters: readonly StatusLine[]
+}
+
+const TIME = { type: 'string', format: 'date-time' }
+const DIGEST = { type: 'string', pattern: '^[0-9a-f]{16}$', example: '2c1f0e9d84b3a657' }
+const REVISION = { type: 'integer', minimum: 0 }
+const TEXT = { type: ['string', 'null'] }
+const MAYBE_TIME = { ...TIME, type: ['string', 'null'] }
+const MAYBE_DIGEST = { ...DIGEST, type: ['string', 'null'] }
+
+type Schema = Readonly<Record<string, unknown>>
+
+function object(properties: Readonly<Record<string, Schema>>): Schema {
+  return { type: 'object', required: Object.keys(properties), properties }
+}
+
+function maybe(schema: Schema): Schema {
+  return { oneOf: [schema, { type: 'null' }] }
+}
+
+function word(words: readonly string[]): Schema {
+  return { type: 'string', enum: words }
+}
+
+function countsOf(words: readonly string[]): Schema {
+  return object(Object.fromEntries(words.map((each) => [each, { type: 'integer', minimum: 0 }])))
+}
+
+const NUMBER_BY_NAME = { type: 'object', additionalProperties: { type: 'integer', minimum: 0 } }
+
+export const STATUS_SCHEMAS = {
+  endpoint_status: object({
+    delivery: word(DELIVERIES),
+    desired: { ...MAYBE_DIGEST, description: 'Digest of what the cluster gets now; null without inputs.' },
+    inputs: { type: 'integer', minimum: 0 },
+    served: maybe(object({ digest: MAYBE_DIGEST, revision: REVISION, at: TIME, since: TIME })),
+    applied: maybe(
+      object({ digest: MAYBE_DIGEST, revision: { ...REVISION, type: ['integer', 'null'] }, at: TIME }),
+    ),
+    reason: TEXT,
+    message: TEXT,
+  }),
+  component_status: object({
+    health: word(HEALTHS),
+    digest: DIGEST,
+    since: MAYBE_TIME,
+    source: { type: ['string', 'null'], enum: ['ack', 'event', 'poll', null] },
+    reason: TEXT,
+    message: TEXT,
+  }),
+  status_of_cluster: object({
+    cluster: { type: 'string' },
+    environment: TEXT,
+    dns: { type: 'string' },
+    operator_version: TEXT,
+    contact: object({
+      state: word(CONTACTS),
+      since: MAYBE_TIME,
+      last_seen: MAYBE_TIME,
+      expected_interval_s: { type: 'number' },
+      interval_source: word(['reported', 'learned', 'default']),
+      reason: TEXT,
+    }),
+    delivery: word(DELIVERIES),
+    health: word(HEALTHS),
+    endpoints: { type: 'object', additionalProperties: ref('endpoint_status') },
+    components: { type: 'object', additionalProperties: ref('component_status') },
+    transitions: {
+      type: 'array',
+      items: object({ time: TIME, kind: word(COLUMNS), from: { type: 'string' }, to: { type: 'string' } }),
+    },
+  }),
+  status_counts: object({
+    contact: countsOf(CONTACTS),
+    delivery: countsOf(DELIVERIES),
+    health: countsOf(HEALTHS),
+  }),
+  status_line: object({
+    cluster: { type: 'string' },
+    environment: TEXT,
+    contact: word(CONTACTS),
+    delivery: word(DELIVERIES),
+    health: word(HEALTHS),
+    last_seen: MAYBE_TIME,
+    operator_version: TEXT,
+  }),
+  fleet_status: object({
+    total: { type: 'integer', minimum: 0 },
+    at: TIME,
+    counts: ref('status_counts'),
+    environments: { type: 'object', additionalProperties: ref('status_counts') },
+    operator_versions: NUMBER_BY_NAME,
+    clusters: { type: 'array', items: ref('status_line') },
+  }),
+}

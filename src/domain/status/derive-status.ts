@@ -1,0 +1,158 @@
+// The rules of status: what polls, reports and events come to. No state is better than its evidence.
+import type { Entry } from '../documents/view.ts'
+import type { Document } from '../types/resource-type.ts'
+import type { Desired, DesiredInput } from './desired.ts'
+import { type Evidence, type FailureEvidence, type PollEvidence, sameMark } from './evidence.ts'
+import type { StatusClock } from './status-clock.ts'
+import {
+  type Contact,
+  DELIVERIES,
+  type Delivered,
+  HEALTHS,
+  type Health,
+  type StatusRow,
+  worse,
+} from './status-words.ts'
+
+export interface StatusRules {
+  /** A cluster is late, and then offline, after this many of its intervals without an answer to it. */
+  readonly late: number
+  readonly offline: number
+  /** For clusters whose interval is not known. */
+  readonly defaultIntervalMs: number
+  /** For how long after this moment no poll was noted, because no process of the service ran. It counts for nobody. */
+  unobservedAfter(moment: number): number
+  /** Whether a cluster polls somewhere that tells nothing. */
+  isUnobserved(cluster: Document): boolean
+}
+
+/** A failure that is not repeated for so long says nothing any more. */
+const FAILURE_MS = 3_600_000
+/** A component may take this long to become ready, or `offline` intervals where that is longer. */
+const PROGRESS_MS = 15 * 60_000
+
+interface ExpectedInterval {
+  readonly ms: number
+  readonly source: 'reported' | 'learned' | 'default'
+}
+
+/** How often a cluster speaks: as it says itself, or by the gaps between its polls. */
+function expectedInterval(
+  { report, poll }: Pick<Evidence, 'report' | 'poll'>,
+  endpoints: readonly string[],
+  { defaultIntervalMs }: StatusRules,
+): ExpectedInterval {
+  if (report && report.everyMs > 0) return { ms: report.everyMs, source: 'reported' }
+  let least = Number.POSITIVE_INFINITY
+  for (const endpoint of endpoints) {
+    const learned = poll(endpoint)?.intervalMs ?? 0
+    if (learned > 0 && learned < least) least = learned
+  }
+  return least < Number.POSITIVE_INFINITY
+    ? { ms: least, source: 'learned' }
+    : { ms: defaultIntervalMs, source: 'default' }
+}
+
+/** All that the state of one cluster is derived from. */
+export interface Situation {
+  readonly cluster: Entry
+  readonly desired: readonly Desired[]
+  readonly evidence: Evidence
+  readonly rules: StatusRules
+  readonly clock: StatusClock
+  readonly interval: ExpectedInterval
+  readonly contact: Contact
+}
+
+export function situationOf(parts: Omit<Situation, 'interval' | 'contact'>): Situation {
+  const { desired, evidence, rules } = parts
+  const endpoints = desired.map(({ endpoint }) => endpoint)
+  const interval = expectedInterval(evidence, endpoints, rules)
+  return { ...parts, interval, contact: contactOf(parts, interval.ms) }
+}
+
+function contactOf(
+  { cluster, evidence, rules, clock }: Omit<Situation, 'interval' | 'contact'>,
+  intervalMs: number,
+): Contact {
+  if (cluster.deleted) return 'deleted'
+  const { lastSeen, refusal } = evidence
+  const seen = lastSeen + rules.unobservedAfter(lastSeen)
+  const offlineMs = rules.offline * intervalMs
+  // A refusal alone says little: anybody can send a request with a wrong token in a cluster's name.
+  if (lastSeen > 0 && !clock.isPast(seen + rules.late * intervalMs)) return 'current'
+  if (refusal && refusal.at > lastSeen && !clock.isPast(refusal.at + offlineMs)) return 'refused'
+  if (rules.isUnobserved(cluster.document)) return 'unobserved'
+  if (lastSeen === 0) return 'never'
+  return clock.isPast(seen + offlineMs) ? 'offline' : 'late'
+}
+
+/** Whether the last answer to an endpoint is what the cluster is to be served. */
+function isServed(desired: Desired, poll: PollEvidence | undefined): poll is PollEvidence {
+  return poll !== undefined && sameMark(poll.mark, desired.mark)
+}
+
+/** When the cluster first reported what it was last served as applied; undefined while it has not. */
+function appliedSince({ evidence }: Situation, desired: Desired, poll: PollEvidence): number | undefined {
+  const { report } = evidence
+  // A report from before the answer is about an earlier stretch of the same answer.
+  if (!report || report.at < poll.since) return undefined
+  const applied = report.applied.get(desired.endpoint)
+  // An endpoint without inputs has no mark: it is applied when a report no longer names it.
+  if (desired.mark === undefined) return applied === undefined ? report.at : undefined
+  return applied && sameMark(applied.mark, desired.mark) ? applied.since : undefined
+}
+
+export function deliveryOf(situation: Situation, desired: Desired): Delivered {
+  const { evidence, clock } = situation
+  const { endpoint } = desired
+  const poll = evidence.poll(endpoint)
+  if (!isServed(desired, poll)) return 'behind'
+  const applied = appliedSince(situation, desired, poll)
+  const failure = evidence.failureOf({ endpoint })
+  const isRejected =
+    failure && failure.at >= (applied ?? poll.since) && !clock.isPast(failure.at + FAILURE_MS)
+  return isRejected ? 'rejected' : applied === undefined ? 'served' : 'applied'
+}
+
+export function healthOf(situation: Situation, desired: Desired, input: DesiredInput): Health {
+  const { evidence, clock, rules, interval, contact } = situation
+  const { report } = evidence
+  const poll = evidence.poll(desired.endpoint)
+  const readySince = report?.ready.sinceOf(input.id, input.mark)
+  const failure = evidence.failureOf({ component: input.id })
+  if (failure && speaksOf(failure, input, poll) && !(readySince !== undefined && readySince > failure.at))
+    return clock.isPast(failure.at + FAILURE_MS) ? 'unknown' : 'failed'
+  if (contact !== 'current' && contact !== 'late') return 'unknown'
+  const offlineMs = rules.offline * interval.ms
+  if (report && readySince !== undefined) return clock.isPast(report.at + offlineMs) ? 'unknown' : 'healthy'
+  const isUnderway = isServed(desired, poll) && !clock.isPast(poll.since + Math.max(offlineMs, PROGRESS_MS))
+  return isUnderway ? 'progressing' : 'unknown'
+}
+
+/** An event without a digest is taken to be about the last answer, if it came after that. */
+function speaksOf(
+  { mark, at }: FailureEvidence,
+  input: DesiredInput,
+  poll: PollEvidence | undefined,
+): boolean {
+  return mark === undefined ? poll !== undefined && at >= poll.since : sameMark(mark, input.mark)
+}
+
+/** A cluster's delivery is its worst endpoint's, its health its worst component's. */
+export function rowOf(situation: Situation): StatusRow {
+  let delivery: Delivered = 'applied'
+  let health: Health | undefined
+  for (const desired of situation.desired) {
+    delivery = worse(DELIVERIES, delivery, deliveryOf(situation, desired))
+    for (const input of desired.components)
+      health = worse(HEALTHS, health ?? 'healthy', healthOf(situation, desired, input))
+  }
+  const { contact } = situation
+  return { contact, delivery, health: health ?? withoutComponents(contact, delivery) }
+}
+
+/** A cluster without components is healthy when all that it is to have is applied, and it was heard of lately. */
+function withoutComponents(contact: Contact, delivery: Delivered): Health {
+  return delivery === 'applied' && (contact === 'current' || contact === 'late') ? 'healthy' : 'unknown'
+}

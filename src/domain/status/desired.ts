@@ -1,0 +1,43 @@
+// What a cluster is to be served now, as digests: what its polls and reports are compared with.
+import type { Halves } from '../../base/digest.ts'
+import { digestInputs } from '../delivery/render-inputs.ts'
+import { servedTo } from '../delivery/served-view.ts'
+import type { Entry, View } from '../documents/view.ts'
+import { type DeliveredType, isEnabled, type Types } from '../types/resource-type.ts'
+import type { AnswerMark } from './evidence.ts'
+
+/** One input, where the cluster reports on each. */
+export interface DesiredInput {
+  readonly id: string
+  readonly mark: Halves
+}
+
+export interface Desired {
+  readonly type: DeliveredType
+  readonly endpoint: string
+  readonly count: number
+  readonly mark: AnswerMark
+  /** The inputs whose health counts: enabled ones of a type that reports on each. */
+  readonly components: readonly DesiredInput[]
+}
+
+/** One entry for each delivered type. */
+export function desiredOf(types: Types, view: View, cluster: Entry): Desired[] {
+  const served = servedTo(view, cluster.id)
+  const current = cluster.deleted ? cluster : (served.get(types.cluster.type.name, cluster.id) ?? cluster)
+  return types.delivered.map((type) => {
+    const { delivery } = type
+    const { digest, inputs } = digestInputs(served, types, type, current)
+    const components: DesiredInput[] = []
+    if (delivery.reportsHealth)
+      for (const { reference, digest: mark } of inputs)
+        if (isEnabled(delivery, reference)) components.push({ id: reference.id, mark })
+    return {
+      type,
+      endpoint: delivery.endpoint,
+      count: inputs.length,
+      mark: inputs.length === 0 ? undefined : digest,
+      components,
+    }
+  })
+}

@@ -1,0 +1,103 @@
+// What this process knows of one cluster: changed in place, since every poll notes something.
+import type { Entry } from '../../domain/documents/view.ts'
+import type {
+  AnswerMark,
+  Evidence,
+  FailureEvidence,
+  FailureSubject,
+  PollEvidence,
+  RefusalEvidence,
+  ReportEvidence,
+} from '../../domain/status/evidence.ts'
+import { sameMark } from '../../domain/status/evidence.ts'
+import type { StatusRow } from '../../domain/status/status-words.ts'
+
+/** Two gaps between polls agree where they differ by less than this share. */
+const AGREEMENT = 0.2
+
+export class PollRecord implements PollEvidence {
+  /** Of its note. */
+  readonly key: string
+  at = 0
+  mark: AnswerMark
+  revision = 0
+  since = 0
+  sinceRevision = 0
+  intervalMs = 0
+  /** The token's name. */
+  by = ''
+  #gapMs = 0
+
+  constructor(key: string) {
+    this.key = key
+  }
+
+  /** Notes an answer; returns whether it differs from the one before. Allocates nothing. */
+  note(at: number, mark: AnswerMark, revision: number, by: string): boolean {
+    const gapMs = this.at === 0 ? 0 : at - this.at
+    if (gapMs > 0 && Math.abs(gapMs - this.#gapMs) < AGREEMENT * gapMs) this.intervalMs = gapMs
+    this.#gapMs = gapMs
+    const isNew = this.at === 0 || !sameMark(mark, this.mark)
+    if (isNew) {
+      this.mark = mark
+      this.since = at
+      this.sinceRevision = revision
+    }
+    this.at = at
+    this.revision = revision
+    this.by = by
+    return isNew
+  }
+}
+
+export interface Failure extends FailureEvidence {
+  readonly subject: FailureSubject
+}
+
+export class ClusterRecord implements Evidence {
+  /** By the place of the endpoint among all. */
+  readonly polls: (PollRecord | undefined)[] = []
+  report: ReportEvidence | undefined
+  refusal: RefusalEvidence | undefined
+  /** By object, as `HelmRelease/grafana`; undefined values were cleared, at that time. */
+  failures: Map<string, Failure | { readonly clearedAt: number }> | undefined
+  lastSeen = 0
+  /** The version of the Flux Operator that spoke last. */
+  operatorVersion = ''
+  /** What was derived last, from which entry and catalog, and how long that holds. */
+  row: StatusRow | undefined
+  rowEntry: Entry | undefined
+  rowCatalog = -1
+  rowUntil = 0
+  /** When contact or health last changed, newest last; a few of them. */
+  changes: number[] | undefined
+  readonly #endpoints: ReadonlyMap<string, number>
+
+  constructor(endpoints: ReadonlyMap<string, number>) {
+    this.#endpoints = endpoints
+  }
+
+  // A property, so that it can be passed on.
+  readonly poll = (endpoint: string): PollRecord | undefined =>
+    this.polls[this.#endpoints.get(endpoint) ?? -1]
+
+  failureOf(subject: FailureSubject): FailureEvidence | undefined {
+    if (!this.failures) return undefined
+    let newest: FailureEvidence | undefined
+    for (const failure of this.failures.values()) {
+      if ('clearedAt' in failure || !isAbout(failure.subject, subject)) continue
+      if (!newest || failure.at > newest.at) newest = failure
+    }
+    return newest
+  }
+
+  /** The state has to be derived again. */
+  outdate(): void {
+    this.rowUntil = 0
+  }
+}
+
+export function isAbout(one: FailureSubject, other: FailureSubject): boolean {
+  if ('component' in one) return 'component' in other && one.component === other.component
+  return 'endpoint' in other && one.endpoint === other.endpoint
+}

@@ -1,0 +1,274 @@
+// What every cluster was served, has applied, and how it fares, as far as this process knows.
+import type { Digest } from '../../base/digest.ts'
+import { getOrSet } from '../../base/get-or-set.ts'
+import type { Steps } from '../../base/steps.ts'
+import type { Entry, View } from '../../domain/documents/view.ts'
+import { rowOf, type Situation, type StatusRules, situationOf } from '../../domain/status/derive-status.ts'
+import { desiredOf } from '../../domain/status/desired.ts'
+import type { FluxEvent } from '../../domain/status/parse-event.ts'
+import { type Report, takeReport } from '../../domain/status/parse-report.ts'
+import { StatusClock } from '../../domain/status/status-clock.ts'
+import { COLUMNS, type Column, type StatusRow } from '../../domain/status/status-words.ts'
+import { findReference, type Types } from '../../domain/types/resource-type.ts'
+import type { Note } from '../../store/notes.ts'
+import { ClusterRecord, type Failure, isAbout, PollRecord } from './cluster-record.ts'
+import { type EvidenceKind, keyOf, mergeNote, noteOf, partsOf } from './evidence-notes.ts'
+
+/** A change of one column of a cluster's row. */
+export interface Transition {
+  readonly cluster: string
+  readonly time: number
+  readonly column: Column
+  readonly from: string
+  readonly to: string
+}
+
+export interface FleetParts {
+  readonly types: Types
+  readonly state: View & { changedAt(type: string): number }
+  readonly now: () => number
+  readonly rules: StatusRules
+  /** Called when a note of a kind has to be written anew. */
+  readonly touched: (kind: EvidenceKind, key: string) => void
+}
+
+/** Failures to keep of one cluster, those that were cleared included. */
+const MAX_FAILURES = 500
+/** Changes to remember of one cluster: more of them within an hour are flapping. */
+const CHANGES = 6
+
+export class Fleet {
+  readonly #parts: FleetParts
+  readonly #endpoints: ReadonlyMap<string, number>
+  readonly #records = new Map<string, ClusterRecord>()
+  readonly #rows = new Map<string, StatusRow>()
+  readonly #subscribers = new Set<(transition: Transition) => void>()
+  /** Versions of the operator by the User-Agent that names them; there are few. */
+  readonly #versions = new Map<string, string>()
+
+  constructor(parts: FleetParts) {
+    this.#parts = parts
+    this.#endpoints = new Map(parts.types.delivered.map(({ delivery }, i) => [delivery.endpoint, i]))
+  }
+
+  /** Notes an answered poll; `mark` is undefined for an answer without inputs. Every poll calls it. */
+  notePoll(
+    cluster: string,
+    endpoint: string,
+    mark: Digest | undefined,
+    revision: number,
+    agent: string | undefined,
+    by: string,
+  ): void {
+    const record = this.#recordOf(cluster)
+    const now = this.#parts.now()
+    const poll = this.#pollOf(record, cluster, endpoint)
+    if (!poll) return
+    if (poll.note(now, mark, revision, by) || record.row?.contact !== 'current') record.outdate()
+    this.#see(record, now, agent)
+    this.#parts.touched('polls', poll.key)
+  }
+
+  /** Notes that a request in a cluster's name was refused. */
+  noteRefusal(cluster: string, status: number, reason: string): void {
+    const record = this.#recordOf(cluster)
+    record.refusal = { at: this.#parts.now(), status, reason }
+    if (record.row?.contact !== 'current') record.outdate()
+    this.#parts.touched('refusals', cluster)
+  }
+
+  noteReport(cluster: string, report: Report, agent: string | undefined): void {
+    const record = this.#recordOf(cluster)
+    const now = this.#parts.now()
+    record.report = takeReport(record, report, now)
+    // What is newly ready has overcome its failure; a report that is only repeated says nothing new.
+    for (const { id, since } of record.report.ready.entries())
+      if (since === now) this.#clear(cluster, record, { component: id }, now)
+    for (const [endpoint, { since }] of record.report.applied)
+      if (since === now) this.#clear(cluster, record, { endpoint }, now)
+    record.outdate()
+    this.#see(record, now, agent)
+    this.#parts.touched('reports', cluster)
+  }
+
+  /**
+   * Notes an event; one about something that the cluster is not given is ignored. Returns whether it counted. Contact is
+   * by polls and reports alone: events come from another controller.
+   */
+  noteEvent(cluster: Entry, event: FluxEvent): boolean {
+    const record = this.#recordOf(cluster.id)
+    const now = this.#parts.now()
+    const subject = this.#subjectOf(cluster, event)
+    if (!subject) return false
+    const { object, verdict, mark, reason, message, isRelease } = event
+    if (verdict === 'succeeded') {
+      // A release that succeeds has its source.
+      if (isRelease || 'endpoint' in subject) this.#clear(cluster.id, record, subject, now)
+      else this.#clearObject(cluster.id, record, object, now)
+    } else {
+      record.failures ??= new Map()
+      const known = record.failures.get(object)
+      const since = known && !('clearedAt' in known) ? known.since : now
+      if (!known && record.failures.size >= MAX_FAILURES) record.failures.delete(firstOf(record.failures))
+      record.failures.set(object, { at: now, since, mark, reason, message, subject })
+      this.#parts.touched('failures', keyOf(cluster.id, object))
+    }
+    record.outdate()
+    return true
+  }
+
+  /** All that a cluster's status is derived from, at this moment. */
+  situationOf(cluster: Entry, view: View = this.#parts.state): Situation {
+    const { types, rules, now } = this.#parts
+    const evidence = this.#recordOf(cluster.id)
+    const desired = desiredOf(types, view, cluster)
+    return situationOf({ cluster, desired, evidence, rules, clock: new StatusClock(now()) })
+  }
+
+  /** The states of a cluster of the present; derived again only where something may have changed. */
+  rowOf(cluster: Entry): StatusRow {
+    const record = this.#recordOf(cluster.id)
+    const now = this.#parts.now()
+    const catalog = this.#catalog()
+    if (record.row && now < record.rowUntil && record.rowEntry === cluster && record.rowCatalog === catalog)
+      return record.row
+    const situation = this.situationOf(cluster)
+    const row = this.#shared(rowOf(situation))
+    const before = record.row
+    record.row = row
+    record.rowEntry = cluster
+    record.rowCatalog = catalog
+    record.rowUntil = situation.clock.until
+    if (before && before !== row) this.#publish(cluster.id, record, before, row)
+    return row
+  }
+
+  /** Brings the rows of clusters up to date, so that transitions are noticed when nobody asks. */
+  *refresh(view: View, clusters: Iterable<Pick<Entry, 'id'>>): Steps<void> {
+    const type = this.#parts.types.cluster.type.name
+    for (const { id } of clusters) {
+      yield
+      const cluster = view.get(type, id)
+      if (cluster) this.rowOf(cluster)
+    }
+  }
+
+  lastSeen(cluster: string): number {
+    return this.#records.get(cluster)?.lastSeen ?? 0
+  }
+
+  operatorVersion(cluster: string): string | undefined {
+    return this.#records.get(cluster)?.operatorVersion || undefined
+  }
+
+  /** How often contact or health changed within the last hour, as far as that is remembered. */
+  changesWithinHour(cluster: string): number {
+    const after = this.#parts.now() - 3_600_000
+    return this.#records.get(cluster)?.changes?.filter((time) => time > after).length ?? 0
+  }
+
+  /** Calls back with every transition; returns a function that stops it. */
+  subscribe(changed: (transition: Transition) => void): () => void {
+    this.#subscribers.add(changed)
+    return () => this.#subscribers.delete(changed)
+  }
+
+  noteOf(kind: EvidenceKind, key: string): Note | undefined {
+    const record = this.#records.get(partsOf(key)[0])
+    return record && noteOf(kind, key, record)
+  }
+
+  /** Takes in what another process, or an earlier one, has noted; returns whether it was news. */
+  merge(kind: EvidenceKind, note: Note): boolean {
+    const [cluster] = partsOf(note.key)
+    const record = this.#recordOf(cluster)
+    return mergeNote(kind, note, record, (endpoint) => this.#pollOf(record, cluster, endpoint))
+  }
+
+  /** Forgets clusters that are no more. */
+  forget(isKnown: (cluster: string) => boolean): void {
+    for (const cluster of this.#records.keys()) if (!isKnown(cluster)) this.#records.delete(cluster)
+  }
+
+  #recordOf(cluster: string): ClusterRecord {
+    let record = this.#records.get(cluster)
+    if (!record) {
+      record = new ClusterRecord(this.#endpoints)
+      this.#records.set(cluster, record)
+    }
+    return record
+  }
+
+  #pollOf(record: ClusterRecord, cluster: string, endpoint: string): PollRecord | undefined {
+    const place = this.#endpoints.get(endpoint)
+    if (place === undefined) return undefined
+    let poll = record.polls[place]
+    if (!poll) {
+      poll = new PollRecord(keyOf(cluster, endpoint))
+      record.polls[place] = poll
+    }
+    return poll
+  }
+
+  #see(record: ClusterRecord, now: number, agent: string | undefined): void {
+    record.lastSeen = now
+    if (agent === undefined) return
+    const version = this.#versions.get(agent) ?? this.#learnVersion(agent)
+    if (version !== '') record.operatorVersion = version
+  }
+
+  #learnVersion(agent: string): string {
+    const [, version = ''] = /^flux-operator\/v?(\d{1,4}(?:\.\d{1,4}){0,2}[-+.\w]{0,32})$/.exec(agent) ?? []
+    if (this.#versions.size < 1000) this.#versions.set(agent, version)
+    return version
+  }
+
+  #subjectOf(cluster: Entry, { endpoint, components }: FluxEvent): Failure['subject'] | undefined {
+    if (endpoint !== undefined) return { endpoint }
+    for (const { delivery } of this.#parts.types.delivered) {
+      if (!delivery.reportsHealth) continue
+      const component = components.find((id) => findReference(cluster.document, delivery, id))
+      if (component !== undefined) return { component }
+    }
+    return undefined
+  }
+
+  #clear(cluster: string, record: ClusterRecord, subject: Failure['subject'], now: number): void {
+    for (const [object, failure] of record.failures ?? [])
+      if (!('clearedAt' in failure) && isAbout(failure.subject, subject))
+        this.#clearObject(cluster, record, object, now)
+  }
+
+  #clearObject(cluster: string, record: ClusterRecord, object: string, now: number): void {
+    if (!record.failures?.has(object)) return
+    record.failures.set(object, { clearedAt: now })
+    this.#parts.touched('failures', keyOf(cluster, object))
+  }
+
+  /** Changes whenever a definition does. */
+  #catalog(): number {
+    const { types, state } = this.#parts
+    let newest = 0
+    for (const { name } of types.delivered) newest = Math.max(newest, state.changedAt(name))
+    return newest
+  }
+
+  /** One object for all clusters with the same states. */
+  #shared(row: StatusRow): StatusRow {
+    return getOrSet(this.#rows, `${row.contact} ${row.delivery} ${row.health}`, () => row)
+  }
+
+  #publish(cluster: string, record: ClusterRecord, before: StatusRow, after: StatusRow): void {
+    const time = this.#parts.now()
+    for (const column of COLUMNS) {
+      const [from, to] = [before[column], after[column]]
+      if (from === to) continue
+      if (column !== 'delivery') record.changes = [...(record.changes ?? []), time].slice(-CHANGES)
+      for (const changed of this.#subscribers) changed({ cluster, time, column, from, to })
+    }
+  }
+}
+
+function firstOf<T>(map: ReadonlyMap<T, unknown>): T {
+  return map.keys().next().value as T
+}

@@ -1,0 +1,241 @@
+// Keeps what is known of the fleet: in the store, up to date with other replicas, and derived again as time passes.
+
+import { findVersion } from '../../domain/documents/find-document.ts'
+import type { State } from '../../domain/documents/state.ts'
+import type { Document, Types } from '../../domain/types/resource-type.ts'
+import { ReportOnce } from '../../runtime/report-once.ts'
+import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
+import { TimeSlice } from '../../runtime/time-slice.ts'
+import { type Store, StoreError } from '../../store/store.ts'
+import { NoteBuffer } from '../note-buffer.ts'
+import { EVIDENCE_KINDS, type EvidenceKind, partsOf } from './evidence-notes.ts'
+import { Fleet } from './fleet.ts'
+import { type KeptTransition, TRANSITIONS, TransitionLog } from './transition-log.ts'
+
+export interface StatusSettings {
+  /** A cluster is late, and then offline, after this many of its intervals. */
+  readonly late: number
+  readonly offline: number
+  /** How long transitions are kept. */
+  readonly retentionMs: number
+  /** Whether a cluster polls somewhere that tells nothing, such as behind an air gap. */
+  isUnobserved(cluster: Document): boolean
+}
+
+export const DEFAULT_STATUS: StatusSettings = {
+  late: 1.5,
+  offline: 3,
+  retentionMs: 30 * 86_400_000,
+  isUnobserved: () => false,
+}
+
+export interface FollowedFleet {
+  readonly fleet: Fleet
+  /** Resolves when what was noted before this process is known. */
+  readonly loaded: Promise<void>
+  /** When a cluster changed its state, newest first. */
+  transitionsOf(cluster: string): Promise<KeptTransition[]>
+  /** Calls back with every note that is to be written, for those who forward them. */
+  onTouched(touched: (kind: EvidenceKind, key: string) => void): void
+  /** Writes what is not in the store yet, and reads what other processes wrote; happens by itself every 10 seconds. */
+  sync(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface FleetFollowerParts {
+  readonly store: Store
+  readonly types: Types
+  readonly state: State
+  readonly now: () => Date
+  readonly settings: StatusSettings
+  readonly failed: (error: StoreError) => void
+}
+
+/** How often notes are written and those of other replicas are read. */
+const SYNC_MS = 10_000
+/** Clocks of replicas may differ by so much, and notes are written so late. */
+const OVERLAP_MS = 20_000
+/** How often states are derived again. */
+const REFRESH_MS = 5000
+/** How often clusters that are no more are forgotten. */
+const TIDY_MS = 3_600_000
+/** The interval of a bundle that says nothing else. */
+const DEFAULT_INTERVAL_MS = 300_000
+/** The note whose time says when a process of the service last ran. */
+const OBSERVING = 'observing'
+
+export function followFleet(parts: FleetFollowerParts, stateLoaded: Promise<void>): FollowedFleet {
+  const follower = new FleetFollower(parts)
+  const loaded = stateLoaded.then(() => follower.start())
+  return {
+    fleet: follower.fleet,
+    loaded,
+    transitionsOf: (cluster) => follower.transitions.of(cluster),
+    onTouched: (touched) => follower.forwards.push(touched),
+    sync: () => follower.syncNow(),
+    stop: () => follower.stop(),
+  }
+}
+
+class FleetFollower {
+  readonly fleet: Fleet
+  readonly transitions: TransitionLog
+  readonly forwards: ((kind: EvidenceKind, key: string) => void)[] = []
+  readonly #parts: FleetFollowerParts
+  readonly #buffers: ReadonlyMap<EvidenceKind, NoteBuffer>
+  readonly #reports: ReportOnce<StoreError>
+  readonly #timers: NodeJS.Timeout[] = []
+  /** The last stretch in which no process of the service ran. */
+  #gap = { from: 0, until: 0 }
+  #readUntil = 0
+  #running: Promise<void> = Promise.resolve()
+  #isStopped = false
+
+  constructor(parts: FleetFollowerParts) {
+    this.#parts = parts
+    const { types, state, settings, store } = parts
+    const now = (): number => parts.now().getTime()
+    this.#reports = new ReportOnce({ failed: parts.failed })
+    this.fleet = new Fleet({
+      types,
+      state,
+      now,
+      rules: {
+        ...settings,
+        defaultIntervalMs: DEFAULT_INTERVAL_MS,
+        unobservedAfter: (moment) => this.#unobservedAfter(moment),
+      },
+      touched: (kind, key) => this.#touch(kind, key),
+    })
+    this.transitions = new TransitionLog(store, settings.retentionMs, now)
+    this.fleet.subscribe((transition) => this.transitions.add(transition))
+    this.#buffers = new Map(EVIDENCE_KINDS.map((kind) => [kind, this.#bufferOf(kind)]))
+  }
+
+  async start(): Promise<void> {
+    const begun = this.#parts.now().getTime()
+    this.#readUntil = begun
+    await this.#attempt(async () => {
+      for await (const { time } of this.#parts.store.notes.read(OBSERVING, [OBSERVING]))
+        this.#gap = { from: Date.parse(time), until: begun }
+      for (const kind of EVIDENCE_KINDS) await this.#merge(kind, this.#parts.store.notes.read(kind))
+    })
+    if (this.#isStopped) return
+    this.#every(SYNC_MS, () => this.#sync())
+    this.#every(REFRESH_MS, () => this.#refresh())
+    this.#every(TIDY_MS, () => this.#tidy())
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    for (const timer of this.#timers) clearInterval(timer)
+    await this.#running
+    for (const buffer of this.#buffers.values()) await buffer.stop()
+    await this.#attempt(() => this.#keep())
+  }
+
+  async syncNow(): Promise<void> {
+    for (const buffer of this.#buffers.values()) await buffer.flush()
+    await this.#attempt(() => this.#sync())
+  }
+
+  /** One after the other, and none that is still waiting twice. */
+  #every(ms: number, run: () => Promise<void>): void {
+    let isWaiting = false
+    const timer = setInterval(() => {
+      if (isWaiting) return
+      isWaiting = true
+      this.#running = this.#running.then(async () => {
+        isWaiting = false
+        if (!this.#isStopped) await this.#attempt(run)
+      })
+    }, ms)
+    this.#timers.push(timer.unref())
+  }
+
+  /** A store that fails is reported once, until it works again. */
+  async #attempt(run: () => Promise<void>): Promise<void> {
+    try {
+      await run()
+      this.#reports.succeed()
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      this.#reports.fail(error)
+    }
+  }
+
+  #bufferOf(kind: EvidenceKind): NoteBuffer {
+    const { store, failed } = this.#parts
+    return new NoteBuffer({
+      store,
+      kind,
+      noteOf: (key) => this.fleet.noteOf(kind, key),
+      flushMs: SYNC_MS,
+      failed,
+    })
+  }
+
+  #touch(kind: EvidenceKind, key: string): void {
+    this.#buffers.get(kind)?.touch(key)
+    for (const forward of this.forwards) forward(kind, key)
+  }
+
+  async #sync(): Promise<void> {
+    const { store, now } = this.#parts
+    await this.#keep()
+    if (store.isPrivate) return
+    const since = new Date(this.#readUntil - OVERLAP_MS).toISOString()
+    const begun = now().getTime()
+    for (const kind of EVIDENCE_KINDS) await this.#merge(kind, store.notes.readSince(kind, since))
+    this.#readUntil = begun
+  }
+
+  async #keep(): Promise<void> {
+    await this.transitions.flush()
+    const time = this.#parts.now().toISOString()
+    await this.#parts.store.notes.record(OBSERVING, [{ key: OBSERVING, time, value: null }])
+  }
+
+  async #merge(kind: EvidenceKind, notes: ReturnType<Store['notes']['read']>): Promise<void> {
+    const timeSlice = new TimeSlice()
+    for await (const note of notes) {
+      if (this.#isKnown(partsOf(note.key)[0])) this.fleet.merge(kind, note)
+      if (timeSlice.expired) await timeSlice.yield()
+    }
+  }
+
+  #isKnown(cluster: string): boolean {
+    const { types, state } = this.#parts
+    return findVersion(state, types.cluster.type.name, cluster) !== undefined
+  }
+
+  async #refresh(): Promise<void> {
+    const { types, state } = this.#parts
+    const view = state.freeze()
+    try {
+      await runTimeSliced(this.fleet.refresh(state, view.all(types.cluster.type.name)))
+    } finally {
+      view.release()
+    }
+  }
+
+  /** Removes what was noted of clusters that were purged. */
+  async #tidy(): Promise<void> {
+    const { notes } = this.#parts.store
+    this.fleet.forget((cluster) => this.#isKnown(cluster))
+    const timeSlice = new TimeSlice()
+    for (const kind of [...EVIDENCE_KINDS, TRANSITIONS]) {
+      const gone: string[] = []
+      for await (const { key } of notes.read(kind)) {
+        if (!this.#isKnown(partsOf(key)[0])) gone.push(key)
+        if (timeSlice.expired) await timeSlice.yield()
+      }
+      if (gone.length > 0) await notes.remove(kind, gone)
+    }
+  }
+
+  #unobservedAfter(moment: number): number {
+    const { from, until } = this.#gap
+    return moment >= until ? 0 : until - Math.max(from, moment)
+  }
+}

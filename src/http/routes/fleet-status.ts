@@ -1,0 +1,152 @@
+// What the clusters are doing: contact, delivery and health of one, and of many with counts.
+import type { FastifyRequest } from 'fastify'
+import { ref } from '../../api/component-ref.ts'
+import { STATUS_PAGES } from '../../api/limits.ts'
+import { type ClusterStatus, type FleetStatus, STATUS_SCHEMAS } from '../../api/status-schema.ts'
+import { forbidden, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
+import { may } from '../../domain/access/permissions.ts'
+import { parseSelector } from '../../domain/access/selector.ts'
+import { findVersion } from '../../domain/documents/find-document.ts'
+import {
+  CONTACTS,
+  type Contact,
+  DELIVERIES,
+  type Delivered,
+  HEALTHS,
+  type Health,
+} from '../../domain/status/status-words.ts'
+import type { Document } from '../../domain/types/resource-type.ts'
+import type { RegisteredType } from '../../registry/build-types.ts'
+import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
+import { identityOf } from '../auth/identity.ts'
+import { inLane, senderOf } from '../load/callers.ts'
+import { ok, READING, READING_ONE } from '../openapi/openapi-operation.ts'
+import { idSchema } from '../openapi/openapi-types.ts'
+import { pageIn, sendPageHeaders } from '../request/list-query.ts'
+import { inPath, inQuery, pageOf, type Query, SELECTOR } from '../request/parameters.ts'
+import { sendProblem } from '../request/problem-response.ts'
+import { type Route, route } from '../route.ts'
+import type { Service } from '../service.ts'
+import { describeCluster } from '../status/describe-cluster.ts'
+import { listStatus, STATUS_SORTS, type StatusQuery, type StatusSort } from '../status/list-status.ts'
+
+const PAGE = pageOf(STATUS_PAGES)
+const CONTACT = inQuery('contact', 'Only clusters with this contact.', { type: 'string', enum: CONTACTS })
+const DELIVERY = inQuery('delivery', 'Only clusters with this delivery.', {
+  type: 'string',
+  enum: DELIVERIES,
+})
+const HEALTH = inQuery('health', 'Only clusters with this health.', { type: 'string', enum: HEALTHS })
+const SORT = inQuery(
+  'sort',
+  'What the list is ordered by: worst first of states, longest ago first of times.',
+  {
+    type: 'string',
+    enum: STATUS_SORTS,
+    default: 'cluster',
+  },
+)
+
+export function statusRoutes(service: Service): Route[] {
+  return [fleetRoute(service), clusterRoute(service)]
+}
+
+function fleetRoute(service: Service): Route {
+  const { types } = service
+  const { environment } = types.cluster
+  const ofEnvironment = environment
+    ? [inQuery(environment, 'Only clusters of this tier.', { type: 'string' })]
+    : []
+  return route({
+    method: 'GET',
+    path: '/status',
+    access: 'read',
+    tag: 'status',
+    id: 'fleet_status',
+    summary: 'How the clusters fare: counts by state, and the clusters a page at a time.',
+    description:
+      'Counts are of all clusters that the filters choose, whatever the page. Nothing is green without evidence: what is not known is unknown.',
+    parameters: [...PAGE, SELECTOR, CONTACT, DELIVERY, HEALTH, ...ofEnvironment, SORT],
+    answers: {
+      200: ok('Counts and clusters.', ref('fleet_status'), ['X-Request-Id', 'X-Total-Count', 'Link']),
+    },
+    problems: READING,
+    schemas: STATUS_SCHEMAS,
+    handler: async (request, reply) => {
+      const query = statusQuery(service, request.query)
+      if (!query.ok) return sendProblem(reply, query.problem)
+      const listed = await list(service, request, query.value)
+      if (!listed.ok) return sendProblem(reply, listed.problem)
+      sendPageHeaders(reply, request.url, query.value, listed.value.total)
+      return reply.header('Cache-Control', 'no-store').send(listed.value)
+    },
+  })
+}
+
+function statusQuery({ types }: Service, query: Query): Result<StatusQuery> {
+  const { selector: text, contact, delivery, health, sort = 'cluster' } = query
+  const selected = text === undefined ? undefined : parseSelector(types, text)
+  if (selected?.ok === false) return invalid([{ path: '?selector', message: selected.message }])
+  const { environment } = types.cluster
+  const wanted = environment === undefined ? undefined : query[environment]
+  return succeed({
+    matches: (cluster: Document) =>
+      (wanted === undefined || cluster[environment ?? ''] === wanted) &&
+      (selected?.selector.matches(cluster) ?? true),
+    ...(contact !== undefined && { contact: contact as Contact }),
+    ...(delivery !== undefined && { delivery: delivery as Delivered }),
+    ...(health !== undefined && { health: health as Health }),
+    sort: sort as StatusSort,
+    ...pageIn(query, PAGE[0]),
+  })
+}
+
+function list(service: Service, request: FastifyRequest, query: StatusQuery): Promise<Result<FleetStatus>> {
+  const { engine, types, admission, now } = service
+  const sender = senderOf(service, request, 'read')
+  return inLane(admission.lists, sender, async () => {
+    const view = engine.state.freeze()
+    const steps = listStatus(engine.fleet.fleet, types.cluster, view, query, now().getTime())
+    return succeed(await runTimeSliced(steps, sender.signal).finally(view.release))
+  })
+}
+
+function clusterRoute(service: Service): Route {
+  const { types, engine } = service
+  const type = types.get(types.cluster.type.name) as RegisteredType
+  return route<'cluster'>({
+    method: 'GET',
+    path: `/${type.name}/{cluster}/status`,
+    access: 'own_status',
+    tag: 'status',
+    id: 'cluster_status',
+    summary: 'What one cluster was served, has applied, and how its components fare.',
+    description:
+      "For whoever may read, and for the cluster's own token. Evidence about another digest than the present one counts for nothing.",
+    parameters: [inPath('cluster', 'Id of the cluster.', idSchema(type))],
+    answers: { 200: ok('Its status.', ref('status_of_cluster'), ['X-Request-Id']) },
+    problems: READING_ONE,
+    handler: async (request, reply) => {
+      const { cluster: id } = request.params
+      const { grant } = identityOf(request)
+      if (!may(grant, 'read') && grant.cluster !== id)
+        return sendProblem(
+          reply,
+          forbidden('other_cluster', `this token reads the status of cluster "${grant.cluster}" alone`),
+        )
+      const found = findVersion(engine.state, type.name, id)
+      if (!found) return sendProblem(reply, notFound(type.singular, id).problem)
+      reply.header('Cache-Control', 'no-store')
+      const transitions = await engine.inspect(async () => succeed(await engine.fleet.transitionsOf(id)))
+      const { fleet } = engine.fleet
+      const status: ClusterStatus = describeCluster(
+        types.cluster,
+        fleet.situationOf(found),
+        fleet.operatorVersion(id),
+        // Status goes on while the store is unavailable, without what is kept there.
+        transitions.ok ? transitions.value : [],
+      )
+      return reply.send(status)
+    },
+  })
+}

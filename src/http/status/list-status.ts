@@ -1,0 +1,117 @@
+// The states of many clusters: counted, filtered, sorted and a page at a time.
+import type { FleetStatus, StatusCounts, StatusLine } from '../../api/status-schema.ts'
+import { getOrSet } from '../../base/get-or-set.ts'
+import type { Steps } from '../../base/steps.ts'
+import type { Entry, View } from '../../domain/documents/view.ts'
+import {
+  COLUMNS,
+  CONTACTS,
+  type Contact,
+  DELIVERIES,
+  type Delivered,
+  HEALTHS,
+  type Health,
+  type StatusRow,
+} from '../../domain/status/status-words.ts'
+import type { ClusterType, Document } from '../../domain/types/resource-type.ts'
+import type { Fleet } from '../../engine/fleet/fleet.ts'
+
+export const STATUS_SORTS = ['cluster', 'last_seen', ...COLUMNS] as const
+export type StatusSort = (typeof STATUS_SORTS)[number]
+
+export interface StatusQuery {
+  matches(cluster: Document): boolean
+  readonly contact?: Contact
+  readonly delivery?: Delivered
+  readonly health?: Health
+  /** Worst first of states, longest ago first of times. */
+  readonly sort: StatusSort
+  readonly limit: number
+  readonly offset: number
+}
+
+interface Found {
+  readonly entry: Entry
+  readonly row: StatusRow
+}
+
+/** Deleted clusters are listed only where they are asked for. */
+export function* listStatus(
+  fleet: Fleet,
+  type: ClusterType,
+  view: View,
+  query: StatusQuery,
+  now: number,
+): Steps<FleetStatus> {
+  const { contact, delivery, health, sort, limit, offset } = query
+  const found: Found[] = []
+  const all = new Tally()
+  const environments = new Map<string, Tally>()
+  const versions = new Map<string, number>()
+  const { name } = type.type
+  for (const entry of contact === 'deleted' ? view.tombstones(name) : view.all(name)) {
+    yield
+    if (!query.matches(entry.document)) continue
+    const row = fleet.rowOf(entry)
+    if (contact !== undefined && row.contact !== contact) continue
+    if (delivery !== undefined && row.delivery !== delivery) continue
+    if (health !== undefined && row.health !== health) continue
+    found.push({ entry, row })
+    all.count(row)
+    getOrSet(environments, environmentOf(type, entry) ?? '', () => new Tally()).count(row)
+    const version = fleet.operatorVersion(entry.id) ?? 'unknown'
+    versions.set(version, (versions.get(version) ?? 0) + 1)
+  }
+  if (sort !== 'cluster') found.sort(comparing(fleet, sort))
+  return {
+    total: found.length,
+    at: new Date(now).toISOString(),
+    counts: all.counts(),
+    environments: Object.fromEntries([...environments].sort().map(([each, tally]) => [each, tally.counts()])),
+    operator_versions: Object.fromEntries([...versions].sort()),
+    clusters: found.slice(offset, offset + limit).map((each) => lineOf(fleet, type, each)),
+  }
+}
+
+function environmentOf({ environment }: ClusterType, { document }: Entry): string | null {
+  return environment === undefined ? null : String(document[environment] ?? '')
+}
+
+function lineOf(fleet: Fleet, type: ClusterType, { entry, row }: Found): StatusLine {
+  const seen = fleet.lastSeen(entry.id)
+  return {
+    cluster: entry.id,
+    environment: environmentOf(type, entry),
+    ...row,
+    last_seen: seen > 0 ? new Date(seen).toISOString() : null,
+    operator_version: fleet.operatorVersion(entry.id) ?? null,
+  }
+}
+
+function comparing(fleet: Fleet, sort: Exclude<StatusSort, 'cluster'>) {
+  if (sort === 'last_seen')
+    return (one: Found, other: Found): number => fleet.lastSeen(one.entry.id) - fleet.lastSeen(other.entry.id)
+  const words: readonly string[] = { contact: CONTACTS, delivery: DELIVERIES, health: HEALTHS }[sort]
+  return (one: Found, other: Found): number => words.indexOf(one.row[sort]) - words.indexOf(other.row[sort])
+}
+
+/** How many clusters are in each state. */
+class Tally {
+  readonly #numbers = new Map<string, number>()
+
+  count({ contact, delivery, health }: StatusRow): void {
+    this.#add(contact)
+    this.#add(delivery)
+    this.#add(health)
+  }
+
+  #add(word: string): void {
+    this.#numbers.set(word, (this.#numbers.get(word) ?? 0) + 1)
+  }
+
+  counts(): StatusCounts {
+    const of = <T extends string>(words: readonly T[]): Record<T, number> =>
+      Object.fromEntries(words.map((word) => [word, this.#numbers.get(word) ?? 0])) as Record<T, number>
+    return { contact: of(CONTACTS), delivery: of(DELIVERIES), health: of(HEALTHS) }
+  }
+}
