@@ -11,10 +11,11 @@ import type { ClusterRequest } from '../tools/simulate/exchange.ts'
 import type { FleetSummary } from '../tools/simulate/fleet-figures.ts'
 import { sendRequest } from '../tools/simulate/operator-request.ts'
 import { Oracle, type OracleOptions } from '../tools/simulate/oracle.ts'
-import { targetOf } from '../tools/simulate/remote-fleet.ts'
+import { openRemoteFleet, targetOf } from '../tools/simulate/remote-fleet.ts'
 import { SimulatedCluster } from '../tools/simulate/simulated-cluster.ts'
 import { SimulatedFleet } from '../tools/simulate/simulated-fleet.ts'
 import { serve } from './own-server.ts'
+import { startUnheld, WRITE_TOKEN } from './service.ts'
 
 const DNS = 'one.k8s.example.com'
 const ENDPOINT = 'namespaces'
@@ -218,4 +219,40 @@ test('a service that does not answer is a dropped connection', async (t) => {
   const { url } = await serve(t, () => {})
   const answer = await sendRequest(targetOf(new URL(url), 100), POLL)
   assert.deepEqual(answer, { kind: 'dropped', reason: 'timeout' })
+})
+
+/** A service whose polls of one endpoint arrive empty, while its readers see what should arrive. */
+async function startLiar(t: TestContext): Promise<string> {
+  const service = await startUnheld(t)
+  const { url } = await serve(t, async (request, response) => {
+    const { authorization = '' } = request.headers
+    const answer = await fetch(`${service.url}${request.url}`, { headers: { authorization } })
+    const isLie = /^\/api.*\/namespaces$/.test(request.url ?? '')
+    response.setHeader('x-revision', answer.headers.get('x-revision') ?? '')
+    response.writeHead(answer.status).end(isLie ? '{"inputs":[]}' : await answer.text())
+  })
+  return url
+}
+
+test('the polls of a service that is there already are compared with what its readers see', async (t) => {
+  const url = await startLiar(t)
+  const { clusters, target, oracle } = await openRemoteFleet({
+    url,
+    token: WRITE_TOKEN,
+    clusters: 10,
+    timeoutMs: 5000,
+  })
+  assert.deepEqual(clusters.map(({ dns }) => dns).sort(), ['one.k8s.example.com', 'two.k8s.example.com'])
+  const problemsOf = async (dns: string, endpoint: string): Promise<string[]> => {
+    const path = `/api/v2/flux/clusters/${dns}/${endpoint}`
+    const answer = await sendRequest(target, { ...POLL, token: WRITE_TOKEN, dns, endpoint, path })
+    assert.ok(answer.kind === 'answer' && answer.status === 200)
+    return oracle.check(dns, endpoint, answer)
+  }
+  assert.deepEqual(await problemsOf('one.k8s.example.com', 'namespaces'), [
+    'the answer is empty instead of 1 inputs',
+  ])
+  assert.deepEqual(await problemsOf('one.k8s.example.com', 'rolebindings'), [])
+  assert.deepEqual(await problemsOf('two.k8s.example.com', 'namespaces'), [])
+  assert.equal(oracle.compared, 3)
 })
