@@ -113,6 +113,7 @@ class World {
       message.cluster,
       {
         everyMs: INTERVAL_S * 1000,
+        part: '',
         applied: new Map(Object.entries(message.applied).map(([key, digest]) => [key, halves(digest)])),
         ready: Object.entries(message.ready).map(([id, digest]) => ({ id, mark: halves(digest) })),
       },
