@@ -21,7 +21,10 @@ test('a write by status changes the clusters that its preview found', async (t) 
     body.platform_components.map(({ id }: { id: string }) => id),
     ['a'],
   )
-  assert.equal((await service.call('GET', '/revisions?limit=1')).body[0].operation, 'assign platform_components/a to two')
+  assert.equal(
+    (await service.call('GET', '/revisions?limit=1')).body[0].operation,
+    'assign platform_components/a to two',
+  )
 })
 
 test('a removal by status leaves clusters alone that have nothing to remove', async (t) => {

@@ -53,7 +53,7 @@ export interface ComponentStatus {
   readonly message: string | null
 }
 
-export interface TransitionStatus {
+interface TransitionStatus {
   readonly time: string
   readonly kind: (typeof COLUMNS)[number]
   readonly from: string
@@ -109,7 +109,7 @@ export interface FleetStatus {
   readonly clusters: readonly StatusLine[]
 }
 
-const TIME = { type: 'string', format: 'date-time', example: '2026-01-31T12:00:00.000Z' }
+const TIME = { type: 'string', format: 'date-time' }
 const DIGEST = { type: 'string', pattern: '^[0-9a-f]{16}$', example: '2c1f0e9d84b3a657' }
 const REVISION = { type: 'integer', minimum: 0 }
 const TEXT = { type: ['string', 'null'] }
@@ -156,18 +156,18 @@ export const STATUS_SCHEMAS = {
     reason: TEXT,
     message: TEXT,
   }),
-  cluster_status: object({
-    cluster: { type: 'string', example: 'us-east-prod-01' },
-    environment: { ...TEXT, example: 'prod' },
-    dns: { type: 'string', example: 'us-east-prod-01.k8s.example.com' },
-    operator_version: { ...TEXT, example: '0.58.1' },
+  status_of_cluster: object({
+    cluster: { type: 'string' },
+    environment: TEXT,
+    dns: { type: 'string' },
+    operator_version: TEXT,
     contact: object({
       state: word(CONTACTS),
       since: MAYBE_TIME,
       last_seen: MAYBE_TIME,
       expected_interval_s: { type: 'number' },
       interval_source: word(['reported', 'learned', 'default']),
-      reason: { ...TEXT, example: '401 unauthorized' },
+      reason: TEXT,
     }),
     delivery: word(DELIVERIES),
     health: word(HEALTHS),
@@ -175,12 +175,7 @@ export const STATUS_SCHEMAS = {
     components: { type: 'object', additionalProperties: ref('component_status') },
     transitions: {
       type: 'array',
-      items: object({
-        time: TIME,
-        kind: word(COLUMNS),
-        from: { type: 'string', example: 'current' },
-        to: { type: 'string', example: 'late' },
-      }),
+      items: object({ time: TIME, kind: word(COLUMNS), from: { type: 'string' }, to: { type: 'string' } }),
     },
   }),
   status_counts: object({

@@ -211,7 +211,7 @@ function handleErrors(app: FastifyInstance, service: Service): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const problem = toProblem(error, request.id)
     if (problem.code === 'internal_error')
-      service.log.error({ err: error, ...describe(service, request) }, 'request failed')
+      service.log.error({ err: error, ...requestFields(service, request) }, 'request failed')
     return sendProblem(reply, problem)
   })
 }
@@ -307,12 +307,15 @@ function countAndLog(scope: FastifyInstance, service: Service): void {
     const { statusCode: status, elapsedTime } = reply
     metrics.countRequest(request.method, status)
     const level = status >= 500 ? 'warn' : isWrite(request) ? 'info' : 'debug'
-    log[level]({ ...describe(service, request), status, ms: Math.round(elapsedTime * 10) / 10 }, 'request')
+    log[level](
+      { ...requestFields(service, request), status, ms: Math.round(elapsedTime * 10) / 10 },
+      'request',
+    )
     done()
   })
 }
 
-function describe({ addressOf }: Service, { id, method, url, identity, raw }: FastifyRequest) {
+function requestFields({ addressOf }: Service, { id, method, url, identity, raw }: FastifyRequest) {
   // A caller may put a secret in the path in place of a token's id.
   const path = url.split('?')[0]?.replaceAll(/frs_\w{20,}/g, 'frs_***')
   return { request_id: id, method, path, actor: identity?.name, ip: addressOf(raw) }

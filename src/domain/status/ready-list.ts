@@ -63,5 +63,3 @@ export class ReadyList {
     return -1
   }
 }
-
-export const NONE_READY: ReadyList = new ReadyList([])

@@ -1,4 +1,5 @@
 // What every cluster was served, has applied, and how it fares, as far as this process knows.
+import { hash } from 'node:crypto'
 import type { Digest } from '../../base/digest.ts'
 import { getOrSet } from '../../base/get-or-set.ts'
 import type { Steps } from '../../base/steps.ts'
@@ -86,7 +87,11 @@ export class Fleet {
   noteReport(cluster: string, report: Report, agent: string | undefined): void {
     const record = this.#recordOf(cluster)
     const now = this.#parts.now()
-    record.report = takeReport(record, report, now)
+    const { part } = report
+    // Without parts, nothing is hashed.
+    const inPart = (component: string): boolean =>
+      part === '' || hash('sha256', component, 'hex').startsWith(part)
+    record.report = takeReport(record, report, now, inPart)
     // What is newly ready has overcome its failure; a report that is only repeated says nothing new.
     for (const { id, since } of record.report.ready.entries())
       if (since === now) this.#clear(cluster, record, { component: id }, now)
@@ -97,11 +102,13 @@ export class Fleet {
     this.#parts.touched('reports', cluster)
   }
 
-  /** Notes an event; one about something that the cluster is not given is ignored. Returns whether it counted. */
+  /**
+   * Notes an event; one about something that the cluster is not given is ignored. Returns whether it counted. Contact is
+   * by polls and reports alone: events come from another controller.
+   */
   noteEvent(cluster: Entry, event: FluxEvent): boolean {
     const record = this.#recordOf(cluster.id)
     const now = this.#parts.now()
-    record.lastSeen = now
     const subject = this.#subjectOf(cluster, event)
     if (!subject) return false
     const { object, verdict, mark, reason, message, isRelease } = event

@@ -37,6 +37,8 @@ export interface FollowedFleet {
   take(kind: EvidenceKind, note: Note): void
   /** Calls back with every note that is to be written, for those who forward them. */
   onTouched(touched: (kind: EvidenceKind, key: string) => void): void
+  /** Writes what is not in the store yet, and reads what other processes wrote; happens by itself every 10 seconds. */
+  sync(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -73,6 +75,7 @@ export function followFleet(parts: FleetFollowerParts, stateLoaded: Promise<void
     isKnown: (key) => follower.isKnown(partsOf(key)[0]),
     take: (kind, note) => follower.take(kind, note),
     onTouched: (touched) => follower.forwards.push(touched),
+    sync: () => follower.syncNow(),
     stop: () => follower.stop(),
   }
 }
@@ -143,6 +146,11 @@ class FleetFollower {
 
   take(kind: EvidenceKind, note: Note): void {
     if (this.isKnown(partsOf(note.key)[0]) && this.fleet.merge(kind, note)) this.#touch(kind, note.key)
+  }
+
+  async syncNow(): Promise<void> {
+    for (const buffer of this.#buffers.values()) await buffer.flush()
+    await this.#attempt(() => this.#sync())
   }
 
   /** One after the other, and none that is still waiting twice. */

@@ -13,7 +13,7 @@ import {
 } from '../../domain/delivery/render-inputs.ts'
 import { servedTo } from '../../domain/delivery/served-view.ts'
 import type { View } from '../../domain/documents/view.ts'
-import { parseReport, type Report } from '../../domain/status/parse-report.ts'
+import { parseReport } from '../../domain/status/parse-report.ts'
 import type { ClusterType } from '../../domain/types/resource-type.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
@@ -27,8 +27,9 @@ import { internalError, writeProblem } from '../request/problem-response.ts'
 import { requestId } from '../request/request-id.ts'
 import { REVISION_HEADER } from '../request/revision-header.ts'
 import type { Service } from '../service.ts'
-import { closesConnection, type SentAnswer, sendAnswer } from './answer.ts'
-import { findPolled, noteRefusal } from './polled-cluster.ts'
+import { closesConnection, sendAnswer } from './answer.ts'
+import { noteSighting, type Poll, type ServedAnswer } from './note-sighting.ts'
+import { findPolled } from './polled-cluster.ts'
 
 /** The last segment of the URL that clusters report to. */
 const ACK = 'ack'
@@ -49,7 +50,7 @@ export function createPollHandler(service: Service): PollHandler {
       identity && result.ok && result.value.text.length > LONG ? hold(poll, identity, result.value) : result
     if (answer.ok) sendAnswer(request, response, answer.value, engine.draining)
     else refuse(request, response, answer.problem, engine.state.revision)
-    if (request.method === 'GET') sight(service, poll, identity, answer)
+    if (request.method === 'GET') noteSighting(service, poll, identity, answer)
     const label = endpoint === undefined ? 'clusters' : isEndpoint(endpoint) ? endpoint : 'unknown'
     metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
   }
@@ -104,23 +105,6 @@ export function createPollHandler(service: Service): PollHandler {
   }
 }
 
-/** Notes what a cluster was served, or that it was refused. */
-function sight(
-  service: Service,
-  { request, dns, endpoint }: Poll,
-  identity: Identity | undefined,
-  result: Result<ServedAnswer>,
-): void {
-  if (!result.ok) return void noteRefusal(service, dns, result.problem)
-  const { fleet } = service.engine.fleet
-  const { cluster, text, digest, revision, report } = result.value
-  if (cluster === undefined || endpoint === undefined) return
-  const agent = request.headers['user-agent']
-  if (report) return void fleet.noteReport(cluster, report, agent)
-  const mark = text === EMPTY_ANSWER.text ? undefined : digest
-  fleet.notePoll(cluster, endpoint, mark, revision, agent, identity?.name ?? '')
-}
-
 async function answerFor(
   service: Service,
   { request, response }: Poll,
@@ -141,23 +125,6 @@ async function answerFor(
   response.once('close', () => left.abort(LEFT))
   const sender = { caller, isUrgent: may(grant, 'priority'), signal: left.signal }
   return inLane(service.admission.lists, sender, () => answerList(service, query, left.signal))
-}
-
-/** What was served, to which cluster at which endpoint, and of which revision. */
-interface ServedAnswer extends SentAnswer {
-  /** The id of the cluster; undefined for the list of clusters, like the endpoint. */
-  readonly cluster: string | undefined
-  readonly endpoint: string | undefined
-  /** What the cluster says it has applied, where it reported that. */
-  readonly report?: Report
-}
-
-interface Poll {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly dns: string
-  readonly endpoint: string | undefined
-  readonly started: number
 }
 
 function refuse(
