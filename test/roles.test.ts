@@ -45,6 +45,7 @@ function verdict(access: Access, { grant }: Caller, request: Request, preview = 
   const least = LEAST[access][preview ? 'preview' : 'call']
   if (ORDER.indexOf(grant.role) < ORDER.indexOf(least)) return 403
   if (access === 'mirror' && (grant.role === 'viewer' || grant.role === 'editor')) return 403
+  if (access === 'mirror' && request.tier === 'prod' && grant.selector) return 403
   if (access === 'poll' && grant.role === 'mirror' && grant.selector) return 403
   if (access === 'own_status' && (grant.role === 'poller' || grant.role === 'mirror')) return 403
   const isOwn = access === 'poll' || access === 'own_status'
@@ -71,7 +72,7 @@ function accessOf(method: string, { tags, operationId, security }: Described): A
   if (tags[0] === 'polls') return 'poll'
   if (operationId === 'whoami') return 'known'
   if (operationId === 'cluster_status') return 'own_status'
-  if (operationId === 'copy_log') return 'mirror'
+  if (operationId === 'copy_log' || operationId === 'forward_reports') return 'mirror'
   if (operationId === 'watch_revisions') return 'watch'
   if (tags[0] === 'tokens') return 'admin'
   return method === 'get' ? 'read' : 'write'
@@ -122,10 +123,11 @@ function shapeOf(path: string): string {
   return path.replaceAll(/\{\w+\}|:\w+/g, '{}')
 }
 
-/** One route answers the polls of all endpoints. */
+/** One route answers the polls of all endpoints, and acknowledgements. */
 function expand({ delivered }: RegisteredTypes, route: string): string[] {
   if (!route.endsWith(`${POLLS}/:dns/:endpoint`)) return [shapeOf(route)]
-  return delivered.map(({ delivery }) => shapeOf(route.replace(':endpoint', delivery.endpoint)))
+  const endpoints = [...delivered.map(({ delivery }) => delivery.endpoint), 'ack']
+  return endpoints.map((endpoint) => shapeOf(route.replace(':endpoint', endpoint)))
 }
 
 test('no type can take the place of a route: every first segment of one is a reserved kind, or a type', async (t) => {
@@ -182,7 +184,7 @@ interface Request {
   readonly body?: Json
   /** Of a poll: whose it is. */
   readonly cluster?: string
-  /** Of a write: the tier of the clusters that it reaches; none for what reaches nobody. */
+  /** Of a write or report: the tier of the clusters that it reaches; none for what reaches nobody. */
   readonly tier?: Tier
   /** Of a write: the types of what it changes. */
   readonly types?: readonly string[]
@@ -280,6 +282,16 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
       { path: `${POLLS}/${tier.toUpperCase()}.example.com./${endpoint}`, cluster: tier },
     ]
   },
+
+  acknowledge: (_world, tier) => [{ path: `${POLLS}/${tier}.example.com/ack?v=1`, cluster: tier }],
+  send_event: (_world, tier) => [{ path: `${POLLS}/${tier}.example.com/events`, body: {}, cluster: tier }],
+  forward_reports: (_world, tier) => [
+    {
+      path: '/reports',
+      body: { reports: [{ kind: 'refusals', key: tier, age_ms: 0, value: [403, 'other_cluster'] }] },
+      tier,
+    },
+  ],
 
   list: (_world, _tier, type) => [{ path: `/${type}` }],
   get: (_world, tier, type) => [{ path: `/${type}/${tier}` }],
@@ -490,7 +502,7 @@ async function ask(
 }
 
 function assertVerdict(expected: ReturnType<typeof verdict>, status: number, what: string): void {
-  const isAsExpected = expected === 'ok' ? status === 200 || status === 201 : status === expected
+  const isAsExpected = expected === 'ok' ? [200, 201, 202].includes(status) : status === expected
   assert.ok(isAsExpected, `${what} is answered ${status}, not ${expected}`)
 }
 
@@ -499,6 +511,8 @@ function withDryRun(path: string): string {
 }
 
 const EXTENDED = builtInTypes(EXAMPLE)
+/** They change no document, and have no preview. */
+const REPORTS = new Set(['send_event', 'forward_reports'])
 
 test('every route answers every caller as the table says, and what is refused changes nothing', async (t) => {
   const { service } = await startWatched('crud', EXTENDED, fleetOf(EXTENDED))
@@ -524,7 +538,16 @@ test('every route answers every caller as the table says, and what is refused ch
     }
   }
 
-  for (const operation of operations.filter(({ method }) => method !== 'GET')) {
+  for (const operation of operations.filter(({ id }) => REPORTS.has(id)))
+    for (const request of requestsOf(world, operation))
+      for (const caller of callers) {
+        const got = await ask(service, 'POST', request, caller.token)
+        const expected = verdict(operation.access, caller, request)
+        assertVerdict(expected, got, `POST ${request.path} by ${caller.name}`)
+      }
+  assert.equal(state.revision, start, 'a report is no write')
+
+  for (const operation of operations.filter(({ id, method }) => method !== 'GET' && !REPORTS.has(id))) {
     const { method, access } = operation
     for (const request of requestsOf(world, operation)) {
       const { path, body } = request
