@@ -9,8 +9,9 @@ import { warnOfBundle } from './bootstrap/bootstrap-bundle.ts'
 import { loadTemplates } from './bootstrap/load-templates.ts'
 import type { Template } from './bootstrap/template.ts'
 import { type Config, parseConfig } from './config/config.ts'
-import { parseSelector } from './domain/access/selector.ts'
+import { parseSelector, type Selector } from './domain/access/selector.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
+import type { StatusSettings } from './engine/fleet/follow-fleet.ts'
 import { seed } from './engine/seed.ts'
 import { openSnapshots } from './engine/snapshot.ts'
 import { buildAdminApp, buildApp } from './http/app.ts'
@@ -104,6 +105,7 @@ async function startStores(
   log: Logger,
 ): Promise<Stores> {
   let metrics: Metrics | undefined
+  const fleetStatus = statusSettings(config, types)
   const mirror = config.mirror && openMirror(config, types, log)
   const start = (store: Store, upstream?: Mirror): Promise<Engine> =>
     startEngine({
@@ -112,6 +114,7 @@ async function startStores(
       types,
       now,
       brake: config.brake,
+      fleetStatus,
       onStoreError(error, doing) {
         metrics?.countStoreError(doing)
         log.error({ err: error, doing }, 'the store failed')
@@ -128,6 +131,20 @@ async function startStores(
   else fillLater(config, types, engine, log)
   metrics = createMetrics(types, version, engine)
   return { engine, mirror, metrics }
+}
+
+function statusSettings({ status }: Config, types: RegisteredTypes): StatusSettings {
+  const { unobserved, ...limits } = status
+  const selector =
+    unobserved === undefined ? undefined : readSelector(types, 'UNOBSERVED_SELECTOR', unobserved)
+  return { ...limits, isUnobserved: (cluster) => selector?.matches(cluster) ?? false }
+}
+
+/** The selector of a setting. */
+function readSelector(types: RegisteredTypes, name: string, text: string): Selector {
+  const parsed = parseSelector(types, text)
+  if (!parsed.ok) throw new UsageProblem(`${name} ${parsed.message}`)
+  return parsed.selector
 }
 
 function now(): Date {
@@ -245,8 +262,7 @@ function readTemplates({ templateFolders }: Config, types: RegisteredTypes): rea
 function openMirror({ mirror, store }: Config, types: RegisteredTypes, log: Logger): Mirror | undefined {
   if (!mirror || store.backend !== 'sqlite') return undefined
   const { url, tokens, selector } = mirror
-  const parsed = selector === undefined ? undefined : parseSelector(types, selector)
-  if (parsed?.ok === false) throw new UsageProblem(`MIRROR_SELECTOR ${parsed.message}`)
+  if (selector !== undefined) readSelector(types, 'MIRROR_SELECTOR', selector)
   const readToken = (): string => {
     const problems: string[] = []
     const [token = ''] = tokensOf(tokens, problems)

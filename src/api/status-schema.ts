@@ -109,7 +109,7 @@ export interface FleetStatus {
   readonly clusters: readonly StatusLine[]
 }
 
-const TIME = { type: 'string', format: 'date-time' }
+const TIME = { type: 'string', format: 'date-time', example: '2026-01-31T12:00:00.000Z' }
 const DIGEST = { type: 'string', pattern: '^[0-9a-f]{16}$', example: '2c1f0e9d84b3a657' }
 const REVISION = { type: 'integer', minimum: 0 }
 const TEXT = { type: ['string', 'null'] }
@@ -157,17 +157,17 @@ export const STATUS_SCHEMAS = {
     message: TEXT,
   }),
   status_of_cluster: object({
-    cluster: { type: 'string' },
-    environment: TEXT,
-    dns: { type: 'string' },
-    operator_version: TEXT,
+    cluster: { type: 'string', example: 'us-east-prod-01' },
+    environment: { ...TEXT, example: 'prod' },
+    dns: { type: 'string', example: 'us-east-prod-01.k8s.example.com' },
+    operator_version: { ...TEXT, example: '0.58.1' },
     contact: object({
       state: word(CONTACTS),
       since: MAYBE_TIME,
       last_seen: MAYBE_TIME,
       expected_interval_s: { type: 'number' },
       interval_source: word(['reported', 'learned', 'default']),
-      reason: TEXT,
+      reason: { ...TEXT, example: '401 unauthorized' },
     }),
     delivery: word(DELIVERIES),
     health: word(HEALTHS),
@@ -175,7 +175,12 @@ export const STATUS_SCHEMAS = {
     components: { type: 'object', additionalProperties: ref('component_status') },
     transitions: {
       type: 'array',
-      items: object({ time: TIME, kind: word(COLUMNS), from: { type: 'string' }, to: { type: 'string' } }),
+      items: object({
+        time: TIME,
+        kind: word(COLUMNS),
+        from: { type: 'string', example: 'current' },
+        to: { type: 'string', example: 'late' },
+      }),
     },
   }),
   status_counts: object({

@@ -19,7 +19,7 @@ export interface Report {
 }
 
 /** Longer intervals are a mistake: Flux polls at least once a day. */
-const MAX_EVERY_S = 86_400
+export const MAX_EVERY_S = 86_400
 /** A resource type may be made by several ResourceSets: `<digest>:1/2` is what the first of two has applied. */
 const APPLIED = /^([0-9a-f]{16})(?::([1-9])\/([1-9]))?$/
 const PART = /^[0-9a-f]{1,2}$/

@@ -228,12 +228,11 @@ export class Fleet {
     return version
   }
 
-  #subjectOf(cluster: Entry, { endpoint, components }: FluxEvent): Failure['subject'] | undefined {
+  #subjectOf(cluster: Entry, { endpoint, component }: FluxEvent): Failure['subject'] | undefined {
     if (endpoint !== undefined) return { endpoint }
     for (const { delivery } of this.#parts.types.delivered) {
-      if (!delivery.reportsHealth) continue
-      const component = components.find((id) => findReference(cluster.document, delivery, id))
-      if (component !== undefined) return { component }
+      if (!delivery.reportsHealth || component === undefined) continue
+      if (findReference(cluster.document, delivery, component)) return { component }
     }
     return undefined
   }

@@ -1,7 +1,10 @@
 // Keeps what is known of the fleet: in the store, up to date with other replicas, and derived again as time passes.
 
+import { DEFAULT_STATUS_LIMITS, type StatusLimits } from '../../base/status-limits.ts'
+import type { StatusReader } from '../../domain/access/selector-subjects.ts'
 import { findVersion } from '../../domain/documents/find-document.ts'
 import type { State } from '../../domain/documents/state.ts'
+import type { Entry } from '../../domain/documents/view.ts'
 import type { Document, Types } from '../../domain/types/resource-type.ts'
 import { ReportOnce } from '../../runtime/report-once.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
@@ -12,25 +15,17 @@ import { EVIDENCE_KINDS, type EvidenceKind, partsOf } from './evidence-notes.ts'
 import { Fleet } from './fleet.ts'
 import { type KeptTransition, TRANSITIONS, TransitionLog } from './transition-log.ts'
 
-export interface StatusSettings {
-  /** A cluster is late, and then offline, after this many of its intervals. */
-  readonly late: number
-  readonly offline: number
-  /** How long transitions are kept. */
-  readonly retentionMs: number
+export interface StatusSettings extends StatusLimits {
   /** Whether a cluster polls somewhere that tells nothing, such as behind an air gap. */
   isUnobserved(cluster: Document): boolean
 }
 
-export const DEFAULT_STATUS: StatusSettings = {
-  late: 1.5,
-  offline: 3,
-  retentionMs: 30 * 86_400_000,
-  isUnobserved: () => false,
-}
+export const DEFAULT_STATUS: StatusSettings = { ...DEFAULT_STATUS_LIMITS, isUnobserved: () => false }
 
 export interface FollowedFleet {
   readonly fleet: Fleet
+  /** For selectors. */
+  readonly status: StatusReader
   /** Resolves when what was noted before this process is known. */
   readonly loaded: Promise<void>
   /** When a cluster changed its state, newest first. */
@@ -69,6 +64,7 @@ export function followFleet(parts: FleetFollowerParts, stateLoaded: Promise<void
   const loaded = stateLoaded.then(() => follower.start())
   return {
     fleet: follower.fleet,
+    status: follower.status,
     loaded,
     transitionsOf: (cluster) => follower.transitions.of(cluster),
     onTouched: (touched) => follower.forwards.push(touched),
@@ -81,6 +77,13 @@ class FleetFollower {
   readonly fleet: Fleet
   readonly transitions: TransitionLog
   readonly forwards: ((kind: EvidenceKind, key: string) => void)[] = []
+  readonly status: StatusReader = {
+    rowOf: (id) => {
+      const cluster = this.#find(id)
+      return cluster && this.fleet.rowOf(cluster)
+    },
+    operatorVersion: (id) => this.fleet.operatorVersion(id),
+  }
   readonly #parts: FleetFollowerParts
   readonly #buffers: ReadonlyMap<EvidenceKind, NoteBuffer>
   readonly #reports: ReportOnce<StoreError>
@@ -205,8 +208,13 @@ class FleetFollower {
   }
 
   #isKnown(cluster: string): boolean {
+    return this.#find(cluster) !== undefined
+  }
+
+  /** Finds deleted ones too. */
+  #find(cluster: string): Entry | undefined {
     const { types, state } = this.#parts
-    return findVersion(state, types.cluster.type.name, cluster) !== undefined
+    return findVersion(state, types.cluster.type.name, cluster)
   }
 
   async #refresh(): Promise<void> {

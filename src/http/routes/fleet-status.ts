@@ -83,9 +83,9 @@ function fleetRoute(service: Service): Route {
   })
 }
 
-function statusQuery({ types }: Service, query: Query): Result<StatusQuery> {
+function statusQuery({ types, engine }: Service, query: Query): Result<StatusQuery> {
   const { selector: text, contact, delivery, health, sort = 'cluster' } = query
-  const selected = text === undefined ? undefined : parseSelector(types, text)
+  const selected = text === undefined ? undefined : parseSelector(types, text, engine.fleet.status)
   if (selected?.ok === false) return invalid([{ path: '?selector', message: selected.message }])
   const { environment } = types.cluster
   const wanted = environment === undefined ? undefined : query[environment]
