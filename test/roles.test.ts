@@ -125,7 +125,8 @@ function shapeOf(path: string): string {
 /** One route answers the polls of all endpoints. */
 function expand({ delivered }: RegisteredTypes, route: string): string[] {
   if (!route.endsWith(`${POLLS}/:dns/:endpoint`)) return [shapeOf(route)]
-  return delivered.map(({ delivery }) => shapeOf(route.replace(':endpoint', delivery.endpoint)))
+  const endpoints = [...delivered.map(({ delivery }) => delivery.endpoint), 'ack']
+  return endpoints.map((endpoint) => shapeOf(route.replace(':endpoint', endpoint)))
 }
 
 test('no type can take the place of a route: every first segment of one is a reserved kind, or a type', async (t) => {
@@ -280,6 +281,11 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
       { path: `${POLLS}/${tier.toUpperCase()}.example.com./${endpoint}`, cluster: tier },
     ]
   },
+
+  acknowledge: (_world, tier) => [{ path: `${POLLS}/${tier}.example.com/ack?v=1`, cluster: tier }],
+  send_event: (_world, tier) => [
+    { path: `${POLLS}/${tier}.example.com/events`, body: { severity: 'info' }, cluster: tier },
+  ],
 
   list: (_world, _tier, type) => [{ path: `/${type}` }],
   get: (_world, tier, type) => [{ path: `/${type}/${tier}` }],
