@@ -12,6 +12,7 @@ import { type Config, parseConfig } from './config/config.ts'
 import { parseSelector, type Selector } from './domain/access/selector.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
 import type { StatusSettings } from './engine/fleet/follow-fleet.ts'
+import { forwardEvidence } from './engine/fleet/forward-evidence.ts'
 import { seed } from './engine/seed.ts'
 import { openSnapshots } from './engine/snapshot.ts'
 import { buildAdminApp, buildApp } from './http/app.ts'
@@ -73,6 +74,14 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
     },
     engine.isLoaded ? 'ready' : 'listening',
   )
+  const stopForwarding =
+    mirror &&
+    forwardEvidence({
+      fleet: engine.fleet,
+      send: mirror.report,
+      now,
+      failed: (err) => log.warn({ err, upstream: config.mirror?.url }, 'the upstream takes no reports'),
+    })
   let stopping = false
   stop = async (signal: string): Promise<void> => {
     if (stopping) return
@@ -83,6 +92,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
     await sleep(config.shutdownDelayMs)
     await app.close()
     await admin?.close()
+    await stopForwarding?.()
     await engine.stop()
     await mirror?.stop()
     log.info('stopped')

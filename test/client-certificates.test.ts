@@ -9,7 +9,6 @@ import type { Json } from '../src/base/json.ts'
 import { readTlsFiles, type TlsFiles } from '../src/http/tls/tls-files.ts'
 import { createAuthority, type KeyPair } from './certificates.ts'
 import { start } from './every-store.ts'
-import { withoutDigests } from './without-digests.ts'
 import {
   READ_TOKEN,
   type ServiceOptions,
@@ -20,6 +19,7 @@ import {
   WRITE_TOKEN,
   waitFor,
 } from './service.ts'
+import { withoutDigests } from './without-digests.ts'
 
 const BASE = '/api/v2/flux/clusters'
 const ONE = 'one.k8s.example.com'

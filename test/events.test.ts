@@ -204,6 +204,6 @@ test('the description lists the events and acknowledgements, without what writes
   )
   const { get } = body.paths['/api/v2/flux/clusters/{dns}/ack']
   const names = get.parameters.map(({ name }: { name: string }) => name)
-  assert.deepEqual(names.slice(0, 4), ['dns', 'v', 'every', 'ready'])
+  assert.deepEqual(names.slice(0, 5), ['dns', 'v', 'every', 'part', 'ready'])
   assert.ok(names.includes('platform-components'))
 })

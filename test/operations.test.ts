@@ -337,7 +337,7 @@ test('in read-only mode only what is served is described', async () => {
   const service = await startService({ mode: 'read-only' })
   const { operations, paths } = await describeApi(service)
   const reports = operations.filter(({ method }) => method !== 'get').map(({ path }) => path)
-  assert.deepEqual(reports, ['/api/v2/flux/clusters/{dns}/events'])
+  assert.deepEqual(reports, ['/api/v2/flux/clusters/{dns}/events', '/reports'])
   for (const path of paths.filter((each) => !reports.includes(each)))
     assert.equal((await service.call('HEAD', fill(path))).status, 200, path)
 })

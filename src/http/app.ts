@@ -33,6 +33,7 @@ import { eventRoutes } from './routes/events.ts'
 import { statusRoutes } from './routes/fleet-status.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
+import { reportRoutes } from './routes/reports.ts'
 import { revisionRoutes } from './routes/revisions.ts'
 import { tokenRoutes, whoamiRoutes } from './routes/tokens.ts'
 import { watchRoutes } from './routes/watch-revisions.ts'
@@ -65,6 +66,7 @@ interface Routes {
   readonly polls: readonly Route[]
   readonly api: readonly Route[]
   readonly events: readonly Route[]
+  readonly reports: readonly Route[]
   readonly streams: readonly Route[]
   readonly probes: readonly Route[]
   readonly pages: readonly Route[]
@@ -91,6 +93,7 @@ function routesOf(service: Service, handler: PollHandler): Routes {
       ...whoamiRoutes(),
     ],
     events: eventRoutes(service),
+    reports: reportRoutes(service),
     streams: [watchRoutes, copyLogRoutes].flatMap((build) => build(service)),
     probes: [...probeRoutes(service), ...(hasAdminPort ? [] : metricsRoutes(service))],
     pages: descriptionRoutes(() => openapi),
@@ -127,6 +130,12 @@ function addScopes(app: FastifyInstance, service: Service, routes: Routes): void
     addLenientParser(scope, service)
     countAndLog(scope, service)
     addRoutes(scope, routes.events)
+  })
+  app.register(async (scope) => {
+    admitCallers(scope, service)
+    addBodyParser(scope, service)
+    countAndLog(scope, service)
+    addRoutes(scope, routes.reports)
   })
   // Streams stay open for hours, so they have a limit of their own.
   app.register(async (scope) => {

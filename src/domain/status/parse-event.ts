@@ -24,8 +24,8 @@ const RELEASES = ['HelmRelease', 'Kustomization']
 const SOURCES = ['HelmChart', 'HelmRepository', 'OCIRepository']
 /** Neither a failure nor a success: something is under way, or Helm cleans up after a failure. */
 const NEUTRAL = /^(?:Progressing|DependencyNotReady|UninstallSucceeded|RollbackSucceeded|HealthCheckCanceled)/
-const MAX_REASON = 100
-const MAX_MESSAGE = 1000
+export const MAX_REASON = 100
+export const MAX_MESSAGE = 1000
 
 /** Returns undefined for events that say nothing of health; a payload may have any shape. */
 export function parseEvent(types: Types, payload: JsonObject): FluxEvent | undefined {
@@ -52,7 +52,7 @@ export function parseEvent(types: Types, payload: JsonObject): FluxEvent | undef
 }
 
 /** A text on one line, well-formed and without control characters, cut off where it is too long. */
-function textOf(value: Json | undefined, max: number): string {
+export function textOf(value: Json | undefined, max: number): string {
   if (typeof value !== 'string') return ''
   return value
     .slice(0, max * 4)

@@ -13,7 +13,15 @@ import { COLUMNS, type Column, type StatusRow } from '../../domain/status/status
 import { findReference, type Types } from '../../domain/types/resource-type.ts'
 import type { Note } from '../../store/notes.ts'
 import { ClusterRecord, type Failure, isAbout, PollRecord } from './cluster-record.ts'
-import { type EvidenceKind, keyOf, mergeNote, noteOf, partsOf } from './evidence-notes.ts'
+import {
+  dropOldest,
+  type EvidenceKind,
+  keyOf,
+  MAX_FAILURES,
+  mergeNote,
+  noteOf,
+  partsOf,
+} from './evidence-notes.ts'
 
 /** A change of one column of a cluster's row. */
 export interface Transition {
@@ -33,8 +41,6 @@ export interface FleetParts {
   readonly touched: (kind: EvidenceKind, key: string) => void
 }
 
-/** Failures to keep of one cluster, those that were cleared included. */
-const MAX_FAILURES = 500
 /** Changes to remember of one cluster: more of them within an hour are flapping. */
 const CHANGES = 6
 
@@ -114,7 +120,7 @@ export class Fleet {
       record.failures ??= new Map()
       const known = record.failures.get(object)
       const since = known && !('clearedAt' in known) ? known.since : now
-      if (!known && record.failures.size >= MAX_FAILURES) record.failures.delete(firstOf(record.failures))
+      if (!known && record.failures.size >= MAX_FAILURES) dropOldest(record.failures)
       record.failures.set(object, { at: now, since, mark, reason, message, subject })
       this.#parts.touched('failures', keyOf(cluster.id, object))
     }
@@ -271,8 +277,4 @@ export class Fleet {
       for (const changed of this.#subscribers) changed({ cluster, time, column, from, to })
     }
   }
-}
-
-function firstOf<T>(map: ReadonlyMap<T, unknown>): T {
-  return map.keys().next().value as T
 }

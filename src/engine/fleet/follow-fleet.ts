@@ -9,6 +9,7 @@ import type { Document, Types } from '../../domain/types/resource-type.ts'
 import { ReportOnce } from '../../runtime/report-once.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { TimeSlice } from '../../runtime/time-slice.ts'
+import type { Note } from '../../store/notes.ts'
 import { type Store, StoreError } from '../../store/store.ts'
 import { NoteBuffer } from '../note-buffer.ts'
 import { EVIDENCE_KINDS, type EvidenceKind, partsOf } from './evidence-notes.ts'
@@ -30,6 +31,10 @@ export interface FollowedFleet {
   readonly loaded: Promise<void>
   /** When a cluster changed its state, newest first. */
   transitionsOf(cluster: string): Promise<KeptTransition[]>
+  /** Whether the cluster of a note's key exists, deleted ones included. */
+  isKnown(key: string): boolean
+  /** Takes in what a mirror forwards: it is kept, and forwarded further. Ignores what is of no known cluster, or no news. */
+  take(kind: EvidenceKind, note: Note): void
   /** Calls back with every note that is to be written, for those who forward them. */
   onTouched(touched: (kind: EvidenceKind, key: string) => void): void
   /** Writes what is not in the store yet, and reads what other processes wrote; happens by itself every 10 seconds. */
@@ -67,6 +72,8 @@ export function followFleet(parts: FleetFollowerParts, stateLoaded: Promise<void
     status: follower.status,
     loaded,
     transitionsOf: (cluster) => follower.transitions.of(cluster),
+    isKnown: (key) => follower.isKnown(partsOf(key)[0]),
+    take: (kind, note) => follower.take(kind, note),
     onTouched: (touched) => follower.forwards.push(touched),
     sync: () => follower.syncNow(),
     stop: () => follower.stop(),
@@ -142,6 +149,10 @@ class FleetFollower {
     await this.#attempt(() => this.#sync())
   }
 
+  take(kind: EvidenceKind, note: Note): void {
+    if (this.isKnown(partsOf(note.key)[0]) && this.fleet.merge(kind, note)) this.#touch(kind, note.key)
+  }
+
   /** One after the other, and none that is still waiting twice. */
   #every(ms: number, run: () => Promise<void>): void {
     let isWaiting = false
@@ -202,12 +213,12 @@ class FleetFollower {
   async #merge(kind: EvidenceKind, notes: ReturnType<Store['notes']['read']>): Promise<void> {
     const timeSlice = new TimeSlice()
     for await (const note of notes) {
-      if (this.#isKnown(partsOf(note.key)[0])) this.fleet.merge(kind, note)
+      if (this.isKnown(partsOf(note.key)[0])) this.fleet.merge(kind, note)
       if (timeSlice.expired) await timeSlice.yield()
     }
   }
 
-  #isKnown(cluster: string): boolean {
+  isKnown(cluster: string): boolean {
     return this.#find(cluster) !== undefined
   }
 
@@ -230,12 +241,12 @@ class FleetFollower {
   /** Removes what was noted of clusters that were purged. */
   async #tidy(): Promise<void> {
     const { notes } = this.#parts.store
-    this.fleet.forget((cluster) => this.#isKnown(cluster))
+    this.fleet.forget((cluster) => this.isKnown(cluster))
     const timeSlice = new TimeSlice()
     for (const kind of [...EVIDENCE_KINDS, TRANSITIONS]) {
       const gone: string[] = []
       for await (const { key } of notes.read(kind)) {
-        if (!this.#isKnown(partsOf(key)[0])) gone.push(key)
+        if (!this.isKnown(partsOf(key)[0])) gone.push(key)
         if (timeSlice.expired) await timeSlice.yield()
       }
       if (gone.length > 0) await notes.remove(kind, gone)
