@@ -77,7 +77,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     name: 'status',
     group: READ,
     types: true,
-    summary: 'which server this is, how it is, and what it holds',
+    summary: 'which server this is, what it holds, and what the clusters are doing',
     define: async () => (await import('./commands/status.ts')).defineStatus,
   },
   {
@@ -183,6 +183,12 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
       `one ${singular} on one screen: what it is, what it gets and from where, what changed`,
     fits: cluster,
     define: async () => (await import('./commands/describe.ts')).defineDescribe,
+  },
+  {
+    name: 'status',
+    summary: ({ singular }) => `what a ${singular} was served, has applied, and how its components fare`,
+    fits: cluster,
+    define: async () => (await import('./commands/cluster-status.ts')).defineClusterStatus,
   },
   {
     name: 'inputs',

@@ -10,7 +10,7 @@ import type { Learned } from './server/learn-types.ts'
 import { describeMethods, type Noun, namesOf, takes } from './server/nouns.ts'
 
 const EXIT_CODES = `Exit codes: 0 done, 1 the server said no, 2 wrong use, 3 the server cannot be reached,
-4 a difference was found, a condition does not hold, or you said no.
+4 a difference was found, a condition does not hold, or you said no, 5 clusters did not get there in time.
 
 What touches several clusters, or takes something from one, is asked about. Where there is no terminal it needs --yes, or
 --plan with what --dry-run printed (env FLUX_API_ASK=never: never ask).`
@@ -43,7 +43,10 @@ export function createRoot({ terminal, version, tokens = {} }: CliContext): Comm
     .option('-o, --output <format>', 'table, wide, json, yaml, name or jsonpath=TEMPLATE')
     .option('--no-headers', 'tables without their first line')
     .option('-q, --quiet', 'no notes and no progress on stderr')
-    .option('--timeout <seconds>', 'how long to wait for an answer (default 60)')
+    .option(
+      '--timeout <time>',
+      'how long to wait for an answer (default 60s), or with wait and --wait for clusters (default 10m)',
+    )
     .addHelpText('after', `\n${EXIT_CODES}\n\nEvery command has examples: ${PROGRAM} cluster list --help`)
   for (const [name, token] of Object.entries(tokens)) root.setOptionValue(name, token)
   return root
