@@ -30,6 +30,7 @@ import { copyLogRoutes } from './routes/copy-log.ts'
 import { documentRoutes } from './routes/documents.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
+import { propagationRoutes } from './routes/propagation.ts'
 import { revisionRoutes } from './routes/revisions.ts'
 import { statusRoutes } from './routes/status.ts'
 import { tokenRoutes, whoamiRoutes } from './routes/tokens.ts'
@@ -85,6 +86,7 @@ function routesOf(service: Service, handler: PollHandler): Routes {
     api: [
       ...(mode === 'crud' ? CRUD_ROUTES : []).flatMap((build) => build(service)),
       ...statusRoutes(service),
+      ...propagationRoutes(service),
       ...whoamiRoutes(),
     ],
     streams: [watchRoutes, copyLogRoutes].flatMap((build) => build(service)),

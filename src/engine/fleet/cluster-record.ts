@@ -91,6 +91,16 @@ export class ClusterRecord implements Evidence {
     return newest
   }
 
+  /** When the oldest failure of components, or of endpoints, began that was repeated after a moment; 0 without one. */
+  failingSince(subject: 'component' | 'endpoint', after: number): number {
+    let oldest = 0
+    for (const failure of this.failures?.values() ?? []) {
+      if ('clearedAt' in failure || !(subject in failure.subject) || failure.at <= after) continue
+      if (oldest === 0 || failure.since < oldest) oldest = failure.since
+    }
+    return oldest
+  }
+
   /** The state has to be derived again. */
   outdate(): void {
     this.rowUntil = 0

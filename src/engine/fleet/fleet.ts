@@ -5,6 +5,7 @@ import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { rowOf, type Situation, type StatusRules, situationOf } from '../../domain/status/derive-status.ts'
 import { desiredOf } from '../../domain/status/desired.ts'
+import { findProblem, type Trouble } from '../../domain/status/find-problem.ts'
 import type { FluxEvent } from '../../domain/status/parse-event.ts'
 import { type Report, takeReport } from '../../domain/status/parse-report.ts'
 import { StatusClock } from '../../domain/status/status-clock.ts'
@@ -36,10 +37,12 @@ export interface FleetParts {
 const MAX_FAILURES = 500
 /** Changes to remember of one cluster: more of them within an hour are flapping. */
 const CHANGES = 6
+const HOUR_MS = 3_600_000
 
 export class Fleet {
   readonly #parts: FleetParts
   readonly #endpoints: ReadonlyMap<string, number>
+  readonly #endpointNames: readonly string[]
   readonly #records = new Map<string, ClusterRecord>()
   readonly #rows = new Map<string, StatusRow>()
   readonly #subscribers = new Set<(transition: Transition) => void>()
@@ -48,7 +51,8 @@ export class Fleet {
 
   constructor(parts: FleetParts) {
     this.#parts = parts
-    this.#endpoints = new Map(parts.types.delivered.map(({ delivery }, i) => [delivery.endpoint, i]))
+    this.#endpointNames = parts.types.delivered.map(({ delivery }) => delivery.endpoint)
+    this.#endpoints = new Map(this.#endpointNames.map((endpoint, i) => [endpoint, i]))
   }
 
   /** Notes an answered poll; `mark` is undefined for an answer without inputs. Every poll calls it. */
@@ -161,10 +165,20 @@ export class Fleet {
     return this.#records.get(cluster)?.operatorVersion || undefined
   }
 
-  /** How often contact or health changed within the last hour, as far as that is remembered. */
-  changesWithinHour(cluster: string): number {
-    const after = this.#parts.now() - 3_600_000
-    return this.#records.get(cluster)?.changes?.filter((time) => time > after).length ?? 0
+  /** The worst problem of a cluster of the present, if it has any. */
+  problemOf(cluster: Entry): Trouble | undefined {
+    const row = this.rowOf(cluster)
+    const record = this.#recordOf(cluster.id)
+    const now = this.#parts.now()
+    return findProblem({
+      row,
+      evidence: record,
+      endpoints: this.#endpointNames,
+      rules: this.#parts.rules,
+      now,
+      changes: record.changes?.filter((time) => time > now - HOUR_MS) ?? [],
+      failingSince: (subject, after) => record.failingSince(subject, after),
+    })
   }
 
   /** Calls back with every transition; returns a function that stops it. */
