@@ -81,6 +81,26 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     define: async () => (await import('./commands/status.ts')).defineStatus,
   },
   {
+    name: 'attention',
+    group: READ,
+    types: true,
+    summary: 'the clusters that need somebody, and what to do next',
+    define: async () => (await import('./commands/attention.ts')).defineAttention,
+  },
+  {
+    name: 'wait',
+    group: READ,
+    types: true,
+    summary: 'wait until clusters have what they are to have',
+    define: async () => (await import('./commands/wait.ts')).defineWait,
+  },
+  {
+    name: 'revision',
+    group: READ,
+    summary: 'how far a revision has come in the fleet',
+    define: async () => (await import('./commands/revision-status.ts')).defineRevision,
+  },
+  {
     name: 'log',
     group: READ,
     types: true,
@@ -248,6 +268,12 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     summary: (noun) => `set values that clusters have for ${aNoun(noun)}`,
     fits: ({ delivery }) => delivery?.patches === true,
     define: async () => (await import('./commands/patch.ts')).definePatch,
+  },
+  {
+    name: 'versions',
+    summary: (noun) => `which versions of ${aNoun(noun)} clusters have`,
+    fits: assignable,
+    define: async () => (await import('./commands/versions.ts')).defineVersions,
   },
   {
     name: 'history',

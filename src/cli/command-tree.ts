@@ -8,6 +8,7 @@ import { openSession } from './open-session.ts'
 import type { Api } from './server/api.ts'
 import type { Learned } from './server/learn-types.ts'
 import { describeMethods, type Noun, namesOf, takes } from './server/nouns.ts'
+import type { Session } from './session.ts'
 
 const EXIT_CODES = `Exit codes: 0 done, 1 the server said no, 2 wrong use, 3 the server cannot be reached,
 4 a difference was found, a condition does not hold, or you said no, 5 clusters did not get there in time.
@@ -125,7 +126,8 @@ export function buildTree({ program, context, learned, settings, words = [] }: T
       async (...args) => {
         const session = await openSession(context, program.opts<GlobalFlags>(), settings(), nouns)
         opened.push(session.api)
-        return action(session, ...args)
+        await action(session, ...args)
+        await waitAtEnd(session)
       },
   }
   const named = FLEET_COMMANDS.find(({ name }) => name === words[0])
@@ -140,6 +142,13 @@ export function buildTree({ program, context, learned, settings, words = [] }: T
     for (const api of opened) api.close()
   }
   return { tools, commands, close }
+}
+
+/** Waits for the clusters of what the command has changed, where --wait is given. */
+async function waitAtEnd(session: Session): Promise<void> {
+  if (session.awaited.length === 0) return
+  const { waitForWrite } = await import('./fleet/wait-for-clusters.ts')
+  await waitForWrite(session, session.awaited)
 }
 
 /** Adds the noun that the first word names, or all of them; returns whether it names one. */

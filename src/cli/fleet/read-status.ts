@@ -32,7 +32,9 @@ export async function readStatus(session: Session, options: Options = {}): Promi
     if (query?.offset === 0) for (const warning of warningsIn(response)) session.warn(warning)
     return response
   }
-  return (await statusAt(options, get)) as FleetStatus
+  const status = await statusAt(options, get)
+  if (status) return status
+  throw new Failure(EXIT.unreachable, `what answers at ${session.api.url.origin} is no status of clusters`)
 }
 
 async function statusAt(
@@ -44,7 +46,7 @@ async function statusAt(
   const pages = readPages<StatusLine>(
     async ({ limit: size, offset }) => {
       const response = await get({ ...query, limit: size, offset })
-      if (response.status !== 200) return { ...response, headers: {}, body: [] }
+      if (!Array.isArray(response.body?.clusters)) return { ...response, headers: {}, body: [] }
       first ??= response.body
       return { ...response, body: response.body.clusters }
     },
