@@ -5,8 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pino, { type Logger } from 'pino'
 import { UsageProblem } from './base/usage-problem.ts'
-import { warnOfUnread } from './bootstrap/bootstrap-bundle.ts'
-import { loadTemplates, type Template } from './bootstrap/load-templates.ts'
+import { warnOfBundle } from './bootstrap/bootstrap-bundle.ts'
+import { loadTemplates } from './bootstrap/load-templates.ts'
+import type { Template } from './bootstrap/template.ts'
 import { type Config, parseConfig } from './config/config.ts'
 import { parseSelector } from './domain/access/selector.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
@@ -26,7 +27,7 @@ import type { Service } from './http/service.ts'
 import { reloadTls } from './http/tls/reload-tls.ts'
 import { readTlsFiles, type TlsOptions } from './http/tls/tls-files.ts'
 import type { RegisteredTypes } from './registry/build-types.ts'
-import { followFiles } from './runtime/follow-files.ts'
+import { followFiles, type Read } from './runtime/follow-files.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { type Mirror, startMirror } from './transfer/mirror.ts'
@@ -49,7 +50,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
   const types = readTypes(config.resourceFolders)
   const templates = readTemplates(config, types)
-  for (const warning of warnOfUnread(types, templates)) log.warn(warning)
+  for (const warning of warnOfBundle(types, templates, true)) log.warn(warning)
   const files = readFiles(config, types, log)
   const { engine, mirror, metrics } = await startStores(config, types, version, log)
   warnOfUnknownTypes(engine, types, log)
@@ -207,16 +208,32 @@ function readFiles(
   }
   if (shared.value.hasWeak)
     log.warn('a token of the environment is shorter than 16 characters: it can be guessed')
-  const files: Files = { shared: shared.value.tokens, rules: rules.value, tls: secured?.options }
-  const take = ({ tokens }: { readonly tokens: SharedTokens }): void => {
+  const files: Files = { shared: shared.value.tokens, rules: rules.value, tls: secured?.value.options }
+  follow(log, filesOf(readTokens, writeTokens), readShared, ({ tokens }) => {
     files.shared = tokens
-  }
-  followFiles(filesOf(readTokens, writeTokens), readShared, take, log)
-  const takeRules = (value: AccessRules): void => {
+  })
+  follow(log, accessFile ? [accessFile] : [], readRules, (value) => {
     files.rules = value
-  }
-  followFiles(accessFile ? [accessFile] : [], readRules, takeRules, log)
+  })
   return files
+}
+
+function follow<T>(
+  log: Logger,
+  paths: readonly string[],
+  read: () => Read<T>,
+  take: (value: T) => void,
+): void {
+  followFiles(paths, {
+    read,
+    take(value) {
+      take(value)
+      log.info({ files: paths }, 'files have changed and were read again')
+    },
+    refuse(problems) {
+      log.error({ problems }, 'files have changed and cannot be used: what they held before stays in use')
+    },
+  })
 }
 
 function readTemplates({ templateFolders }: Config, types: RegisteredTypes): readonly Template[] {

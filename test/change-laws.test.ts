@@ -28,6 +28,7 @@ import {
   types,
 } from './random-fleet.ts'
 import { temporaryFolder } from './service.ts'
+import { withoutDigests } from './without-digests.ts'
 
 const CONFIRMED = { confirmRemovals: true }
 /** Mostly one command, sometimes a batch. */
@@ -52,12 +53,13 @@ function standing(view: View): Record<string, unknown> {
   return Object.fromEntries(Object.entries(found).map(([key, { document }]) => [key, document]))
 }
 
-/** What every live cluster gets, by cluster, endpoint and id of the input. */
+/** What every live cluster gets, without digests, by cluster, endpoint and id of the input. */
 function received(view: View): Map<string, Map<string, JsonObject>> {
   const answers = new Map<string, Map<string, JsonObject>>()
   for (const entry of view.all('clusters')) {
     for (const type of types.delivered) {
-      const { inputs } = JSON.parse(renderInputs(servedTo(view, entry.id), types, type, entry).text)
+      const { text } = renderInputs(servedTo(view, entry.id), types, type, entry)
+      const { inputs } = JSON.parse(withoutDigests(text))
       const byId = new Map<string, JsonObject>(inputs.map((input: JsonObject) => [input.id, input]))
       answers.set(`${entry.id} ${type.delivery.endpoint}`, byId)
     }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createOidc } from '../src/http/auth/oidc.ts'
-import { type CliOptions, cli, onTerminal, outcomesOf, type Run } from './cli-process.ts'
+import { type CliOptions, cliProcess, onTerminal, outcomesOf, type Run } from './cli-process.ts'
 import { start } from './every-store.ts'
 import { type OidcIssuer, startOidcIssuer } from './oidc-issuer.ts'
 import { standBefore } from './own-server.ts'
@@ -24,7 +24,7 @@ after(() => service.stop())
 
 /** Runs the program; no token is ever shown, of whatever kind. */
 async function run(args: readonly string[], options: CliOptions = {}): Promise<Run> {
-  const ran = await cli(args, options)
+  const ran = await cliProcess(args, options)
   for (const text of [ran.stdout, ran.stderr]) {
     assert.doesNotMatch(text, /^ {4}at /m, text)
     assert.ok(

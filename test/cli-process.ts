@@ -1,11 +1,12 @@
 // The command line for tests: as a process with pipes, or on a terminal.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
+import type { Line } from './cli-host.ts'
 import { COMPILED, READ_TOKEN, WRITE_TOKEN } from './service.ts'
 
 export const CLI = join(import.meta.dirname, '../bin/flux-resourceset-cli.cjs')
@@ -47,8 +48,56 @@ export function cliEnv({ url, env = {} }: CliOptions): Record<string, string> {
   return Object.fromEntries(set)
 }
 
-/** Runs the program to its end, with pipes, and without a terminal: a session of its own has not even the tests' one. */
+/** Runs a line to its end, without a terminal: in a process that all lines of a test file share, where that makes no difference. */
 export async function cli(args: readonly string[], options: CliOptions = {}): Promise<Run> {
+  const env = cliEnv(options)
+  const ownProcess =
+    options.cwd !== undefined ||
+    args.some((arg) => ['edit', '--version', '-V'].includes(arg)) ||
+    Object.keys(options.env ?? {}).some((name) => /^NODE_|^TZ$|^LC_|^LANG$/.test(name))
+  return ownProcess ? cliProcess(args, options) : runOnHost({ args, env, input: options.input ?? '' })
+}
+
+let host: { readonly child: ChildProcess; readonly waiting: Map<number, (run: Run) => void> } | undefined
+let lines = 0
+
+function runOnHost(line: Omit<Line, 'id'>): Promise<Run> {
+  host ??= startHost()
+  const { child, waiting } = host
+  const { promise, resolve } = Promise.withResolvers<Run>()
+  const id = lines++
+  waiting.set(id, resolve)
+  child.ref()
+  child.channel?.ref()
+  child.send({ id, ...line })
+  return promise
+}
+
+/** In a session of its own, so that it has no terminal to ask on; it ends with this process. */
+function startHost(): NonNullable<typeof host> {
+  const child = fork(join(import.meta.dirname, 'cli-host.ts'), {
+    env: { PATH: process.env.PATH, HOME: home, ...COMPILED },
+    execArgv: [],
+    detached: true,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const waiting = new Map<number, (run: Run) => void>()
+  child.on('message', ({ id, ...run }: Run & { id: number }) => {
+    waiting.get(id)?.(run)
+    waiting.delete(id)
+    if (waiting.size > 0) return
+    child.unref()
+    child.channel?.unref()
+  })
+  child.once('exit', (code) => {
+    host = undefined
+    for (const resolve of waiting.values()) resolve({ code, stdout: '', stderr: 'the host has ended' })
+  })
+  return { child, waiting }
+}
+
+/** Runs the program to its end as a process of its own, with pipes, and without a terminal: a session of its own has not even the tests' one. */
+export async function cliProcess(args: readonly string[], options: CliOptions = {}): Promise<Run> {
   const { input, cwd, timeout = 60_000 } = options
   const how = { env: cliEnv(options), cwd, timeout, detached: true }
   const child = spawn(process.execPath, [CLI, ...args], how)

@@ -156,7 +156,7 @@ async function spawn(t: TestContext, more: Record<string, string> = {}) {
 async function startWithTls(t: TestContext, options: ServiceOptions = {}) {
   const read = readTlsFiles(writeFiles(temporaryFolder(t)))
   assert.ok(read.ok)
-  return start(t, { transport: { tls: read.options }, ...options })
+  return start(t, { transport: { tls: read.value.options }, ...options })
 }
 
 suite('where certificates are optional', () => {

@@ -4,7 +4,7 @@ import type { Store } from '../src/store/store.ts'
 import { STORES } from './every-store.ts'
 import { startService, type TestService } from './service.ts'
 
-const MANY = 200
+const MANY = 60
 const all = Array.from({ length: MANY }, (_, i) => i)
 
 async function start(t: TestContext, open: (t: TestContext) => Promise<Store>): Promise<TestService> {

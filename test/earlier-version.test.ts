@@ -10,6 +10,7 @@ import { openLines } from '../src/transfer/transfer-files.ts'
 import { verifyLog } from '../src/transfer/verify-log.ts'
 import { STORES, start } from './every-store.ts'
 import { builtInTypes, READ_TOKEN, type TestService, temporaryFolder } from './service.ts'
+import { withoutDigests } from './without-digests.ts'
 
 /** A database, a backup and a snapshot that schema version 4 wrote, and what its service answered. */
 const FIXTURE = join(import.meta.dirname, 'fixtures/earlier-version')
@@ -56,8 +57,10 @@ async function assertServesTheSame(service: TestService): Promise<void> {
     assert.equal(answer.status, status, path)
     assert.equal(answer.headers['x-revision'], revision, path)
     if (text === undefined) assert.equal(answer.body.error, error, path)
-    else assert.equal(answer.text, text, path)
-    if (etag !== undefined) assert.equal(answer.headers.etag, etag, path)
+    else assert.equal(withoutDigests(answer.text), text, path)
+    // Inputs have got digests since, so the answers that have inputs have other ETags too.
+    const isLater = answer.text !== text
+    if (etag !== undefined && !isLater) assert.equal(answer.headers.etag, etag, path)
     if (total !== undefined) assert.equal(answer.headers['x-total-count'], total, path)
   }
 }
@@ -90,7 +93,7 @@ async function assertGoesOn(service: TestService, store: Store): Promise<void> {
   assert.deepEqual({ verified, problems }, { verified: true, problems: [] })
 }
 
-suite('a database of an earlier version opens and serves the same bytes', () => {
+suite('a database of an earlier version opens and serves the same bytes, but for the digests of inputs', () => {
   test('polls, documents, revisions, tokens with their last use, and idempotency keys', async (t) => {
     const store = openEarlier(t, true)
     const { revision, hash } = await store.head()

@@ -25,6 +25,7 @@ import {
   types,
 } from './random-fleet.ts'
 import { temporaryFolder } from './service.ts'
+import { withoutDigests } from './without-digests.ts'
 
 /** What the brake holds is to happen here. */
 const CONFIRMED = { confirmRemovals: true }
@@ -69,6 +70,8 @@ function assertContract(text: string): void {
     assert.equal(Object.keys(input)[0], 'id')
     assert.ok(isObject(input.cluster))
     assert.ok(!('provider' in input))
+    assert.deepEqual(Object.keys(input).slice(-2), ['digest', 'answer_digest'])
+    for (const digest of [input.digest, input.answer_digest]) assert.match(digest, /^[0-9a-f]{16}$/)
   }
   assert.ok(!hasNull(answer), `a null in ${text}`)
 }
@@ -108,7 +111,8 @@ function assertMerged({ state }: Engine): void {
         ...(delivery !== undefined && { delivery }),
       }
     })
-    assert.equal(renderInputs(servedTo(state, entry.id), types, type, entry).text, JSON.stringify({ inputs }))
+    const { text } = renderInputs(servedTo(state, entry.id), types, type, entry)
+    assert.equal(withoutDigests(text), JSON.stringify({ inputs }))
   }
 }
 
@@ -229,7 +233,7 @@ test('a batch does what its commands do one by one, or nothing at all', async ()
       // Together, commands may lean on later ones (a dependency that is created after its user).
       if (allDone) assert.deepEqual(contents(atOnce.state), contents(oneByOne.state))
     }),
-    { ...RUNS, numRuns: 2000 },
+    { ...RUNS, numRuns: 400 },
   )
 })
 

@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import type { Json } from '../src/base/json.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { READ_TOKEN, smallFleet, startService, type TestService } from './service.ts'
+import { withoutDigests } from './without-digests.ts'
 
 const CLUSTERS = '/api/v2/flux/clusters'
 const ONE = `${CLUSTERS}/one.k8s.example.com`
@@ -52,7 +53,7 @@ test('a poll answers catalog defaults with the overrides and patches of the clus
   const { status, text, headers } = await poll(service, COMPONENTS)
   assert.equal(status, 200)
   assert.equal(
-    text,
+    withoutDigests(text),
     '{"inputs":[' +
       `{"id":"a","component_path":"core/a/1.0.0","component_version":"1.0.0","cluster_env_enabled":false,"depends_on":[],"enabled":true,"patches":{"replicas":"2"},${IDENTITY},"source":{"oci_url":"oci://registry.example.com/components","oci_tag":"v1.0.0"}},` +
       `{"id":"b","component_path":"core/b/1.0.0","component_version":"1.0.0","cluster_env_enabled":false,"depends_on":["a"],"enabled":true,"patches":{},${IDENTITY},"source":{"oci_url":"oci://registry.example.com/components","oci_tag":"v2.0.0"}}]}`,
@@ -66,14 +67,72 @@ test('namespaces and role bindings are answered with the promised fields in the 
   const service = await startService()
   const namespaces = await poll(service, `${ONE}/namespaces`)
   assert.equal(
-    namespaces.text,
+    withoutDigests(namespaces.text),
     `{"inputs":[{"id":"team-a","labels":{"team":"a"},"annotations":{},${IDENTITY}}]}`,
   )
   const rolebindings = await poll(service, `${ONE}/rolebindings`)
   assert.equal(
-    rolebindings.text,
+    withoutDigests(rolebindings.text),
     `{"inputs":[{"id":"admins","role":"cluster-admin","subjects":[{"kind":"Group","name":"admins"}],${IDENTITY}}]}`,
   )
+})
+
+/** The digests of an answer by the id of their input, and the one that all inputs share. */
+async function digestsOf(service: TestService, url = COMPONENTS) {
+  const { body } = await poll(service, url)
+  const inputs: { id: string; digest: string; answer_digest: string }[] = body.inputs
+  const [answer, ...others] = new Set(inputs.map(({ answer_digest }) => answer_digest))
+  assert.deepEqual(others, [], 'inputs differ in the digest of their answer')
+  return { answer, inputs: Object.fromEntries(inputs.map(({ id, digest }) => [id, digest])) }
+}
+
+test('every input ends with its own digest and that of the answer, 16 lower-case hexadecimal digits each', async () => {
+  const service = await startService()
+  for (const text of await pollAll(service)) {
+    const { inputs } = JSON.parse(text)
+    assert.ok(inputs.length > 0)
+    for (const input of inputs) {
+      assert.deepEqual(Object.keys(input).slice(-2), ['digest', 'answer_digest'])
+      assert.match(input.digest, /^[0-9a-f]{16}$/)
+      assert.match(input.answer_digest, /^[0-9a-f]{16}$/)
+    }
+  }
+  const { answer, inputs } = await digestsOf(service)
+  assert.equal(new Set([answer, inputs.a, inputs.b]).size, 3)
+})
+
+test('a changed patch changes the digest of its input and that of the answer, and back again', async () => {
+  const service = await startService()
+  const first = await digestsOf(service)
+  const patch = (replicas: string) => service.call('PUT', '/clusters/one/patches/a', { body: { replicas } })
+  await patch('3')
+  const changed = await digestsOf(service)
+  assert.notEqual(changed.inputs.a, first.inputs.a)
+  assert.equal(changed.inputs.b, first.inputs.b)
+  assert.notEqual(changed.answer, first.answer)
+  await patch('2')
+  assert.deepEqual(await digestsOf(service), first)
+})
+
+test('the order of inputs changes the digest of the answer and none of an input', async () => {
+  const service = await startService()
+  const first = await digestsOf(service)
+  const platform_components = [{ id: 'b', oci_tag: 'v2.0.0' }, { id: 'a' }]
+  await service.call('PATCH', '/clusters/one', { body: { platform_components } })
+  const turned = await digestsOf(service)
+  assert.deepEqual(turned.inputs, first.inputs)
+  assert.notEqual(turned.answer, first.answer)
+})
+
+test('what an input does not hold changes no digest; the identity of its cluster changes all', async () => {
+  const service = await startService()
+  const first = await digestsOf(service)
+  await service.call('PATCH', '/clusters/one', { body: { labels: { region: 'eu' } } })
+  assert.deepEqual(await digestsOf(service), first)
+  await service.call('PATCH', '/clusters/one', { body: { cluster_name: 'uno' } })
+  const renamed = await digestsOf(service)
+  assert.notEqual(renamed.answer, first.answer)
+  for (const id of ['a', 'b']) assert.notEqual(renamed.inputs[id], first.inputs[id])
 })
 
 test('a live cluster without assignments gets an empty list', async () => {
@@ -185,7 +244,9 @@ test('a cluster that changes its DNS name is found under the new one only', asyn
   await service.call('PATCH', '/clusters/one', { body: { cluster_dns: 'uno.k8s.example.com' } })
   assert.equal((await poll(service, `${ONE}/namespaces`)).status, 404)
   const { text } = await poll(service, `${CLUSTERS}/uno.k8s.example.com/namespaces`)
-  assert.equal(text, before.text.replace('one.k8s.example.com', 'uno.k8s.example.com'))
+  const renamed = before.text.replace('one.k8s.example.com', 'uno.k8s.example.com')
+  assert.equal(withoutDigests(text), withoutDigests(renamed))
+  assert.notEqual(text, renamed)
 })
 
 test('HEAD answers the headers of GET without a body', async () => {

@@ -13,7 +13,7 @@ import { builtInTypes } from './service.ts'
 export const types = builtInTypes()
 /** Failing is enough where every run takes a database; elsewhere the smallest example is looked for, for a while. */
 export const RUNS = { numRuns: 300, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: true }
-export const SLOW_RUNS = { numRuns: 40, endOnFailure: true }
+export const SLOW_RUNS = { numRuns: 25, endOnFailure: true }
 
 export const AUTHOR = { actor: 'law', message: null, request_id: 'law', client_address: null }
 const DEFINITIONS = ['platform_components', 'namespaces', 'rolebindings']

@@ -14,7 +14,7 @@ import { builtInTypes, READ_TOKEN, startService, type TestService, WRITE_TOKEN }
 const EXAMPLE = join(import.meta.dirname, '../examples/network-policies')
 const POLLS = '/api/v2/flux/clusters'
 
-type Access = 'open' | 'poll' | 'known' | 'mirror' | 'watch' | 'read' | 'write' | 'admin'
+type Access = 'open' | 'poll' | 'known' | 'own_status' | 'mirror' | 'watch' | 'read' | 'write' | 'admin'
 type Mode = 'read-only' | 'crud'
 
 // Who may: the least role for each access, and what else an editor needs.
@@ -22,6 +22,7 @@ type Mode = 'read-only' | 'crud'
 const LEAST: Record<Exclude<Access, 'open'>, { call: Role; preview: Role }> = {
   poll: { call: 'cluster', preview: 'cluster' },
   known: { call: 'cluster', preview: 'cluster' },
+  own_status: { call: 'cluster', preview: 'cluster' },
   read: { call: 'viewer', preview: 'viewer' },
   mirror: { call: 'mirror', preview: 'mirror' },
   watch: { call: 'mirror', preview: 'mirror' },
@@ -45,7 +46,9 @@ function verdict(access: Access, { grant }: Caller, request: Request, preview = 
   if (ORDER.indexOf(grant.role) < ORDER.indexOf(least)) return 403
   if (access === 'mirror' && (grant.role === 'viewer' || grant.role === 'editor')) return 403
   if (access === 'poll' && grant.role === 'mirror' && grant.selector) return 403
-  if (access === 'poll' && grant.role === 'cluster') return request.cluster === grant.cluster ? 'ok' : 403
+  if (access === 'own_status' && (grant.role === 'poller' || grant.role === 'mirror')) return 403
+  const isOwn = access === 'poll' || access === 'own_status'
+  if (isOwn && grant.role === 'cluster') return request.cluster === grant.cluster ? 'ok' : 403
   if (access !== 'write' || preview || grant.role !== 'editor') return 'ok'
   const isForeign = (type: string): boolean => grant.types?.includes(type) === false
   const isBeyond =
@@ -67,6 +70,7 @@ function accessOf(method: string, { tags, operationId, security }: Described): A
   if (security?.length === 0) return 'open'
   if (tags[0] === 'polls') return 'poll'
   if (operationId === 'whoami') return 'known'
+  if (operationId === 'cluster_status') return 'own_status'
   if (operationId === 'copy_log') return 'mirror'
   if (operationId === 'watch_revisions') return 'watch'
   if (tags[0] === 'tokens') return 'admin'
@@ -327,6 +331,9 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   replace_patches: (_world, tier) => [{ path: patchesOf(tier), body: { y: '1' }, ...patching(tier) }],
   change_patches: (_world, tier) => [{ path: patchesOf(tier), body: { x: null }, ...patching(tier) }],
   delete_patches: (_world, tier) => [{ path: patchesOf(tier), ...patching(tier) }],
+
+  fleet_status: () => [{ path: '/status' }, { path: '/status?contact=never' }],
+  cluster_status: (_world, tier) => [{ path: `/clusters/${tier}/status`, cluster: tier }],
 
   list_revisions: () => [{ path: '/revisions' }],
   watch_revisions: () => [{ path: '/watch', streams: true }],

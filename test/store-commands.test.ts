@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { runStoreCommand } from '../src/admin/store-commands.ts'
 import { UsageProblem } from '../src/base/usage-problem.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
+import { StoreError } from '../src/store/store.ts'
 import { cli } from './cli-process.ts'
 import { temporaryPostgres } from './postgres-server.ts'
 import { COMPILED, MAIN, type ServiceProcess, spawnService, temporaryFolder } from './service.ts'
@@ -25,7 +26,7 @@ interface Run {
 }
 
 /** Runs the program with these arguments and nothing else in its environment, until it ends. */
-async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Run> {
+async function runProcess(args: readonly string[], env: Record<string, string> = {}): Promise<Run> {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: { ...COMPILED, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -35,6 +36,21 @@ async function run(args: readonly string[], env: Record<string, string> = {}): P
   const [code] = (await once(child, 'close')) as [number | null]
   const text = async (chunks: Promise<Buffer[]>) => Buffer.concat(await chunks).toString('utf8')
   return { code, stdout: await text(stdout), stderr: await text(stderr) }
+}
+
+/** The same inside this process, for what is no different there. */
+async function run([name = '', ...args]: readonly string[], env: Record<string, string> = {}): Promise<Run> {
+  let stdout = ''
+  try {
+    const code = await runStoreCommand(name, args, env, (line) => {
+      stdout += `${line}\n`
+    })
+    return { code: code ?? null, stdout, stderr: '' }
+  } catch (error) {
+    if (!(error instanceof UsageProblem) && !(error instanceof StoreError)) throw error
+    const problems = error instanceof UsageProblem ? error.problems : [error.message]
+    return { code: 2, stdout, stderr: problems.map((problem) => `flux-resourceset: ${problem}\n`).join('') }
+  }
 }
 
 /** So many hours into the year. */
@@ -116,7 +132,7 @@ const EDITED = `UPDATE revisions SET message = 'forged' WHERE revision = 2`
 describe('the program', AT_ONCE, () => {
   test('tells how it is used, without any settings', async () => {
     const ways = [['--help'], ['-h'], ['help'], ['backup', '--help'], ['bundle', 'export', '-h']]
-    const [help, ...same] = await Promise.all(ways.map((args) => run(args)))
+    const [help, ...same] = await Promise.all(ways.map((args) => runProcess(args)))
     assert.ok(help)
     assert.deepEqual({ code: help.code, stderr: help.stderr }, { code: 0, stderr: '' })
     assert.match(help.stdout, /^Usage:$/m)
@@ -127,19 +143,19 @@ describe('the program', AT_ONCE, () => {
   })
 
   test('tells its version, without any settings', async () => {
-    assert.deepEqual(await run(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' })
+    assert.deepEqual(await runProcess(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' })
   })
 
   test('refuses a command that it does not know, and points to the help', async () => {
-    assertRefused(await run(['nonsense']), /there is no command "nonsense": see --help/)
-    assertRefused(await run(['--verify']), /there is no command "--verify": see --help/)
+    assertRefused(await runProcess(['nonsense']), /there is no command "nonsense": see --help/)
+    assertRefused(await runProcess(['--verify']), /there is no command "--verify": see --help/)
   })
 })
 
 describe('verify', AT_ONCE, () => {
   test('says in words that a history is whole, and exits with 0', async (t) => {
     const { env, hashes } = await filledFile(t)
-    assert.deepEqual(await run(['verify'], env), {
+    assert.deepEqual(await runProcess(['verify'], env), {
       code: 0,
       stdout: `verified: 5 revisions (1 to 5) and 3 documents\nhash of revision 5: ${hashes[4]}\n`,
       stderr: '',
@@ -187,12 +203,12 @@ describe('verify', AT_ONCE, () => {
     const { path, env } = await filledFile(t)
     tamper(path, `${EDITED}; DELETE FROM documents WHERE id = 'c'`)
     const problems = ['revision 2 is not what it was: its hash is another', 'namespaces/c is missing']
-    assert.deepEqual(await run(['verify'], env), {
+    assert.deepEqual(await runProcess(['verify'], env), {
       code: 4,
       stdout: `not verified:\n${problems.map((problem) => `  ${problem}\n`).join('')}`,
       stderr: '',
     })
-    const { code, stdout } = await run(['verify', '-o', 'json'], env)
+    const { code, stdout } = await runProcess(['verify', '-o', 'json'], env)
     assert.equal(code, 4)
     const verification = JSON.parse(stdout)
     assert.equal(verification.verified, false)
@@ -201,7 +217,7 @@ describe('verify', AT_ONCE, () => {
 
   test('refuses arguments that it does not know', async (t) => {
     const { env } = await filledFile(t)
-    assertRefused(await run(['verify', '-o', 'yaml'], env), /-o must be json, not "yaml"/)
+    assertRefused(await runProcess(['verify', '-o', 'yaml'], env), /-o must be json, not "yaml"/)
     await assertBadUse('verify', env, [
       [['-o'], /-o/],
       [['--before', '2026-01-01'], /--before/],
@@ -424,7 +440,7 @@ describe('beside a running service', AT_ONCE, () => {
   test('a history is verified', async (t) => {
     const { service, env } = await start(t)
     await writeNamespace(service, 3)
-    const { code, stdout } = await run(['verify', '-o', 'json'], env)
+    const { code, stdout } = await runProcess(['verify', '-o', 'json'], env)
     assert.equal(code, 0, stdout)
     assert.deepEqual(JSON.parse(stdout), (await service.call('GET', '/revisions/verify')).body)
     assert.equal(JSON.parse(stdout).to, 3)
@@ -437,7 +453,10 @@ describe('beside a running service', AT_ONCE, () => {
       service.call('GET', `/namespaces/team?at=${encodeURIComponent(moment)}`)
     assert.equal((await at(2)).body.labels.n, '2')
 
-    const { code, stdout } = await run(['prune-history', '--before', times[3] as string, '-o', 'json'], env)
+    const { code, stdout } = await runProcess(
+      ['prune-history', '--before', times[3] as string, '-o', 'json'],
+      env,
+    )
     assert.equal(code, 0, stdout)
     const { revisions, anchor } = JSON.parse(stdout)
     assert.deepEqual([revisions, anchor.revision, anchor.time], [3, 3, times[2]])
@@ -469,20 +488,20 @@ describe('beside a running service', AT_ONCE, () => {
     const { status, headers } = await service.call('PUT', '/namespaces/team', { body: { id: 'team' } })
     assert.deepEqual([status, headers['x-revision']], [200, '7'])
     assert.equal((await service.call('GET', '/revisions/verify')).body.verified, true)
-    assert.match((await run(['verify'], env)).stdout, /^verified: 4 revisions \(4 to 7\)/)
+    assert.match((await runProcess(['verify'], env)).stdout, /^verified: 4 revisions \(4 to 7\)/)
   })
 
   test('everything can be given up, and the service goes on', async (t) => {
     const { service, env } = await start(t)
     await writeNamespace(service, 3)
-    assert.equal((await run(['prune-history', '--before', '2999-01-01'], env)).code, 0)
+    assert.equal((await runProcess(['prune-history', '--before', '2999-01-01'], env)).code, 0)
     assert.deepEqual((await service.call('GET', '/revisions')).body, [])
     assert.equal((await service.call('GET', '/namespaces/team?at=3')).status, 200)
     const written = await service.call('PUT', '/namespaces/team', { body: { id: 'team' } })
     assert.equal(written.headers['x-revision'], '4', written.text)
     const { body } = await service.call('GET', '/revisions/verify')
     assert.deepEqual([body.verified, body.from, body.to], [true, 4, 4])
-    assert.equal((await run(['verify'], env)).code, 0)
+    assert.equal((await runProcess(['verify'], env)).code, 0)
   })
 
   test('writes go on while a history is verified and given up', async (t) => {
@@ -500,10 +519,13 @@ describe('beside a running service', AT_ONCE, () => {
     let runs: Run[]
     try {
       runs = await Promise.all([
-        run(['verify'], env),
-        run(['prune-history', '--before', times[2] as string, '--dry-run'], env),
+        runProcess(['verify'], env),
+        runProcess(['prune-history', '--before', times[2] as string, '--dry-run'], env),
       ])
-      runs.push(await run(['prune-history', '--before', times[2] as string], env), await run(['verify'], env))
+      runs.push(
+        await runProcess(['prune-history', '--before', times[2] as string], env),
+        await runProcess(['verify'], env),
+      )
     } finally {
       stop = true
       await writing
@@ -521,7 +543,7 @@ describe('beside a running service', AT_ONCE, () => {
     tamper(env.DATABASE_URL?.replace('sqlite://', '') as string, EDITED)
     const { status, body } = await service.call('GET', '/revisions/verify')
     assert.deepEqual([status, body.verified], [200, false])
-    const { code, stdout } = await run(['verify', '-o', 'json'], env)
+    const { code, stdout } = await runProcess(['verify', '-o', 'json'], env)
     assert.equal(code, 4)
     assert.deepEqual(JSON.parse(stdout), body)
     const asked = await cli(['verify', '-o', 'json'], { url: service.url })

@@ -47,7 +47,7 @@ function problemsOf(files: TlsFiles): readonly string[] {
 function warningsOf(files: TlsFiles): readonly string[] {
   const read = readTlsFiles(files)
   assert.ok(read.ok, JSON.stringify(read))
-  return read.warnings
+  return read.value.warnings
 }
 
 test('good files give options, the subject and the expiry', async (t) => {
@@ -56,17 +56,20 @@ test('good files give options, the subject and the expiry', async (t) => {
   const files = writeFiles(temporaryFolder(t), named)
   const read = readTlsFiles(files)
   assert.ok(read.ok)
-  assert.deepEqual(read.certificate, { subject: 'CN=fleet\\, \\"x\\"', expires: '2099-01-02T03:04:05.000Z' })
-  assert.deepEqual(read.warnings, [])
-  const { cert, key, minVersion, requestCert, rejectUnauthorized, ca } = read.options
+  assert.deepEqual(read.value.certificate, {
+    subject: 'CN=fleet\\, \\"x\\"',
+    expires: '2099-01-02T03:04:05.000Z',
+  })
+  assert.deepEqual(read.value.warnings, [])
+  const { cert, key, minVersion, requestCert, rejectUnauthorized, ca } = read.value.options
   assert.deepEqual({ cert, key, ca }, { ...named, ca: authority.pem })
   assert.deepEqual([minVersion, requestCert, rejectUnauthorized], ['TLSv1.2', true, true])
 
   const nameless = await authority.issue({ dnsNames: ['fleet.example.com'] })
   const again = readTlsFiles({ ...writeFiles(temporaryFolder(t), nameless), clientAuth: 'none' })
   assert.ok(again.ok)
-  assert.equal(again.certificate.subject, 'DNS:fleet.example.com')
-  assert.deepEqual([again.options.requestCert, again.options.ca], [false, undefined])
+  assert.equal(again.value.certificate.subject, 'DNS:fleet.example.com')
+  assert.deepEqual([again.value.options.requestCert, again.value.options.ca], [false, undefined])
 })
 
 test('PEM is taken as tools write it: CRLF, comments, parameters, several things in one file', async (t) => {
@@ -200,7 +203,7 @@ interface Seen {
 async function startServer(t: TestContext, files: TlsFiles) {
   const read = readTlsFiles(files)
   assert.ok(read.ok, JSON.stringify(read))
-  const server = createServer(read.options, ({ socket }, response) => {
+  const server = createServer(read.value.options, ({ socket }, response) => {
     const { authorized, authorizationError } = socket as TLSSocket
     const client = (socket as TLSSocket).getPeerCertificate()?.subject?.CN ?? null
     response.end(JSON.stringify({ authorized, error: authorizationError, client }))

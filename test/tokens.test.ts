@@ -126,10 +126,7 @@ function sharedFile(t: TestContext) {
 
 for (const [store, open] of Object.entries(STORES)) {
   describe(`tokens in ${store}`, () => {
-    describe('are created', () => creation(open))
     describe('tell of their last use', () => lastUse(open))
-    describe('are previewed and repeated', () => previews(open))
-    describe('are in the audit and nowhere else', () => audit(open))
     describe('do not come back', () => noReturn(open))
     describe('at once', () => concurrency(open))
   })
@@ -138,6 +135,9 @@ for (const [store, open] of Object.entries(STORES)) {
 /** What is decided before the store is asked is the same over every store. */
 describe('tokens over any store', () => {
   const open = async () => openMemoryStore()
+  describe('are created', () => creation(open))
+  describe('are previewed and repeated', () => previews(open))
+  describe('are in the audit and nowhere else', () => audit(open))
   describe('are refused', () => refusals(open))
   describe('are found', () => finding(open))
   describe('are rotated', () => rotation(open))

@@ -66,7 +66,7 @@ export interface ComponentStatus {
   readonly message: string | null
 }
 
-export interface TransitionStatus {
+interface TransitionStatus {
   readonly time: string
   readonly kind: (typeof COLUMNS)[number]
   readonly from: string
@@ -147,7 +147,7 @@ export const STATUS_SCHEMAS = {
     reason: TEXT,
     message: TEXT,
   }),
-  cluster_status: object({
+  status_of_cluster: object({
     cluster: CLUSTER,
     environment: ENVIRONMENT,
     dns: { type: 'string', example: 'prod-eu-01.k8s.example.com' },

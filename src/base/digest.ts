@@ -8,6 +8,9 @@ export interface Digest {
   readonly ascii: boolean
 }
 
+/** A digest without what only its text needs. */
+export type Halves = Pick<Digest, 'a' | 'b'>
+
 /** Hashes texts, or the digests of texts, in order. */
 export class Digester implements Digest {
   // Kept as signed integers: V8 stores those without allocating.
@@ -43,18 +46,22 @@ export function digestOf(text: string): Digest {
 }
 
 /** A digest as 16 lower-case hexadecimal digits. */
-export function hexOf({ a, b }: Pick<Digest, 'a' | 'b'>): string {
-  const at = (half: number): string => QUADS[half] as string
-  return at(a >>> 16) + at(a & 0xffff) + at(b >>> 16) + at(b & 0xffff)
+export function hexOf({ a, b }: Halves): string {
+  return hexOfHalf(a) + hexOfHalf(b)
 }
 
-/** All numbers of 16 bits in hexadecimal: every poll writes two digests for each input. */
-const QUADS: readonly string[] = Array.from({ length: 0x10000 }, (_, i) => i.toString(16).padStart(4, '0'))
+function hexOfHalf(half: number): string {
+  const at = (byte: number): string => BYTES[byte & 0xff] as string
+  return at(half >>> 24) + at(half >>> 16) + (at(half >>> 8) + at(half))
+}
+
+/** All bytes in hexadecimal: every poll writes many digests. A table of longer parts would not stay in the CPU's cache. */
+const BYTES: readonly string[] = Array.from({ length: 0x100 }, (_, i) => i.toString(16).padStart(2, '0'))
 
 const HEX = /^[0-9a-f]{16}$/
 
 /** Returns the halves of a digest in hexadecimal; undefined for any other text. */
-export function parseHex(text: string): Pick<Digest, 'a' | 'b'> | undefined {
+export function parseHex(text: string): Halves | undefined {
   if (!HEX.test(text)) return undefined
   return { a: Number.parseInt(text.slice(0, 8), 16) | 0, b: Number.parseInt(text.slice(8), 16) | 0 }
 }

@@ -1,9 +1,14 @@
-// Lists of tokens, as environment variables and files hold them.
+// Tokens, and lists of them, as environment variables and files hold them.
 
 /** Tokens from the environment: the tokens themselves, or the file that holds them and the variable that names it. */
 export type TokenSource =
   | { readonly tokens: readonly string[] }
   | { readonly file: string; readonly variable: string }
+
+/** Whether a text can be a token: it travels in a header, so it can hold no space and nothing outside ASCII. */
+export function isToken(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text)
+}
 
 /** Parses tokens separated by commas or line breaks: during a rotation the old and the new one are both valid. */
 export function parseTokenList(text: string): {
@@ -14,8 +19,7 @@ export function parseTokenList(text: string): {
     .split(/[,\r\n]/)
     .map((token) => token.trim())
     .filter((token) => token !== '')
-  // A token travels in a header, so it can hold no space and nothing outside ASCII.
-  const isFit = tokens.every((token) => /^[\x21-\x7e]+$/.test(token))
-  if (!isFit) return { tokens: [], problem: 'may hold only printable ASCII characters without spaces' }
+  if (!tokens.every(isToken))
+    return { tokens: [], problem: 'may hold only printable ASCII characters without spaces' }
   return tokens.length > 0 ? { tokens } : { tokens, problem: 'holds no token' }
 }

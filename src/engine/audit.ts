@@ -43,7 +43,7 @@ export async function explain(
       if (value === undefined) return []
       const setters = { cluster: ofCluster, definition: ofDefinition, type: undefined }[origin.holder]
       setters?.lookFor(origin)
-      return () => explained(origin, value, setters)
+      return () => explainField(origin, value, setters)
     })
     await ofDefinition.find(past.historyOf(type.name, reference.id, revision + 1))
     inputs.push({ id: reference.id, fields: () => fields.map((field) => field()) })
@@ -52,7 +52,7 @@ export async function explain(
   return succeed(inputs.map((input) => ({ id: input.id, fields: input.fields() })))
 }
 
-function explained(origin: FieldOrigin, value: Json, setters: Setters | undefined): ExplainedField {
+function explainField(origin: FieldOrigin, value: Json, setters: Setters | undefined): ExplainedField {
   const { path, source, leftOut } = origin
   const { revision = null, time = null, actor = null, message = null } = setters?.found.get(origin) ?? {}
   const document = setters?.document ?? null

@@ -109,7 +109,7 @@ export class Follower {
         )
       // A head without a hash in the log is damage, not a diverged history.
       if (head.hash !== NO_HASH) this.#refuseDiverged(head.revision, head.hash)
-      if (head.revision !== this.state.revision || !this.#isLoaded) await this.#catchUp()
+      if (head.revision !== this.state.revision || !this.#isLoaded) await this.#followShared()
       this.#confirmedAt = begun
       if (this.failure) onStoreBack()
       this.failure = undefined
@@ -167,7 +167,7 @@ export class Follower {
   }
 
   /** Callers that come during a read share the next read, which sees everything committed before their call. */
-  async #catchUp(): Promise<void> {
+  async #followShared(): Promise<void> {
     await this.#following
     this.#following ??= this.#follow().finally(() => {
       this.#following = undefined

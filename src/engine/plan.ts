@@ -33,11 +33,11 @@ export function planChanged(changes: readonly Change[]): Problem {
     code: 'plan_changed',
     reason: 'plan_changed',
     message: `this write does not do what the plan says${now}. Documents have changed since it was made, or the request is another one: preview it again`,
-    details: changes.slice(0, MAX_TOLD).map(describe),
+    details: changes.slice(0, MAX_TOLD).map(tellChange),
   }
 }
 
-function describe({ type, id, before, after }: Change): Detail {
+function tellChange({ type, id, before, after }: Change): Detail {
   const removed = !after || after.deleted
   const what = removed ? 'deleted' : !before || before.deleted ? 'created' : 'changed'
   const since = before ? `, and was last changed by revision ${before.revision}` : ''

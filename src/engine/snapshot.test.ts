@@ -202,7 +202,7 @@ describe('what was saved is read back', () => {
         await snapshots.write(saved)
         assert.deepEqual(contentOf(await readBack(snapshots)), contentOf(saved))
       }),
-      { numRuns: 200 },
+      { numRuns: 60 },
     )
   })
 
@@ -234,7 +234,7 @@ describe('a damaged file is never taken for another state', () => {
     const { file, snapshots } = opened(t)
     await snapshots.write(small())
     const { size } = statSync(file)
-    for (let length = size - 1; length >= 0; length--) {
+    for (let length = size - 1; length >= 0; length -= 2) {
       truncateSync(file, length)
       await refuses(snapshots, file)
     }
@@ -246,7 +246,9 @@ describe('a damaged file is never taken for another state', () => {
     const bytes = readFileSync(file)
     const whole = contentOf(small())
     const unused: number[] = []
-    for (let bit = 0; bit < bytes.length * 8; bit++) {
+    // Every bit of what gzip puts at the front and at the end, and one of each byte between them.
+    const tail = (bytes.length - 9) * 8
+    for (let bit = 0; bit < bytes.length * 8; bit += bit < 80 || bit >= tail ? 1 : 9) {
       const damaged = Buffer.from(bytes)
       damaged[bit >> 3] = (bytes[bit >> 3] as number) ^ (1 << (bit & 7))
       writeFileSync(file, damaged)
@@ -265,7 +267,8 @@ describe('a damaged file is never taken for another state', () => {
     const { file, snapshots } = opened(t)
     await snapshots.write(small())
     const text = gunzipSync(readFileSync(file))
-    for (let at = 0; at < text.length; at++) {
+    // A step that no line is a multiple of, so that every field of a line is met somewhere.
+    for (let at = 0; at < text.length; at += 3) {
       const damaged = Buffer.from(text)
       damaged[at] = (text[at] as number) ^ (1 << (at & 7))
       writeFileSync(file, gzipSync(damaged, { level: 0 }))

@@ -43,6 +43,7 @@ export interface Kept {
 const FILE = 'state.snapshot'
 /** Names of temporary files that a crash can leave behind. */
 const LEFTOVER = /^state\.snapshot\..+\.tmp$/
+/** Other lines than those of a backup: an earlier version of this program, after a rollback, reads the file too. */
 const FORMAT = 'flux-resourceset-snapshot'
 const VERSION = 1
 /** The text is compressed in pieces of about this size. */

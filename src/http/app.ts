@@ -28,11 +28,11 @@ import { bundleRoutes } from './routes/bundles.ts'
 import { clusterRoutes } from './routes/clusters.ts'
 import { copyLogRoutes } from './routes/copy-log.ts'
 import { documentRoutes } from './routes/documents.ts'
+import { statusRoutes } from './routes/fleet-status.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
 import { propagationRoutes } from './routes/propagation.ts'
 import { revisionRoutes } from './routes/revisions.ts'
-import { statusRoutes } from './routes/status.ts'
 import { tokenRoutes, whoamiRoutes } from './routes/tokens.ts'
 import { watchRoutes } from './routes/watch-revisions.ts'
 import type { Service } from './service.ts'
@@ -193,7 +193,7 @@ function handleErrors(app: FastifyInstance, service: Service): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const problem = toProblem(error, request.id)
     if (problem.code === 'internal_error')
-      service.log.error({ err: error, ...describe(service, request) }, 'request failed')
+      service.log.error({ err: error, ...requestFields(service, request) }, 'request failed')
     return sendProblem(reply, problem)
   })
 }
@@ -289,12 +289,15 @@ function countAndLog(scope: FastifyInstance, service: Service): void {
     const { statusCode: status, elapsedTime } = reply
     metrics.countRequest(request.method, status)
     const level = status >= 500 ? 'warn' : isWrite(request) ? 'info' : 'debug'
-    log[level]({ ...describe(service, request), status, ms: Math.round(elapsedTime * 10) / 10 }, 'request')
+    log[level](
+      { ...requestFields(service, request), status, ms: Math.round(elapsedTime * 10) / 10 },
+      'request',
+    )
     done()
   })
 }
 
-function describe({ addressOf }: Service, { id, method, url, identity, raw }: FastifyRequest) {
+function requestFields({ addressOf }: Service, { id, method, url, identity, raw }: FastifyRequest) {
   // A caller may put a secret in the path in place of a token's id.
   const path = url.split('?')[0]?.replaceAll(/frs_\w{20,}/g, 'frs_***')
   return { request_id: id, method, path, actor: identity?.name, ip: addressOf(raw) }

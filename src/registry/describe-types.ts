@@ -1,6 +1,7 @@
 // Types as tools need them beside their routes: how each is called, what it looks like, how it reaches clusters.
 import type { Noun } from '../api/noun.ts'
 import type { RegisteredType, RegisteredTypes } from './build-types.ts'
+import { fluxOf } from './flux-section.ts'
 
 export function describeTypes(types: RegisteredTypes): Noun[] {
   return types.all.map((type) => describeType(types, type))
@@ -14,7 +15,7 @@ function describeType({ cluster }: RegisteredTypes, type: RegisteredType): Noun 
     singular,
     noun,
     description: file.metadata?.description ?? name,
-    bookkeeping: file.schema['x-flux']?.bookkeeping ?? false,
+    bookkeeping: fluxOf(file).bookkeeping ?? false,
     schema,
     filters: filters.map((filter) => filter.name),
     methods: ['get', ...methods],

@@ -144,6 +144,27 @@ test('what clusters will report to is no endpoint', (t) => {
   }
 })
 
+test('what every input ends with is no field of x-flux.input, as a value or as a group', (t) => {
+  const properties = { digest: { type: 'string' }, answer_digest: { type: 'string' } }
+  for (const name of Object.keys(properties)) {
+    for (const field of [name, { [name]: ['pods'] }]) {
+      const { problems } = load(t, { 'a.yaml': quota({}, { input: ['pods', field] }, properties) })
+      assert.deepEqual(problems, [`a.yaml: x-flux.input names "${name}", which every input has already`])
+    }
+  }
+})
+
+test("a field with the name of a digest may be in a group: there the name is the group's", (t) => {
+  const input = ['pods', { image: ['digest', 'answer_digest'] }]
+  const properties = { digest: { type: 'string' }, answer_digest: { type: 'string' } }
+  const { types, problems } = load(t, { 'a.yaml': quota({}, { input }, properties) })
+  assert.deepEqual(problems, [])
+  assert.deepEqual(
+    types?.byEndpoint('quotas')?.delivery.input.map(({ name }) => name),
+    ['pods', 'image', 'cluster'],
+  )
+})
+
 describe('methods', () => {
   test('those that are named are the methods of the type', (t) => {
     const methods = { resource: ['get', 'head', 'post'], instance: ['get'], instance_attrs: [] }

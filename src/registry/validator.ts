@@ -145,10 +145,10 @@ export function buildChecker(schema: SchemaObject): (value: Json) => Detail[] {
   let validateAll: typeof validate | undefined
   return (value) => {
     if (validate(value)) return room ? nulls(value, '') : []
-    if (countParts(value, MAX_PARTS) >= MAX_PARTS) return (validate.errors ?? []).flatMap(describe)
+    if (countParts(value, MAX_PARTS) >= MAX_PARTS) return (validate.errors ?? []).flatMap(detailsOf)
     validateAll ??= all.compile(schema)
     validateAll(value)
-    return (validateAll.errors ?? []).slice(0, MAX_FOUND + 1).flatMap(describe)
+    return (validateAll.errors ?? []).slice(0, MAX_FOUND + 1).flatMap(detailsOf)
   }
 }
 
@@ -193,7 +193,7 @@ function unwritable(value: Json, path: string): Detail[] {
   })
 }
 
-function describe(error: ErrorObject): Detail[] {
+function detailsOf(error: ErrorObject): Detail[] {
   const { keyword, params, instancePath: path } = error
   switch (keyword) {
     case 'required':

@@ -11,10 +11,10 @@ const INTERVAL_MS = 500
  * path, and inotify goes on watching the inode of a file that was replaced.
  */
 export function watchFiles(paths: readonly string[], changed: () => void): () => void {
-  let seen = describe(paths)
+  let seen = fingerprint(paths)
   let pending = false
   const timer = setInterval(() => {
-    const now = describe(paths)
+    const now = fingerprint(paths)
     const due = pending
     pending = now !== seen
     seen = now
@@ -24,7 +24,7 @@ export function watchFiles(paths: readonly string[], changed: () => void): () =>
   return () => clearInterval(timer)
 }
 
-function describe(paths: readonly string[]): string {
+function fingerprint(paths: readonly string[]): string {
   return paths.map(describeFile).join(' ')
 }
 

@@ -8,8 +8,9 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { UsageProblem } from '../base/usage-problem.ts'
+import { isEncryptedKey, readCredential } from '../runtime/credential-files.ts'
 import { type Signature, StreamError } from './transfer-items.ts'
 import type { Checked } from './transfer-lines.ts'
 
@@ -19,7 +20,7 @@ const MAKE_ONE = 'make one with "flux-resourceset bundle keygen" or "openssl gen
 
 export function readPrivateKey(path: string): KeyObject {
   const pem = readPem(path)
-  if (/-----BEGIN ENCRYPTED |^Proc-Type:.*ENCRYPTED/m.test(pem))
+  if (isEncryptedKey(pem))
     throw new UsageProblem(
       `${path}: is encrypted: decrypt it with "openssl pkey" into a file that only you can read`,
     )
@@ -38,11 +39,9 @@ export function readPublicKey(path: string): KeyObject {
 }
 
 function readPem(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new UsageProblem(`${path}: cannot be read: ${(error as Error).message}`)
-  }
+  const read = readCredential(path)
+  if (read.ok) return read.text
+  throw new UsageProblem(`${path}: ${read.why}`)
 }
 
 function ed25519(path: string, parse: () => KeyObject): KeyObject {

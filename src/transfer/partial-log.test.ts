@@ -210,7 +210,7 @@ const selection = fc
     'id=nobody',
   )
   .map(selectionOf)
-const RUNS = { numRuns: 150, interruptAfterTimeLimit: 40_000, markInterruptAsFailure: true }
+const RUNS = { numRuns: 60, interruptAfterTimeLimit: 40_000, markInterruptAsFailure: true }
 
 describe('a part of a log', () => {
   test('follows its source revision by revision: what it holds, what polls get, and 404 for all others', async () => {
@@ -345,7 +345,7 @@ describe('a part of a log', () => {
         assert.deepEqual(await documentsOf(copy), await documentsOf(middle))
         assert.deepEqual(await copy.head(), await middle.head())
       }),
-      { ...RUNS, numRuns: 60 },
+      { ...RUNS, numRuns: 30 },
     )
   })
 })

@@ -25,7 +25,7 @@ export async function writeLines(
   if (path === STDOUT) return writeOut(lines, stdout)
   checkTarget(path)
   let size = 0
-  await explained(path, 'written', () =>
+  await namingFile(path, 'written', () =>
     replaceFile(path, async (file) => {
       size = await send(path, lines, path.endsWith('.gz'), (chunk) => file.appendFile(chunk))
     }),
@@ -62,7 +62,7 @@ async function send(
     }
   }
   const text = withBreaks(lines)
-  await explained(path, 'written', () =>
+  await namingFile(path, 'written', () =>
     isPacked ? pipeline(text, createGzip(), writeAll) : pipeline(text, writeAll),
   )
   return size
@@ -109,11 +109,11 @@ export async function openLines(path: string): Promise<LinesFile> {
   if (path === STDOUT)
     throw new UsageProblem('it is read twice, first to check it: write it to a file and name that')
   if (!existsSync(path)) throw new UsageProblem(`${path}: there is no such file`)
-  const handle = await explained(path, 'read', () => open(path, 'r'))
+  const handle = await namingFile(path, 'read', () => open(path, 'r'))
   const digests: string[] = []
   async function* blocks(): AsyncGenerator<Buffer> {
     for (let number = 0; ; number++) {
-      const { buffer, bytesRead } = await explained(path, 'read', () => readBlock(handle, number))
+      const { buffer, bytesRead } = await namingFile(path, 'read', () => readBlock(handle, number))
       const block = buffer.subarray(0, bytesRead)
       const digest = createHash('sha256').update(block).digest('hex')
       digests[number] ??= digest
@@ -124,7 +124,7 @@ export async function openLines(path: string): Promise<LinesFile> {
     }
   }
   async function* lines(): AsyncGenerator<string> {
-    const magic = await explained(path, 'read', () => handle.read(Buffer.alloc(2), 0, 2, 0))
+    const magic = await namingFile(path, 'read', () => handle.read(Buffer.alloc(2), 0, 2, 0))
     yield* linesOf(magic.bytesRead === 2 && isPacked(magic.buffer) ? unpacked(blocks()) : blocks())
   }
   return { lines, close: () => handle.close() }
@@ -163,7 +163,7 @@ async function* unpacked(blocks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer>
 }
 
 /** Turns an error of the file system into a StoreError that names the file. */
-async function explained<T>(path: string, doing: 'read' | 'written', run: () => Promise<T>): Promise<T> {
+async function namingFile<T>(path: string, doing: 'read' | 'written', run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {

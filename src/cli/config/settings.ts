@@ -1,5 +1,6 @@
 // Which server to talk to, with which tokens, and how to answer: flags, then the environment, then the context.
 
+import { isToken } from '../../base/token-list.ts'
 import { usage } from '../failure.ts'
 import type { Env } from '../output/terminal.ts'
 import {
@@ -119,7 +120,7 @@ export function parseToken(text: string | undefined, source: string): string | u
   const token = text?.trim()
   if (!token) return undefined
   if (/[\r\n]/.test(token)) throw usage(`${source} holds a line break: it must be one token`)
-  if (!/^[\x21-\x7e]+$/.test(token)) throw usage(`${source} holds characters that no token has`)
+  if (!isToken(token)) throw usage(`${source} holds characters that no token has`)
   return token
 }
 

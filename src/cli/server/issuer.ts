@@ -1,7 +1,8 @@
 // The client of an OIDC issuer: discovery, its endpoints, and the tokens that it returns.
 
 import { isObject, type JsonObject } from '../../base/json.ts'
-import { isSecure } from '../../base/urls.ts'
+import { discoveryUrl, parseEndpoint } from '../../base/oidc-discovery.ts'
+import { isToken } from '../../base/token-list.ts'
 import { PROGRAM } from '../cli-command.ts'
 import type { IssuerLogin } from '../config/contexts.ts'
 import { EXIT, Failure } from '../failure.ts'
@@ -29,8 +30,6 @@ export interface Discovered {
   readonly scopes: readonly string[] | undefined
 }
 
-const DISCOVERY = '/.well-known/openid-configuration'
-
 export async function discover(text: string, options: IssuerOptions): Promise<Discovered> {
   const url = secureUrl(text, 'the address of the issuer')
   const raw = await send(url, 'GET', undefined, options)
@@ -38,7 +37,7 @@ export async function discover(text: string, options: IssuerOptions): Promise<Di
   if (raw.status !== 200 || !body) throw notAnIssuer(url, raw)
   const { issuer, token_endpoint, device_authorization_endpoint: device, scopes_supported: scopes } = body
   // The document of another issuer would lead to tokens of that one.
-  if (typeof issuer !== 'string' || issuer.replace(/\/$/, '') + DISCOVERY !== text)
+  if (typeof issuer !== 'string' || discoveryUrl(issuer) !== text)
     throw refused(`${url.href} is the description of another issuer: ${JSON.stringify(issuer)}`)
   return {
     issuer,
@@ -53,8 +52,8 @@ export async function discover(text: string, options: IssuerOptions): Promise<Di
 
 /** Parses a URL that secrets may be sent to: https, or this machine. */
 export function secureUrl(text: unknown, what: string, origin?: URL): URL {
-  const url = typeof text === 'string' ? URL.parse(text) : null
-  if (url && !url.username && !url.password && isSecure(url, origin)) return url
+  const url = parseEndpoint(text, origin)
+  if (url) return url
   throw refused(`${what} must be an https URL, not ${JSON.stringify(text) ?? 'left out'}`)
 }
 
@@ -127,8 +126,7 @@ export function tokensIn(
   now: Date,
 ): Pick<IssuerLogin, 'token' | 'expires_at' | 'refresh_token'> {
   const token = id_token ?? access_token
-  if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
-    throw refused('the issuer answered without a token')
+  if (typeof token !== 'string' || !isToken(token)) throw refused('the issuer answered without a token')
   const lifetime = token === access_token && typeof expires_in === 'number' ? expires_in : undefined
   const ends = expiryOf(token) ?? (lifetime === undefined ? undefined : now.getTime() / 1000 + lifetime)
   return {

@@ -3,10 +3,11 @@ import { test } from 'node:test'
 import { type Grant, ROLES, type Role } from './grant.ts'
 import { leastRoleWith, may, PERMISSIONS, type Permission } from './permissions.ts'
 
-/** The first role of each permission; those after it have it too, but for `mirror`. */
+/** The first role of each permission; those after it have it too, but for `mirror` and `own_status`. */
 const LEAST: Record<Permission, Role> = {
   known: 'cluster',
   poll: 'cluster',
+  own_status: 'cluster',
   poll_any: 'poller',
   list_clusters: 'poller',
   mirror: 'mirror',
@@ -25,9 +26,10 @@ function allowed(grant: Grant): Permission[] {
 }
 
 for (const [i, role] of ROLES.entries())
-  test(`the role ${role} may do what those before it may, but copy the log only as mirror or admin`, () => {
+  test(`the role ${role} may do what those before it may, but copy the log only as mirror or admin, and read no status as poller or mirror`, () => {
     const expected = PERMISSIONS.filter((permission) => {
       if (permission === 'mirror') return role === 'mirror' || role === 'admin'
+      if (permission === 'own_status') return role !== 'poller' && role !== 'mirror'
       return ROLES.indexOf(LEAST[permission]) <= i
     })
     assert.deepEqual(allowed({ role }), expected)

@@ -7,6 +7,8 @@ export const PERMISSIONS = [
   'known',
   /** Poll for one's own cluster. */
   'poll',
+  /** Read the status of one's own cluster; of others, it needs `read` too. */
+  'own_status',
   'poll_any',
   'list_clusters',
   /** Copy the log as it is stored: it holds digests of tokens, which nobody else needs to see. */
@@ -30,10 +32,10 @@ export const PERMISSIONS = [
 export type Permission = (typeof PERMISSIONS)[number]
 
 const POLLS: readonly Permission[] = ['known', 'poll', 'poll_any', 'list_clusters']
-const READS: readonly Permission[] = [...POLLS, 'watch', 'read', 'preview']
+const READS: readonly Permission[] = [...POLLS, 'own_status', 'watch', 'read', 'preview']
 
 const ROLE_PERMISSIONS: Readonly<Record<Role, ReadonlySet<Permission>>> = {
-  cluster: new Set(['known', 'poll']),
+  cluster: new Set(['known', 'poll', 'own_status']),
   poller: new Set(POLLS),
   mirror: new Set([...POLLS, 'mirror', 'watch']),
   viewer: new Set(READS),

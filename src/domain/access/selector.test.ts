@@ -455,7 +455,7 @@ test('any selector selects what all of its requirements say, however it is space
         )
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: 500 },
   )
 })
 
@@ -472,6 +472,6 @@ test('no text makes the parser fail otherwise than by saying where', () => {
       const position = Number(/ \(at position (\d+)\)$/.exec(parsed.message)?.[1])
       assert.ok(position >= 1 && position <= sent.length + 1, parsed.message)
     }),
-    { numRuns: 3000 },
+    { numRuns: 500 },
   )
 })

@@ -299,7 +299,7 @@ test('undoing a change of some fields keeps every change of others, without a co
       const after = edited(before, ours)
       assert.deepEqual(undone(before, after, edited(after, theirs)), edited(before, theirs))
     }),
-    { numRuns: 1000 },
+    { numRuns: 300 },
   )
 })
 
@@ -335,7 +335,7 @@ test('undoing a change of some references keeps every change of others, and the 
       const old = ({ id }: Item) => before.some((item) => item.id === id)
       assert.deepEqual(result.filter(old), expected.filter(old))
     }),
-    { numRuns: 2000 },
+    { numRuns: 500 },
   )
 })
 
@@ -352,7 +352,7 @@ test('undoing a change of the order alone brings the order back, whatever others
         )
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: 300 },
   )
 })
 

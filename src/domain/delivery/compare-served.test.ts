@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { builtInTypes } from '../../../test/service.ts'
+import { withoutDigests } from '../../../test/without-digests.ts'
 import { getOrSet } from '../../base/get-or-set.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { Overlay } from '../documents/overlay.ts'
@@ -154,7 +155,7 @@ function inputsOf(view: ServedView, id: string): Map<string, Json> {
   const entry = view.get('clusters', id) ?? assert.fail('no cluster')
   return new Map(
     types.delivered.flatMap((type) => {
-      const { inputs } = JSON.parse(renderInputs(view, types, type, entry).text)
+      const { inputs } = JSON.parse(withoutDigests(renderInputs(view, types, type, entry).text))
       return inputs.map((input: JsonObject & { id: string }) => [input.id, input])
     }),
   )

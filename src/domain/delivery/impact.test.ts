@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { builtInTypes } from '../../../test/service.ts'
+import { withoutDigests } from '../../../test/without-digests.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { finish } from '../../base/steps.ts'
 import type { Command } from '../commands/command.ts'
@@ -537,13 +538,13 @@ test('a reference whose definition is not there makes no input: it comes and goe
   assert.deepEqual(told(found), ['one/namespaces ~n/cluster/environment'])
 })
 
-/** All inputs of a view, by cluster, endpoint and id. */
+/** All inputs of a view without their digests, by cluster, endpoint and id. */
 function received(view: View): Map<string, Json> {
   const inputs = new Map<string, Json>()
   for (const entry of view.all('clusters')) {
     for (const type of types.delivered) {
-      for (const input of JSON.parse(renderInputs(servedTo(view, entry.id), types, type, entry).text)
-        .inputs) {
+      const { text } = renderInputs(servedTo(view, entry.id), types, type, entry)
+      for (const input of JSON.parse(withoutDigests(text)).inputs) {
         inputs.set(`${entry.id}/${type.delivery.endpoint}/${input.id}`, input)
       }
     }
@@ -610,7 +611,7 @@ test('the impact of any write is the difference of what every cluster receives b
       assert.equal(found.clusters, new Set(expected.map((key) => key.slice(2).split('/')[0])).size)
       reached += found.clusters
     }),
-    { numRuns: 500 },
+    { numRuns: 300 },
   )
   assert.ok(reached > 100, 'hardly any write has an impact')
 })

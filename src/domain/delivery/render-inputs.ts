@@ -96,15 +96,17 @@ export function renderInputs(
   const { identity, inputs, digest } = collectInputs(view, types, type, cluster)
   if (inputs.length === 0) return EMPTY_ANSWER
   const end = `","answer_digest":"${hexOf(digest)}"}`
+  const next = `${end},`
   let text = '{"inputs":['
   for (let i = 0; i < inputs.length; i++) {
     const { texts, values, digest: ofInput } = inputs[i] as AnswerInput
-    text += i === 0 ? texts[0] : `,${texts[0]}`
+    text += texts[0]
     for (let place = 0; place < placeholders.length; place++) {
       text += placeholders[place] === 'cluster' ? identity.text : values.text
       text += texts[place + 1]
     }
-    text += hexOf(ofInput) + end
+    text += hexOf(ofInput)
+    text += i < inputs.length - 1 ? next : end
   }
   return { text: `${text}]}`, digest }
 }

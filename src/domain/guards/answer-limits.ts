@@ -21,8 +21,8 @@ const MAX_ANSWER_BYTES = 900 * 1024
 /** The highest `spec.filter.limit` of a provider; what is beyond it is cut off, and so deleted. */
 export const MAX_INPUTS = 10_000
 
-/** Field names, punctuation and defaults that an input adds to its definition's text. */
-const INPUT_OVERHEAD = 512
+/** Field names, punctuation, defaults and digests (63 characters) that an input adds to its definition's text. */
+const INPUT_OVERHEAD = 576
 const MAX_BYTES_PER_CHAR = 3
 const MAX_CHARS_PER_ESCAPED_CHAR = 6
 

@@ -31,21 +31,22 @@ export const FAILURE_MS = 3_600_000
 /** A component may take this long to become ready, or `offline` intervals where that is longer. */
 const PROGRESS_MS = 15 * 60_000
 
-export interface ExpectedInterval {
+interface ExpectedInterval {
   readonly ms: number
   readonly source: 'reported' | 'learned' | 'default'
 }
 
 /** How often a cluster speaks: as it says itself, or by the gaps between its polls. */
-export function expectedInterval(
-  { report, poll }: Pick<Evidence, 'report' | 'poll'>,
+function expectedInterval(
+  evidence: Pick<Evidence, 'report' | 'poll'>,
   endpoints: readonly string[],
   { defaultIntervalMs }: StatusRules,
 ): ExpectedInterval {
+  const { report } = evidence
   if (report && report.everyMs > 0) return { ms: report.everyMs, source: 'reported' }
   let least = Number.POSITIVE_INFINITY
   for (const endpoint of endpoints) {
-    const learned = poll(endpoint)?.intervalMs ?? 0
+    const learned = evidence.poll(endpoint)?.intervalMs ?? 0
     if (learned > 0 && learned < least) least = learned
   }
   return least < Number.POSITIVE_INFINITY

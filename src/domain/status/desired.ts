@@ -1,9 +1,10 @@
 // What a cluster is to be served now, as digests: what its polls and reports are compared with.
+import type { Halves } from '../../base/digest.ts'
 import { digestInputs } from '../delivery/render-inputs.ts'
 import { servedTo } from '../delivery/served-view.ts'
 import type { Entry, View } from '../documents/view.ts'
 import { type DeliveredType, isEnabled, type Types } from '../types/resource-type.ts'
-import type { AnswerMark, Halves } from './evidence.ts'
+import type { AnswerMark } from './evidence.ts'
 
 /** One input, where the cluster reports on each. */
 export interface DesiredInput {

@@ -1,9 +1,6 @@
 // What is known of a cluster: its polls, its reports, its events. Times are milliseconds since the epoch.
-import type { Digest } from '../../base/digest.ts'
+import type { Halves } from '../../base/digest.ts'
 import type { ReadyList } from './ready-list.ts'
-
-/** The two halves of a digest. */
-export type Halves = Pick<Digest, 'a' | 'b'>
 
 /** The digest of an answer; undefined of one without inputs. */
 export type AnswerMark = Halves | undefined

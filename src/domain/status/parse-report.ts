@@ -1,9 +1,8 @@
 // A cluster's report of what it has applied: the query of the URL that its marks make.
-import { parseHex } from '../../base/digest.ts'
+import { type Halves, parseHex } from '../../base/digest.ts'
 import { type Detail, invalid, MAX_FOUND, type Result, succeed } from '../../base/problem.ts'
 import type { Types } from '../types/resource-type.ts'
-import type { AppliedMark, Evidence, Halves, ReportEvidence } from './evidence.ts'
-import { sameMark } from './evidence.ts'
+import { type AppliedMark, type Evidence, type ReportEvidence, sameMark } from './evidence.ts'
 import { type ReadyEntry, ReadyList } from './ready-list.ts'
 
 export interface Report {
@@ -76,15 +75,16 @@ function wholeMark(values: readonly string[]): Halves | undefined {
 
 /** What is known after a report: how long each digest has been reported is carried over from the one before. */
 export function takeReport(
-  { report: before, poll }: Pick<Evidence, 'report' | 'poll'>,
+  evidence: Pick<Evidence, 'report' | 'poll'>,
   { everyMs, applied, ready }: Report,
   now: number,
 ): ReportEvidence {
+  const { report: before } = evidence
   const marks = new Map<string, AppliedMark>()
   for (const [endpoint, mark] of applied) {
     const known = before?.applied.get(endpoint)
     const same = known && sameMark(known.mark, mark) ? known : undefined
-    const served = poll(endpoint)
+    const served = evidence.poll(endpoint)
     const isLast = served !== undefined && sameMark(served.mark, mark)
     marks.set(endpoint, {
       mark,

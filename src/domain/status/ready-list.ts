@@ -1,5 +1,5 @@
 // The components that a cluster reported as ready, each with the digest of its input: compact, since every cluster has one.
-import type { Halves } from './evidence.ts'
+import type { Halves } from '../../base/digest.ts'
 
 export interface ReadyEntry {
   readonly id: string
@@ -63,5 +63,3 @@ export class ReadyList {
     return -1
   }
 }
-
-export const NONE_READY: ReadyList = new ReadyList([])

@@ -77,9 +77,9 @@ export class ClusterRecord implements Evidence {
     this.#endpoints = endpoints
   }
 
-  // A property, so that it can be passed on.
-  readonly poll = (endpoint: string): PollRecord | undefined =>
-    this.polls[this.#endpoints.get(endpoint) ?? -1]
+  poll(endpoint: string): PollRecord | undefined {
+    return this.polls[this.#endpoints.get(endpoint) ?? -1]
+  }
 
   failureOf(subject: FailureSubject): FailureEvidence | undefined {
     if (!this.failures) return undefined

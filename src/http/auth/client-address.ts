@@ -7,7 +7,12 @@ const UNIX = 'unix'
 
 export type AddressOf = (request: IncomingMessage) => string
 
-/** Reads X-Forwarded-For from the nearest hop on; the first address that is not a trusted proxy is the client. */
+/**
+ * Reads X-Forwarded-For from the nearest hop on; the first address that is not a trusted proxy is the client.
+ *
+ * `@fastify/proxy-addr`, which Fastify has, does not do this: it returns a hop that is not an address as the client, takes
+ * an address with a port for such a hop, and knows no unix sockets.
+ */
 export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
   const isTrusted = createTrust(trustedProxies)
   return (request) => {

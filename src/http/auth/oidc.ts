@@ -8,8 +8,8 @@ import {
   type RemoteJWKSet,
 } from 'jose'
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
+import { discoveryUrl, parseEndpoint } from '../../base/oidc-discovery.ts'
 import { findPoison } from '../../base/parse-json.ts'
-import { isSecure } from '../../base/urls.ts'
 
 export interface OidcOptions {
   /** Exactly as in `iss`. */
@@ -190,7 +190,7 @@ function createKeyFinder({ issuer, now }: OidcOptions): JWTVerifyGetKey {
     } catch (error) {
       // Without usable keys, discovery runs again: the jwks_uri may have changed.
       if (!keys?.fresh) keys = undefined
-      const message = `the issuer "${issuer}" could not be asked for its keys: ${describe(error)}`
+      const message = `the issuer "${issuer}" could not be asked for its keys: ${whyUnavailable(error)}`
       failed = { at: now().getTime(), error: new Unavailable(message) }
       throw failed.error
     }
@@ -203,7 +203,9 @@ function createKeyFinder({ issuer, now }: OidcOptions): JWTVerifyGetKey {
       } catch (error) {
         const isOfToken =
           error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys
-        throw isOfToken ? error : new Unavailable(`a key of the issuer cannot be used: ${describe(error)}`)
+        throw isOfToken
+          ? error
+          : new Unavailable(`a key of the issuer cannot be used: ${whyUnavailable(error)}`)
       }
     }
     try {
@@ -219,9 +221,9 @@ function createKeyFinder({ issuer, now }: OidcOptions): JWTVerifyGetKey {
 
 /** Where the issuer has its keys. */
 async function discover(issuer: string): Promise<URL> {
-  const base = URL.parse(issuer)
-  if (!base || !isSecure(base)) throw new Error('it must be an https URL, or one on loopback')
-  const response = await fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, {
+  const base = parseEndpoint(issuer)
+  if (!base) throw new Error('it must be an https URL, or one on loopback')
+  const response = await fetch(discoveryUrl(issuer), {
     headers: { accept: 'application/json' },
     // A redirect must not decide which keys are the issuer's.
     redirect: 'manual',
@@ -234,14 +236,13 @@ async function discover(issuer: string): Promise<URL> {
   const found: unknown = await response.json()
   if (!isObject(found)) throw new Error('its discovery document is not an object')
   if (found.issuer !== issuer) throw new Error('its discovery document is that of another issuer')
-  const uri = typeof found.jwks_uri === 'string' ? URL.parse(found.jwks_uri) : null
-  if (!uri) throw new Error('its discovery document has no valid jwks_uri')
-  if (!isSecure(uri, base)) throw new Error('its jwks_uri must be https, or on loopback like the issuer')
+  const uri = parseEndpoint(found.jwks_uri, base)
+  if (!uri) throw new Error('its jwks_uri must be https, or on loopback like the issuer')
   return uri
 }
 
 /** Describes a failed request to the issuer. */
-function describe(error: unknown): string {
+function whyUnavailable(error: unknown): string {
   const { name, message, cause } = error as Error & { cause?: { name?: string; code?: string } }
   const isLate = [name, cause?.name].includes('TimeoutError')
   if (isLate) return `no whole answer within ${TIMEOUT_MS / 1000} s`

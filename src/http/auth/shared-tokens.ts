@@ -1,7 +1,7 @@
 // The tokens of the environment: one for reading and one for writing, given in it or in files that it names.
-import { readFileSync } from 'node:fs'
 import { parseTokenList, type TokenSource } from '../../base/token-list.ts'
 import { hashOf } from '../../engine/token-secret.ts'
+import { readCredential } from '../../runtime/credential-files.ts'
 import type { Read } from '../../runtime/follow-files.ts'
 import type { Identity } from './identity.ts'
 
@@ -36,14 +36,8 @@ export function filesOf(...sources: readonly TokenSource[]): string[] {
 export function tokensOf(source: TokenSource, problems: string[]): readonly string[] {
   if ('tokens' in source) return source.tokens
   const { file, variable } = source
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    problems.push(`${variable} ${file}: cannot be read (${(error as NodeJS.ErrnoException).code})`)
-    return []
-  }
-  const { tokens, problem } = parseTokenList(text)
+  const read = readCredential(file)
+  const { tokens, problem } = read.ok ? parseTokenList(read.text) : { tokens: [], problem: read.why }
   if (problem) problems.push(`${variable} ${file}: ${problem}`)
   return tokens
 }

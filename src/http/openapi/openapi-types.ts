@@ -92,7 +92,7 @@ function inputOf({ cluster }: RegisteredTypes, type: RegisteredDelivery): Node {
     required: sources.filter(isSure),
     properties: Object.fromEntries(sources.map((source) => [source, schemaFor(source)])),
   })
-  const describe = (field: InputField): Node => {
+  const fieldSchema = (field: InputField): Node => {
     if (field.kind === 'value') return schemaFor(field.source)
     if (field.kind === 'group') return group(field.sources)
     if (field.kind === 'patches') return { type: 'object', additionalProperties: { type: 'string' } }
@@ -110,7 +110,7 @@ function inputOf({ cluster }: RegisteredTypes, type: RegisteredDelivery): Node {
     required: ['id', ...sure.map(({ name }) => name), ...Object.keys(DIGESTS)],
     properties: {
       id: { type: 'string' },
-      ...Object.fromEntries(input.map((field) => [field.name, describe(field)])),
+      ...Object.fromEntries(input.map((field) => [field.name, fieldSchema(field)])),
       ...DIGESTS,
     },
   }

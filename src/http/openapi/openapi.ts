@@ -5,6 +5,7 @@ import { IMPACT_SCHEMA } from '../../api/impact-schema.ts'
 import { REASON_TEXTS } from '../../api/problem-reasons.ts'
 import { CHANGE_SCHEMA } from '../../api/revision-schema.ts'
 import { PREVIEW_SCHEMA } from '../../api/write-schema.ts'
+import { discoveryUrl } from '../../base/oidc-discovery.ts'
 import { PROBLEM_CODES, REASONS } from '../../base/problem.ts'
 import type { RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'
 import { describeTypes } from '../../registry/describe-types.ts'
@@ -85,7 +86,7 @@ function securitySchemes(login: Login | undefined): Node {
     ...(login && {
       oidc: {
         type: 'openIdConnect',
-        openIdConnectUrl: `${login.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+        openIdConnectUrl: discoveryUrl(login.issuer),
         'x-client-id': login.clientId,
       },
     }),

@@ -13,7 +13,7 @@ import {
 } from '../../domain/delivery/render-inputs.ts'
 import { servedTo } from '../../domain/delivery/served-view.ts'
 import type { View } from '../../domain/documents/view.ts'
-import { parseReport, type Report } from '../../domain/status/parse-report.ts'
+import { parseReport } from '../../domain/status/parse-report.ts'
 import type { ClusterType } from '../../domain/types/resource-type.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
@@ -27,7 +27,8 @@ import { internalError, writeProblem } from '../request/problem-response.ts'
 import { requestId } from '../request/request-id.ts'
 import { REVISION_HEADER } from '../request/revision-header.ts'
 import type { Service } from '../service.ts'
-import { closesConnection, type SentAnswer, sendAnswer } from './answer.ts'
+import { closesConnection, sendAnswer } from './answer.ts'
+import { noteSighting, type Poll, type ServedAnswer } from './note-sighting.ts'
 
 /** The last segment of the URL that clusters report to. */
 const ACK = 'ack'
@@ -48,36 +49,12 @@ export function createPollHandler(service: Service): PollHandler {
       identity && result.ok && result.value.text.length > LONG ? hold(poll, identity, result.value) : result
     if (answer.ok) sendAnswer(request, response, answer.value, engine.draining)
     else refuse(request, response, answer.problem, engine.state.revision)
-    if (request.method === 'GET') sight(poll, identity, answer)
+    if (request.method === 'GET') noteSighting(engine, poll, identity, answer)
     const label = endpoint === undefined ? 'clusters' : isEndpoint(endpoint) ? endpoint : 'unknown'
     metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
   }
 
   const isEndpoint = (name: string): boolean => name === ACK || types.byEndpoint(name) !== undefined
-
-  /** Notes what a cluster was served, or that it was refused. */
-  function sight(
-    { request, response, dns, endpoint }: Poll,
-    identity: Identity | undefined,
-    result: Result<ServedAnswer>,
-  ): void {
-    const { fleet } = engine.fleet
-    if (result.ok) {
-      const { cluster, text, digest, revision, report } = result.value
-      if (cluster === undefined || endpoint === undefined) return
-      const agent = request.headers['user-agent']
-      if (report) fleet.noteReport(cluster, report, agent)
-      else {
-        const mark = text === EMPTY_ANSWER.text ? undefined : digest
-        fleet.notePoll(cluster, endpoint, mark, revision, agent, identity?.name ?? '')
-      }
-      return
-    }
-    const { code, reason = code } = result.problem
-    if (code !== 'unauthorized' && code !== 'forbidden') return
-    const cluster = engine.state.clusterByDns(dns)
-    if (cluster && !cluster.deleted) fleet.noteRefusal(cluster.id, response.statusCode, reason)
-  }
 
   /** Counts a long answer against its caller until it is read, and refuses it beyond the caller's share. */
   function hold({ request, response }: Poll, identity: Identity, answer: ServedAnswer): Result<ServedAnswer> {
@@ -147,23 +124,6 @@ async function answerFor(
   response.once('close', () => left.abort(LEFT))
   const sender = { caller, isUrgent: may(grant, 'priority'), signal: left.signal }
   return inLane(service.admission.lists, sender, () => answerList(service, query, left.signal))
-}
-
-/** What was served, to which cluster at which endpoint, and of which revision. */
-interface ServedAnswer extends SentAnswer {
-  /** The id of the cluster; undefined for the list of clusters, like the endpoint. */
-  readonly cluster: string | undefined
-  readonly endpoint: string | undefined
-  /** What the cluster says it has applied, where it reported that. */
-  readonly report?: Report
-}
-
-interface Poll {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly dns: string
-  readonly endpoint: string | undefined
-  readonly started: number
 }
 
 function refuse(

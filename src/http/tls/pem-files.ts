@@ -1,6 +1,6 @@
 // PEM files, read and parsed, with messages that name the setting and the path and never tell what a file holds.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { isEncryptedKey, readCredential } from '../../runtime/credential-files.ts'
 
 /** The text of a file, and how messages call it. */
 export interface PemFile {
@@ -10,20 +10,10 @@ export interface PemFile {
 
 export function readPem(setting: string, path: string, problems: string[]): PemFile | undefined {
   const label = `${setting} ${path}`
-  try {
-    return { label, text: readFileSync(path, 'utf8') }
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException
-    problems.push(`${label}: ${READ_FAILURES[code] ?? 'cannot be read'} (${code})`)
-    return undefined
-  }
-}
-
-const READ_FAILURES: Record<string, string> = {
-  ENOENT: 'there is no such file',
-  ENOTDIR: 'there is no such file',
-  EISDIR: 'is a folder, not a file',
-  EACCES: 'this process may not read it',
+  const read = readCredential(path)
+  if (read.ok) return { label, text: read.text }
+  problems.push(`${label}: ${read.why}`)
+  return undefined
 }
 
 /** Each part of a PEM file from its BEGIN line on; OpenSSL ignores what follows an END line. */
@@ -58,7 +48,7 @@ export function parseKey({ label, text }: PemFile, problems: string[]): KeyObjec
   const refuse = (why: string): undefined => void problems.push(`${label}: ${why}`)
   if (blocks.length !== 1)
     return refuse(`holds ${blocks.length || 'no'} private key${blocks.length ? 's' : ''} in PEM`)
-  if (/^-----BEGIN ENCRYPTED |^Proc-Type:.*ENCRYPTED/m.test(block)) {
+  if (isEncryptedKey(block)) {
     return refuse('the private key is encrypted: it must be readable without a passphrase')
   }
   try {

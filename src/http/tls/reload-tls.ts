@@ -1,11 +1,9 @@
 // Reloads the certificate, key and client roots of TLS when their files are replaced.
 import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
-import { watchFiles } from '../../runtime/watch-files.ts'
+import { followFiles } from '../../runtime/follow-files.ts'
 import { distrust } from '../auth/certificate-names.ts'
 import { readTlsFiles, type TlsFiles, type TlsOptions } from './tls-files.ts'
-
-const RETRY_MS = 1000
 
 interface SecureServer {
   setSecureContext(options: TlsOptions): void
@@ -29,36 +27,24 @@ export function reloadTls(files: TlsFiles, server: SecureServer, log: Log): () =
     connections.add(socket)
     socket.once('close', () => connections.delete(socket))
   })
-  let retry: NodeJS.Timeout | undefined
-  const told = new Set<string>()
-  const load = (): void => {
-    clearTimeout(retry)
-    const read = readTlsFiles(files)
-    if (!read.ok) {
-      // The files may have been read between two writes, and the watch may have seen the second one already.
-      retry = setTimeout(load, RETRY_MS).unref()
-      for (const problem of read.problems.filter((known) => !told.has(known))) {
-        told.add(problem)
-        log.error({ problem }, 'the TLS files are not usable, the last good ones stay in use')
-      }
-      return
-    }
-    const { options, certificate, warnings } = read
-    if (isDeepStrictEqual(options, served) && told.size === 0) return
-    // The context only replaces the roots; requestCert and rejectUnauthorized are fixed when the server is created.
-    server.setSecureContext(options)
-    if (served && served.ca !== options.ca) for (const socket of connections) distrust(socket)
-    served = options
-    told.clear()
-    log.info(certificate, 'TLS certificate loaded')
-    for (const warning of warnings) log.warn({ warning }, 'the TLS files need attention')
-  }
   const paths = [files.cert, files.key, files.clientCa].filter((path) => path !== undefined)
-  const stop = watchFiles(paths, load)
+  const following = followFiles(paths, {
+    read: () => readTlsFiles(files),
+    take({ options, certificate, warnings }, isRecovered) {
+      if (isDeepStrictEqual(options, served) && !isRecovered) return
+      // The context only replaces the roots; requestCert and rejectUnauthorized are fixed when the server is created.
+      server.setSecureContext(options)
+      if (served && served.ca !== options.ca) for (const socket of connections) distrust(socket)
+      served = options
+      log.info(certificate, 'TLS certificate loaded')
+      for (const warning of warnings) log.warn({ warning }, 'the TLS files need attention')
+    },
+    refuse(problems) {
+      for (const problem of problems)
+        log.error({ problem }, 'the TLS files are not usable, the last good ones stay in use')
+    },
+  })
   // The files may have changed since the server was created: loading a large store takes long.
-  load()
-  return () => {
-    stop()
-    clearTimeout(retry)
-  }
+  following.readNow()
+  return following.stop
 }

@@ -1,6 +1,7 @@
 // The files that TLS is served with, read and checked.
 import { constants, type KeyObject, type X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
+import type { Read } from '../../runtime/follow-files.ts'
 import { type PemFile, parseCertificates, parseKey, readPem } from './pem-files.ts'
 
 export interface TlsFiles {
@@ -23,17 +24,14 @@ export interface TlsOptions {
   readonly secureOptions?: number
 }
 
-type ReadTls =
-  | {
-      readonly ok: true
-      readonly options: TlsOptions
-      readonly certificate: { readonly subject: string; readonly expires: string }
-      readonly warnings: readonly string[]
-    }
-  | { readonly ok: false; readonly problems: readonly string[] }
+interface ReadTls {
+  readonly options: TlsOptions
+  readonly certificate: { readonly subject: string; readonly expires: string }
+  readonly warnings: readonly string[]
+}
 
 /** Returns the options, or all problems with the files. */
-export function readTlsFiles(files: TlsFiles): ReadTls {
+export function readTlsFiles(files: TlsFiles): Read<ReadTls> {
   const problems: string[] = []
   const cert = readPem('TLS_CERT_FILE', files.cert, problems)
   const key = readPem('TLS_KEY_FILE', files.key, problems)
@@ -58,15 +56,12 @@ export function readTlsFiles(files: TlsFiles): ReadTls {
   }
   const refusal = refusalOf(options)
   if (refusal) return { ok: false, problems: [`${cert.label}: cannot be served: ${refusal}`] }
-  return {
-    ok: true,
-    options,
-    certificate: {
-      subject: (leaf.subject ?? leaf.subjectAltName ?? '').replaceAll('\n', ', '),
-      expires: leaf.validToDate.toISOString(),
-    },
-    warnings: [...checkDates(cert, chain), ...(clientCa && roots ? checkDates(clientCa, roots) : [])],
+  const certificate = {
+    subject: (leaf.subject ?? leaf.subjectAltName ?? '').replaceAll('\n', ', '),
+    expires: leaf.validToDate.toISOString(),
   }
+  const warnings = [...checkDates(cert, chain), ...(clientCa && roots ? checkDates(clientCa, roots) : [])]
+  return { ok: true, value: { options, certificate, warnings } }
 }
 
 function readClientCa({ clientCa, clientAuth }: TlsFiles, problems: string[]): PemFile | undefined {

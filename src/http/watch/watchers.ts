@@ -84,7 +84,7 @@ export class Watchers {
     response.once('close', () => this.#forget(watcher))
     // A write to a closed connection fails; the `close` event handles it.
     response.on('error', () => {})
-    this.#catchUp(watcher).catch((error: unknown) => {
+    this.#sendEarlier(watcher).catch((error: unknown) => {
       this.#service.log.error({ err: error }, 'revisions could not be read for somebody who watches')
       this.#end(watcher)
     })
@@ -171,7 +171,7 @@ export class Watchers {
   }
 
   /** Sends earlier revisions to one stream, at the pace of its reader, until it is live. */
-  async #catchUp(watcher: Watcher): Promise<void> {
+  async #sendEarlier(watcher: Watcher): Promise<void> {
     while (this.#all.has(watcher) && watcher.sent < this.#published) {
       const events = await inLane(this.#service.admission.costly, watcher.how.sender, () =>
         this.#read(watcher.sent),

@@ -1,8 +1,7 @@
 // Connections to a PostgreSQL database: where it is, and with which password and certificates.
-import { readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
+import { readCredential } from '../../runtime/credential-files.ts'
 import { StoreError } from '../store.ts'
 
 export interface PostgresOptions {
@@ -47,7 +46,7 @@ export function clientConfig({
     user: read(url.username) || 'postgres',
     database: read(url.pathname.slice(1)),
     ...(passwordFile
-      ? { password: () => readPassword(passwordFile) }
+      ? { password: async () => readNamed('DATABASE_PASSWORD_FILE', passwordFile).trim() }
       : url.password !== '' && { password: read(url.password) }),
     ssl:
       tls.mode === 'disable'
@@ -93,27 +92,14 @@ function readCertificates({ ca, cert, key }: Partial<NonNullable<PostgresOptions
   const files = Object.entries({ ca, cert, key }).filter(
     (file): file is [string, string] => file[1] !== undefined,
   )
-  return Object.fromEntries(
-    files.map(([name, path]) => {
-      try {
-        return [name, readFileSync(path)]
-      } catch (error) {
-        throw unreadable('DATABASE_URL', path, error as Error)
-      }
-    }),
-  )
-}
-
-async function readPassword(path: string): Promise<string> {
-  try {
-    return (await readFile(path, 'utf8')).trim()
-  } catch (error) {
-    throw unreadable('DATABASE_PASSWORD_FILE', path, error as Error)
-  }
+  return Object.fromEntries(files.map(([name, path]) => [name, readNamed('DATABASE_URL', path)]))
 }
 
 /** The error is transient: a Secret may be being mounted or replaced. */
-function unreadable(variable: string, path: string, cause: Error): StoreError {
+function readNamed(variable: string, path: string): string {
+  const read = readCredential(path)
+  if (read.ok) return read.text
+  const { cause } = read
   const message = `the file ${path} that ${variable} names cannot be read: ${cause.message}`
-  return new StoreError(message, { cause, isTransient: true })
+  throw new StoreError(message, { cause, isTransient: true })
 }

@@ -1,7 +1,7 @@
 // A PostgreSQL database as a pool of connections; its schema is checked or migrated before the first query.
 import pg from 'pg'
 import { clientConfig, clientOf, type PostgresOptions } from './postgres-client.ts'
-import { explained } from './postgres-errors.ts'
+import { withStoreErrors } from './postgres-errors.ts'
 import { checkSchema, migrate } from './postgres-migrate.ts'
 import { onOne, QUICK_MS, type Query, send, transaction } from './postgres-query.ts'
 
@@ -31,7 +31,7 @@ export class Database {
   }
 
   async query<T>(text: string, values: readonly unknown[] = [], ms?: number): Promise<T[]> {
-    return explained(async () => {
+    return withStoreErrors(async () => {
       await this.#prepare()
       return send<T>(this.#pool, text, values, ms)
     })
@@ -39,7 +39,7 @@ export class Database {
 
   /** Reads one row. When `take` throws, the connection is closed: a new one may lead to another server. */
   async readRow<T, R>(text: string, take: (row: T | undefined) => R): Promise<R> {
-    return explained(async () => {
+    return withStoreErrors(async () => {
       await this.#prepare()
       return onOne(this.#pool, async (client) => take((await send<T>(client, text, [], QUICK_MS))[0]))
     })
@@ -47,7 +47,7 @@ export class Database {
 
   /** Runs a transaction on one connection. */
   async transact<T>(begin: string, run: (query: Query) => Promise<T>): Promise<T> {
-    return explained(async () => {
+    return withStoreErrors(async () => {
       await this.#prepare()
       return transaction(this.#pool, begin, run)
     })

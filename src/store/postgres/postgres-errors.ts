@@ -48,7 +48,7 @@ export function isCollision(error: unknown): boolean {
 }
 
 /** Runs something whose failures become StoreErrors. */
-export async function explained<T>(run: () => Promise<T>): Promise<T> {
+export async function withStoreErrors<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
 import { type Migrated, StoreError } from '../store.ts'
 import { clientConfig, clientOf, type PostgresOptions } from './postgres-client.ts'
-import { explained } from './postgres-errors.ts'
+import { withStoreErrors } from './postgres-errors.ts'
 import { QUICK_MS, type Query, READ_COMMITTED, send, transaction } from './postgres-query.ts'
 
 /** Any number; it only has to be the same in all versions of this program. */
@@ -100,7 +100,7 @@ export async function migratePostgres(options: Omit<PostgresOptions, 'write'>): 
   const pool = new pg.Pool({ ...config, Client: clientOf(config, options.tls), max: 1 })
   pool.on('error', () => {})
   try {
-    return await explained(() => migrate(pool))
+    return await withStoreErrors(() => migrate(pool))
   } finally {
     await pool.end()
   }

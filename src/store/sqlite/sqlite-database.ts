@@ -13,7 +13,7 @@ export interface WriterOptions {
 }
 
 export function openDatabase(path: string, options: { readOnly: boolean; timeout: number }): DatabaseSync {
-  return explained(path, () => new DatabaseSync(path, options))
+  return namingDatabase(path, () => new DatabaseSync(path, options))
 }
 
 /** How long a writer waits for the lock of another one. */
@@ -34,7 +34,7 @@ export function isCurrent(path: string): boolean {
   if (!stats?.size) return false
   const db = openDatabase(path, { readOnly: true, timeout: 5_000 })
   try {
-    return explained(path, () => {
+    return namingDatabase(path, () => {
       // One transaction for all reads, as another process may be migrating the file right now.
       db.exec('BEGIN')
       return checkVersion(path, db) === MIGRATIONS.length
@@ -46,7 +46,7 @@ export function isCurrent(path: string): boolean {
 
 /** Creates the file and its folder where needed, and applies missing migrations once, even when several processes start. */
 export function migrate(path: string): Migrated {
-  return explained(path, () => {
+  return namingDatabase(path, () => {
     mkdirSync(dirname(path), { recursive: true })
     makeFile(path)
     const db = openDatabase(path, { readOnly: false, timeout: LOCK_TIMEOUT_MS })
@@ -126,7 +126,7 @@ function checkVersion(path: string, db: DatabaseSync): number {
 }
 
 /** Turns a SQLite error into a StoreError that names the file. */
-function explained<T>(path: string, run: () => T): T {
+function namingDatabase<T>(path: string, run: () => T): T {
   try {
     return run()
   } catch (error) {

@@ -167,14 +167,14 @@ function clusterRoute(service: Service): Route {
   return route<'cluster'>({
     method: 'GET',
     path: `/${type.name}/{cluster}/status`,
-    access: 'known',
+    access: 'own_status',
     tag: 'status',
     id: 'cluster_status',
     summary: 'What one cluster was served, has applied, and how its components fare.',
     description:
       "For whoever may read, and for the cluster's own token. Evidence about another digest than the present one counts for nothing.",
     parameters: [inPath('cluster', 'Id of the cluster.', idSchema(type))],
-    answers: { 200: ok('Its status.', ref('cluster_status'), ['X-Request-Id']) },
+    answers: { 200: ok('Its status.', ref('status_of_cluster'), ['X-Request-Id']) },
     problems: READING_ONE,
     handler: async (request, reply) => {
       const { cluster: id } = request.params
@@ -182,7 +182,7 @@ function clusterRoute(service: Service): Route {
       if (!may(grant, 'read') && grant.cluster !== id)
         return sendProblem(
           reply,
-          forbidden('needs_viewer', 'this needs the role viewer, or the cluster itself'),
+          forbidden('other_cluster', `this token reads the status of cluster "${grant.cluster}" alone`),
         )
       const found = findVersion(engine.state, type.name, id)
       if (!found) return sendProblem(reply, notFound(type.singular, id).problem)

@@ -1,0 +1,49 @@
+// What the answer to a poll says of its cluster.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Result } from '../../base/problem.ts'
+import { EMPTY_ANSWER } from '../../domain/delivery/render-inputs.ts'
+import type { Report } from '../../domain/status/parse-report.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { Identity } from '../auth/identity.ts'
+import type { SentAnswer } from './answer.ts'
+
+export interface Poll {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly dns: string
+  readonly endpoint: string | undefined
+  readonly started: number
+}
+
+/** What was served, to which cluster at which endpoint, and of which revision. */
+export interface ServedAnswer extends SentAnswer {
+  /** The id of the cluster; undefined for the list of clusters, like the endpoint. */
+  readonly cluster: string | undefined
+  readonly endpoint: string | undefined
+  /** What the cluster says it has applied, where it reported that. */
+  readonly report?: Report
+}
+
+/** Notes what a cluster was served or reported, or that a request in its name was refused. Every poll calls it. */
+export function noteSighting(
+  { fleet: { fleet }, state }: Pick<Engine, 'fleet' | 'state'>,
+  { request, response, dns, endpoint }: Poll,
+  identity: Identity | undefined,
+  result: Result<ServedAnswer>,
+): void {
+  if (result.ok) {
+    const { cluster, text, digest, revision, report } = result.value
+    if (cluster === undefined || endpoint === undefined) return
+    const agent = request.headers['user-agent']
+    if (report) fleet.noteReport(cluster, report, agent)
+    else {
+      const mark = text === EMPTY_ANSWER.text ? undefined : digest
+      fleet.notePoll(cluster, endpoint, mark, revision, agent, identity?.name ?? '')
+    }
+    return
+  }
+  const { code, reason = code } = result.problem
+  if (code !== 'unauthorized' && code !== 'forbidden') return
+  const cluster = state.clusterByDns(dns)
+  if (cluster && !cluster.deleted) fleet.noteRefusal(cluster.id, response.statusCode, reason)
+}
