@@ -260,3 +260,67 @@ describe('the propagation of a revision', () => {
     }
   })
 })
+
+describe('the versions of a component', () => {
+  test('are those that clusters are to have, by the catalog or by their own override, with how they fare', async () => {
+    const pinned = [{ id: 'a', oci_tag: 'v0.9.0' }]
+    const watched = await start({
+      one: { environment: 'prod' },
+      two: { environment: 'dev' },
+      pinned: { environment: 'prod', components: pinned },
+      broken: { environment: 'dev', components: pinned },
+      off: { components: [{ id: 'a', enabled: false }] },
+      other: { components: [{ id: 'b' }] },
+    })
+    const { one, two, pinned: held, broken } = watched.clusters
+    await one?.settle()
+    await two?.poll()
+    await held?.poll()
+    await held?.report({ except: ['a'] })
+    await broken?.poll()
+    broken?.fail('Kustomization', 'a', 'BuildFailed', 'no such file')
+    const none = { clusters: 1, applied: 0, healthy: 0, failed: 0 }
+    assert.deepEqual(await read(watched, '/platform_components/a/versions'), {
+      type: 'platform_components',
+      id: 'a',
+      versions: [
+        {
+          version: 'v0.9.0',
+          overridden: 2,
+          clusters: 2,
+          applied: 1,
+          healthy: 0,
+          failed: 1,
+          environments: { dev: { ...none, failed: 1 }, prod: { ...none, applied: 1 } },
+        },
+        {
+          version: 'v1.0.0',
+          overridden: 0,
+          clusters: 2,
+          applied: 1,
+          healthy: 1,
+          failed: 0,
+          environments: { dev: none, prod: { ...none, applied: 1, healthy: 1 } },
+        },
+      ],
+    })
+  })
+
+  test('of a chart are the versions of the chart, and not its tag', async () => {
+    const { platform_components, ...fleet } = fleetOf({ one: {} })
+    const charts = platform_components.map((each) => ({ ...each, delivery: 'helm' }))
+    const watched = await startWatched({ fleet: { ...fleet, platform_components: charts } })
+    const { versions } = await read(watched, '/platform_components/a/versions')
+    assert.deepEqual(
+      versions.map(({ version }: { version: string }) => version),
+      ['1.0.0'],
+    )
+  })
+
+  test('are none of an unknown component, nor of a type whose file names no version', async () => {
+    const watched = await start({ one: {} })
+    for (const path of ['/platform_components/nonsense/versions', '/namespaces/team-a/versions'])
+      assert.equal((await watched.service.call('GET', path)).status, 404, path)
+    assert.deepEqual((await read(watched, '/platform_components/b/versions')).versions, [])
+  })
+})

@@ -27,11 +27,12 @@ import { batchRoutes } from './routes/batch.ts'
 import { bundleRoutes } from './routes/bundles.ts'
 import { clusterRoutes } from './routes/clusters.ts'
 import { copyLogRoutes } from './routes/copy-log.ts'
+import { versionRoutes } from './routes/document-versions.ts'
 import { documentRoutes } from './routes/documents.ts'
 import { statusRoutes } from './routes/fleet-status.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
-import { propagationRoutes } from './routes/propagation.ts'
+import { propagationRoutes } from './routes/revision-propagation.ts'
 import { revisionRoutes } from './routes/revisions.ts'
 import { tokenRoutes, whoamiRoutes } from './routes/tokens.ts'
 import { watchRoutes } from './routes/watch-revisions.ts'
@@ -87,6 +88,7 @@ function routesOf(service: Service, handler: PollHandler): Routes {
       ...(mode === 'crud' ? CRUD_ROUTES : []).flatMap((build) => build(service)),
       ...statusRoutes(service),
       ...propagationRoutes(service),
+      ...versionRoutes(service),
       ...whoamiRoutes(),
     ],
     streams: [watchRoutes, copyLogRoutes].flatMap((build) => build(service)),

@@ -1,15 +1,12 @@
 // What the clusters are doing: contact, delivery and health of one, and of many with counts.
-import type { FastifyRequest } from 'fastify'
 import { ATTENTION_SCHEMAS } from '../../api/attention-schema.ts'
 import { ref } from '../../api/component-ref.ts'
 import { STATUS_PAGES } from '../../api/limits.ts'
 import { type ClusterStatus, STATUS_SCHEMAS } from '../../api/status-schema.ts'
 import { forbidden, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
-import type { Steps } from '../../base/steps.ts'
 import { may } from '../../domain/access/permissions.ts'
 import { parseSelector } from '../../domain/access/selector.ts'
 import { findVersion } from '../../domain/documents/find-document.ts'
-import type { View } from '../../domain/documents/view.ts'
 import {
   CONTACTS,
   type Contact,
@@ -19,11 +16,8 @@ import {
   type Health,
 } from '../../domain/status/status-words.ts'
 import type { Document } from '../../domain/types/resource-type.ts'
-import type { Fleet } from '../../engine/fleet/fleet.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
-import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { identityOf } from '../auth/identity.ts'
-import { inLane, senderOf } from '../load/callers.ts'
 import { ok, READING, READING_ONE } from '../openapi/openapi-operation.ts'
 import { idSchema } from '../openapi/openapi-types.ts'
 import { pageIn, sendPageHeaders } from '../request/list-query.ts'
@@ -31,8 +25,9 @@ import { inPath, inQuery, numberIn, pageOf, type Query, SELECTOR } from '../requ
 import { sendProblem } from '../request/problem-response.ts'
 import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
-import { listAttention } from '../status/attention.ts'
 import { describeCluster } from '../status/describe-cluster.ts'
+import { listAttention } from '../status/list-attention.ts'
+import { listFor } from '../status/list-for.ts'
 import { listStatus, STATUS_SORTS, type StatusQuery, type StatusSort } from '../status/list-status.ts'
 
 const PAGE = pageOf(STATUS_PAGES)
@@ -114,21 +109,6 @@ function statusQuery(service: Service, query: Query): Result<StatusQuery> {
     ...(health !== undefined && { health: health as Health }),
     sort: sort as StatusSort,
     ...pageIn(query, LIMIT),
-  })
-}
-
-/** Goes through all clusters for a caller. */
-function listFor<T>(
-  service: Service,
-  request: FastifyRequest,
-  steps: (fleet: Fleet, view: View) => Steps<T>,
-): Promise<Result<T>> {
-  const { engine, admission } = service
-  const sender = senderOf(service, request, 'read')
-  return inLane(admission.lists, sender, async () => {
-    const view = engine.state.freeze()
-    const running = runTimeSliced(steps(engine.fleet.fleet, view), sender.signal)
-    return succeed(await running.finally(view.release))
   })
 }
 

@@ -7,7 +7,7 @@ import { sendProblem } from '../request/problem-response.ts'
 import { withRevision } from '../request/with-revision.ts'
 import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
-import { followRevision } from '../status/propagation.ts'
+import { followRevision } from '../status/follow-revision.ts'
 
 export function propagationRoutes(service: Service): Route[] {
   const { engine, now } = service
