@@ -240,6 +240,24 @@ test('the status of a revision counts who has it, and names who has not', async 
   await fail(2, 'a revision is a whole number', ['revision', 'status', 'newest'], { url })
 })
 
+test('the versions of a component are counted, with those that are overridden', async (t) => {
+  const { url, service, cluster } = await start(t)
+  const ref = { id: 'a', oci_tag: 'v2.0.0' }
+  const operation = { op: 'assign', type: 'platform_components', ref, merge: true, clusters: ['beta'] }
+  assert.equal((await service.call('POST', '/batch', { body: { operations: [operation] } })).status, 200)
+  await cluster('beta').poll()
+  const { stdout } = await succeed(['component', 'versions', 'a'], { url })
+  assert.match(stdout, /^VERSION +CLUSTERS +OVERRIDDEN +APPLIED +HEALTHY +FAILED\n/)
+  assert.match(stdout, /^v1\.0\.0 +2 +0 +1 +1 +0$/m)
+  assert.match(stdout, /^v2\.0\.0 +1 +1 +0 +0 +0$/m)
+  const wide = await succeed(['component', 'versions', 'a', '-o', 'wide'], { url })
+  assert.match(wide.stdout, /^v1\.0\.0 .* dev 1\/1, prod 0\/1$/m)
+  const none = await succeed(['component', 'versions', 'b'], { url })
+  assert.deepEqual([none.stdout, none.stderr], ['', 'No cluster has platform_components/b.\n'])
+  await fail(1, 'no platform component "zz"', ['component', 'versions', 'zz'], { url })
+  await fail(2, 'versions', ['namespace', 'versions', 'x'], { url })
+})
+
 describe('wait', () => {
   test('ends when all clusters of a revision are there, and tells how far they are meanwhile', async (t) => {
     const { url, cluster, change } = await start(t)

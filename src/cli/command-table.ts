@@ -272,7 +272,7 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
   {
     name: 'versions',
     summary: (noun) => `which versions of ${aNoun(noun)} clusters have`,
-    fits: assignable,
+    fits: ({ delivery }) => delivery?.versions === true,
     define: async () => (await import('./commands/versions.ts')).defineVersions,
   },
   {
