@@ -1,7 +1,11 @@
 // What the service says of the fleet as a whole: who needs help, how far a revision is, which versions are where.
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { loadTypes } from '../src/registry/load-types.ts'
 import { fleetOf, ReportingCluster, startWatched, type Watched } from './reporting-clusters.ts'
+import { RESOURCES, temporaryFolder } from './service.ts'
 
 type Clusters = Readonly<Record<string, ReportingCluster>>
 
@@ -322,5 +326,85 @@ describe('the versions of a component', () => {
     for (const path of ['/platform_components/nonsense/versions', '/namespaces/team-a/versions'])
       assert.equal((await watched.service.call('GET', path)).status, 404, path)
     assert.deepEqual((await read(watched, '/platform_components/b/versions')).versions, [])
+  })
+})
+
+describe('the metrics of the fleet', () => {
+  const samples = async ({ service }: Watched, name: string): Promise<Record<string, number>> => {
+    await service.engine.fleet.refresh()
+    const { text } = await service.call('GET', '/metrics', { token: null })
+    const found = [...text.matchAll(/^(flux_resourceset_\w+)(?:\{(.*)\})? (\S+)$/gm)]
+    return Object.fromEntries(
+      found.flatMap(([, metric, labels = '', value]) => (metric === name ? [[labels, Number(value)]] : [])),
+    )
+  }
+  const above = (counts: Record<string, number>): Record<string, number> =>
+    Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+
+  test('count clusters by state and environment, by problem, and by what they have reported', async () => {
+    const watched = await start({ one: { environment: 'prod' }, two: {}, three: {} })
+    const { one, two } = watched.clusters
+    await one?.settle()
+    await two?.poll()
+    watched.pass(2000)
+    await two?.poll()
+    assert.deepEqual(above(await samples(watched, 'flux_resourceset_clusters_contact')), {
+      'environment="dev",state="current"': 1,
+      'environment="dev",state="never"': 1,
+      'environment="prod",state="offline"': 1,
+    })
+    assert.deepEqual(above(await samples(watched, 'flux_resourceset_clusters_delivery')), {
+      'environment="dev",state="behind"': 1,
+      'environment="dev",state="served"': 1,
+      'environment="prod",state="applied"': 1,
+    })
+    assert.deepEqual(above(await samples(watched, 'flux_resourceset_clusters_health')), {
+      'environment="dev",state="unknown"': 2,
+      'environment="prod",state="unknown"': 1,
+    })
+    assert.deepEqual(above(await samples(watched, 'flux_resourceset_clusters_problem')), {
+      'problem="offline"': 1,
+    })
+    assert.deepEqual(await samples(watched, 'flux_resourceset_reports_total'), { '': 1 })
+    assert.deepEqual(await samples(watched, 'flux_resourceset_oldest_contact_seconds'), { '': 2000 })
+    assert.ok(((await samples(watched, 'flux_resourceset_notes_pending'))[''] ?? 0) > 0)
+  })
+
+  test('say how many clusters in contact are behind, and for how long', async () => {
+    const watched = await start({ one: {}, two: {} })
+    const { one, two } = watched.clusters
+    for (const cluster of [one, two]) await cluster?.settle()
+    const lag = async () => [
+      (await samples(watched, 'flux_resourceset_clusters_behind'))[''],
+      (await samples(watched, 'flux_resourceset_behind_seconds'))[''],
+    ]
+    assert.deepEqual(await lag(), [0, 0])
+    const body = { oci_tag: 'v2.0.0' }
+    assert.equal((await watched.service.call('PATCH', '/platform_components/a', { body })).status, 200)
+    assert.deepEqual(await lag(), [2, 0])
+    watched.pass(100)
+    await one?.poll()
+    assert.deepEqual(await lag(), [1, 100])
+  })
+
+  test('name the largest environments only, and count the others together', async () => {
+    const file = readFileSync(join(RESOURCES, 'cluster.yaml'), 'utf8')
+    const anywhere = file.replace(/enum: \[dev, qa, uat, prod\]/g, 'minLength: 1')
+    assert.notEqual(anywhere, file)
+    const folder = temporaryFolder({ after })
+    for (const name of readdirSync(RESOURCES))
+      writeFileSync(
+        join(folder, name),
+        name === 'cluster.yaml' ? anywhere : readFileSync(join(RESOURCES, name), 'utf8'),
+      )
+    const loaded = loadTypes([folder])
+    assert.ok(loaded.ok)
+    const many = Array.from({ length: 30 }, (_, i) => [`c${i}`, { environment: `tier-${i}` }] as const)
+    const fleet = fleetOf({ ...Object.fromEntries(many), last: { environment: 'tier-29' } })
+    const watched = await startWatched({ fleet, types: loaded.types })
+    const counts = above(await samples(watched, 'flux_resourceset_clusters_contact'))
+    assert.equal(Object.keys(counts).length, 21)
+    assert.equal(counts['environment="tier-29",state="never"'], 2)
+    assert.equal(counts['environment="other",state="never"'], 10)
   })
 })

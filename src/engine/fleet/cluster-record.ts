@@ -69,6 +69,8 @@ export class ClusterRecord implements Evidence {
   rowEntry: Entry | undefined
   rowCatalog = -1
   rowUntil = 0
+  /** Since when the row has said that the cluster is behind; 0 when it does not. */
+  behindSince = 0
   /** When contact or health last changed, newest last; a few of them. */
   changes: number[] | undefined
   readonly #endpoints: ReadonlyMap<string, number>

@@ -1,7 +1,6 @@
 // What every cluster was served, has applied, and how it fares, as far as this process knows.
 import type { Digest } from '../../base/digest.ts'
 import { getOrSet } from '../../base/get-or-set.ts'
-import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { rowOf, type Situation, type StatusRules, situationOf } from '../../domain/status/derive-status.ts'
 import { desiredOf } from '../../domain/status/desired.ts'
@@ -40,6 +39,8 @@ const CHANGES = 6
 const HOUR_MS = 3_600_000
 
 export class Fleet {
+  /** Reports that this process has taken. */
+  reportCount = 0
   readonly #parts: FleetParts
   readonly #endpoints: ReadonlyMap<string, number>
   readonly #endpointNames: readonly string[]
@@ -85,6 +86,7 @@ export class Fleet {
     const record = this.#recordOf(cluster)
     const now = this.#parts.now()
     record.report = takeReport(record, report, now)
+    this.reportCount++
     // What is newly ready has overcome its failure; a report that is only repeated says nothing new.
     for (const { id, since } of record.report.ready.entries())
       if (since === now) this.#clear(cluster, record, { component: id }, now)
@@ -143,22 +145,18 @@ export class Fleet {
     record.rowEntry = cluster
     record.rowCatalog = catalog
     record.rowUntil = situation.clock.until
+    record.behindSince = row.delivery === 'behind' ? record.behindSince || now : 0
     if (before && before !== row) this.#publish(cluster.id, record, before, row)
     return row
   }
 
-  /** Brings the rows of clusters up to date, so that transitions are noticed when nobody asks. */
-  *refresh(view: View, clusters: Iterable<Pick<Entry, 'id'>>): Steps<void> {
-    const type = this.#parts.types.cluster.type.name
-    for (const { id } of clusters) {
-      yield
-      const cluster = view.get(type, id)
-      if (cluster) this.rowOf(cluster)
-    }
-  }
-
   lastSeen(cluster: string): number {
     return this.#records.get(cluster)?.lastSeen ?? 0
+  }
+
+  /** Since when a cluster has been behind, as far as this process knows; 0 when it is not. */
+  behindSince(cluster: string): number {
+    return this.#records.get(cluster)?.behindSince ?? 0
   }
 
   operatorVersion(cluster: string): string | undefined {
