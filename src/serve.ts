@@ -139,7 +139,7 @@ async function startStores(
   )
   if (engine.isLoaded) await fillEmptyStore(config, types, engine, start)
   else fillLater(config, types, engine, log)
-  metrics = createMetrics(types, version, engine)
+  metrics = createMetrics(types, version, engine, now)
   return { engine, mirror, metrics }
 }
 

@@ -593,6 +593,9 @@ describe('the file of a type', () => {
       ['needs: [{ field: place, type: namespaces, where: { size: x } }]', /x-flux\.where names "size"/],
       ['patch_names: [{ format: variable }]', /must have property patches/],
       ['patches: true, patch_names: [{ format: nonsense }]', /patch_names\/0\/format/],
+      ['version: [{ field: size }]', /x-flux\.version names "size"/],
+      ['version: [{ field: colour, where: { size: x } }]', /x-flux\.where names "size"/],
+      ['version: colour', /x-flux\/version must be array/],
       ['on_every_cluster: main', /x-flux\/on_every_cluster must be array/],
     ]
     for (const [flux, says] of wrong) {

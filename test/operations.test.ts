@@ -264,7 +264,8 @@ function fill(path: string): string {
     '{revision}': '1',
     '{endpoint}': 'namespaces',
   }
-  return path.replaceAll(/\{\w+\}/g, (name) => values[name] ?? 'one')
+  const id = path.startsWith('/platform_components') ? 'a' : 'one'
+  return path.replaceAll(/\{\w+\}/g, (name) => values[name] ?? id)
 }
 
 /** The paths of the application's own router, with `{}` for every parameter. */

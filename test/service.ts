@@ -151,7 +151,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const engine = await startEngine({ store, types, now })
   const seeded = await seed(engine, types, fleet)
   if (!seeded.ok) throw new Error(JSON.stringify(seeded.problem))
-  const metrics = createMetrics(types, 'test', engine)
+  const metrics = createMetrics(types, 'test', engine, now)
   const shared = readSharedTokens({ tokens: [READ_TOKEN] }, { tokens: [WRITE_TOKEN] })
   if (!shared.ok) throw new Error(shared.problems.join())
   const { templates = builtInTemplates(types), externalUrl, corsOrigins = [] } = options

@@ -1,4 +1,5 @@
 // The status of clusters on the wire: its types, and their schemas for the description.
+import type { StatusCounts } from '../domain/status/status-tally.ts'
 import {
   COLUMNS,
   CONTACTS,
@@ -9,6 +10,18 @@ import {
   type Health,
 } from '../domain/status/status-words.ts'
 import { ref } from './component-ref.ts'
+import {
+  CLUSTER,
+  COUNT,
+  MAYBE_TIME,
+  maybe,
+  object,
+  REVISION,
+  type Schema,
+  TEXT,
+  TIME,
+  word,
+} from './schema-parts.ts'
 
 /** Times are RFC 3339, UTC. */
 export interface ServedStatus {
@@ -84,12 +97,6 @@ export interface ClusterStatus {
   readonly transitions: readonly TransitionStatus[]
 }
 
-export interface StatusCounts {
-  readonly contact: Readonly<Record<Contact, number>>
-  readonly delivery: Readonly<Record<Delivered, number>>
-  readonly health: Readonly<Record<Health, number>>
-}
-
 export interface StatusLine {
   readonly cluster: string
   readonly environment: string | null
@@ -109,38 +116,22 @@ export interface FleetStatus {
   readonly clusters: readonly StatusLine[]
 }
 
-const TIME = { type: 'string', format: 'date-time' }
 const DIGEST = { type: 'string', pattern: '^[0-9a-f]{16}$', example: '2c1f0e9d84b3a657' }
-const REVISION = { type: 'integer', minimum: 0 }
-const TEXT = { type: ['string', 'null'] }
-const MAYBE_TIME = { ...TIME, type: ['string', 'null'] }
 const MAYBE_DIGEST = { ...DIGEST, type: ['string', 'null'] }
-
-type Schema = Readonly<Record<string, unknown>>
-
-function object(properties: Readonly<Record<string, Schema>>): Schema {
-  return { type: 'object', required: Object.keys(properties), properties }
-}
-
-function maybe(schema: Schema): Schema {
-  return { oneOf: [schema, { type: 'null' }] }
-}
-
-function word(words: readonly string[]): Schema {
-  return { type: 'string', enum: words }
-}
+const ENVIRONMENT = { ...TEXT, example: 'prod' }
+const OPERATOR_VERSION = { ...TEXT, example: '0.58.1' }
 
 function countsOf(words: readonly string[]): Schema {
-  return object(Object.fromEntries(words.map((each) => [each, { type: 'integer', minimum: 0 }])))
+  return object(Object.fromEntries(words.map((each) => [each, COUNT])))
 }
 
-const NUMBER_BY_NAME = { type: 'object', additionalProperties: { type: 'integer', minimum: 0 } }
+const NUMBER_BY_NAME = { type: 'object', additionalProperties: COUNT }
 
 export const STATUS_SCHEMAS = {
   endpoint_status: object({
     delivery: word(DELIVERIES),
     desired: { ...MAYBE_DIGEST, description: 'Digest of what the cluster gets now; null without inputs.' },
-    inputs: { type: 'integer', minimum: 0 },
+    inputs: COUNT,
     served: maybe(object({ digest: MAYBE_DIGEST, revision: REVISION, at: TIME, since: TIME })),
     applied: maybe(
       object({ digest: MAYBE_DIGEST, revision: { ...REVISION, type: ['integer', 'null'] }, at: TIME }),
@@ -157,17 +148,17 @@ export const STATUS_SCHEMAS = {
     message: TEXT,
   }),
   status_of_cluster: object({
-    cluster: { type: 'string' },
-    environment: TEXT,
-    dns: { type: 'string' },
-    operator_version: TEXT,
+    cluster: CLUSTER,
+    environment: ENVIRONMENT,
+    dns: { type: 'string', example: 'prod-eu-01.k8s.example.com' },
+    operator_version: OPERATOR_VERSION,
     contact: object({
       state: word(CONTACTS),
       since: MAYBE_TIME,
       last_seen: MAYBE_TIME,
       expected_interval_s: { type: 'number' },
       interval_source: word(['reported', 'learned', 'default']),
-      reason: TEXT,
+      reason: { ...TEXT, example: '401 unauthorized' },
     }),
     delivery: word(DELIVERIES),
     health: word(HEALTHS),
@@ -175,7 +166,12 @@ export const STATUS_SCHEMAS = {
     components: { type: 'object', additionalProperties: ref('component_status') },
     transitions: {
       type: 'array',
-      items: object({ time: TIME, kind: word(COLUMNS), from: { type: 'string' }, to: { type: 'string' } }),
+      items: object({
+        time: TIME,
+        kind: word(COLUMNS),
+        from: { type: 'string', example: 'current' },
+        to: { type: 'string', example: 'offline' },
+      }),
     },
   }),
   status_counts: object({
@@ -184,16 +180,16 @@ export const STATUS_SCHEMAS = {
     health: countsOf(HEALTHS),
   }),
   status_line: object({
-    cluster: { type: 'string' },
-    environment: TEXT,
+    cluster: CLUSTER,
+    environment: ENVIRONMENT,
     contact: word(CONTACTS),
     delivery: word(DELIVERIES),
     health: word(HEALTHS),
     last_seen: MAYBE_TIME,
-    operator_version: TEXT,
+    operator_version: OPERATOR_VERSION,
   }),
   fleet_status: object({
-    total: { type: 'integer', minimum: 0 },
+    total: COUNT,
     at: TIME,
     counts: ref('status_counts'),
     environments: { type: 'object', additionalProperties: ref('status_counts') },

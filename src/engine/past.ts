@@ -37,6 +37,8 @@ export interface Past {
   cluster(revision: number, id: string, type: DeliveredType): Promise<View>
   /** What a revision changed for clusters. */
   impactOf(revision: number, limit: number): Promise<Impact>
+  /** Looks at what a revision changed for each cluster. */
+  compare<T>(revision: number, run: (comparison: Comparison) => Steps<T>): Promise<T>
   /** What a revision changed, a part at a time. */
   changesOf(revision: number): AsyncIterable<LogSlice>
   /** Every document that is not as it was at a revision. */
@@ -138,7 +140,11 @@ class LoggedPast implements Past {
     return view
   }
 
-  async impactOf(revision: number, limit: number): Promise<Impact> {
+  impactOf(revision: number, limit: number): Promise<Impact> {
+    return this.compare(revision, (comparison) => impactOf(comparison, limit))
+  }
+
+  async compare<T>(revision: number, run: (comparison: Comparison) => Steps<T>): Promise<T> {
     const types = this.#types
     const logged: LoggedChange[] = []
     for await (const { changes } of this.#store.log(revision - 1, revision)) logged.push(...changes)
@@ -149,7 +155,7 @@ class LoggedPast implements Past {
         const document = json === null ? undefined : JSON.parse(json)
         after.lay(type, id, document && { id, document, deleted, size: json?.length ?? 0, revision })
       }
-      return yield* impactOf(new Comparison(types, before, after), limit)
+      return yield* run(new Comparison(types, before, after))
     })
   }
 

@@ -28,12 +28,14 @@ import { batchRoutes } from './routes/batch.ts'
 import { bundleRoutes } from './routes/bundles.ts'
 import { clusterRoutes } from './routes/clusters.ts'
 import { copyLogRoutes } from './routes/copy-log.ts'
+import { versionRoutes } from './routes/document-versions.ts'
 import { documentRoutes } from './routes/documents.ts'
 import { eventRoutes } from './routes/events.ts'
 import { statusRoutes } from './routes/fleet-status.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
 import { reportRoutes } from './routes/reports.ts'
+import { propagationRoutes } from './routes/revision-propagation.ts'
 import { revisionRoutes } from './routes/revisions.ts'
 import { tokenRoutes, whoamiRoutes } from './routes/tokens.ts'
 import { watchRoutes } from './routes/watch-revisions.ts'
@@ -90,6 +92,8 @@ function routesOf(service: Service, handler: PollHandler): Routes {
     api: [
       ...(mode === 'crud' ? CRUD_ROUTES : []).flatMap((build) => build(service)),
       ...statusRoutes(service),
+      ...propagationRoutes(service),
+      ...versionRoutes(service),
       ...whoamiRoutes(),
     ],
     events: eventRoutes(service),

@@ -1,7 +1,8 @@
-// What Prometheus reads. Labels come from our own routes and types only, so their number is bounded.
+// What Prometheus reads. The number of labels is bounded: they come from our own routes and types, and few environments.
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Types } from '../domain/types/resource-type.ts'
 import type { Engine } from '../engine/engine.ts'
+import { addFleetMetrics } from './fleet-metrics.ts'
 import { PollMetrics } from './poll/poll-metrics.ts'
 
 export interface Metrics {
@@ -22,7 +23,8 @@ export interface Metrics {
 export function createMetrics(
   types: Types,
   version: string,
-  engine: Pick<Engine, 'state' | 'status'>,
+  engine: Pick<Engine, 'state' | 'status' | 'fleet'>,
+  now: () => Date,
 ): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -81,6 +83,7 @@ export function createMetrics(
     registers,
   })
   addGauges(registry, types, version, engine)
+  addFleetMetrics(registry, engine, now)
 
   return {
     countPoll: (endpoint, status, seconds) => polls.count(endpoint, status, seconds),

@@ -14,7 +14,7 @@ import { checkFile, checkTogether } from './check-files.ts'
 import { fluxOf, inputFields, nounOf, singularOf } from './flux-section.ts'
 import { buildNormaliser } from './normalise.ts'
 import type { FluxSection, LoadedFile, QueryParam, ResourceFile } from './resource-file.ts'
-import { buildMatcher, buildNeeds, buildPatchNames } from './rule-keys.ts'
+import { buildMatcher, buildNeeds, buildPatchNames, buildVersionField } from './rule-keys.ts'
 import { methodsOf } from './type-methods.ts'
 import { documentSchema, referenceSchema } from './type-schemas.ts'
 import { buildDocumentChecker } from './validator.ts'
@@ -126,6 +126,7 @@ function buildDelivery(file: ResourceFile, flux: FluxSection): Delivery {
     onEveryCluster: new Set(flux.on_every_cluster),
     needs: buildNeeds(flux),
     patchNames: buildPatchNames(flux),
+    versionField: buildVersionField(flux),
     input,
     placeholders: input.flatMap(({ kind }) => (kind === 'cluster' || kind === 'patches' ? [kind] : [])),
     referenceDefaults: defaultsOf(own.map((name) => [name, flux.reference?.[name] as SchemaObject])),

@@ -18,6 +18,8 @@ export interface RuleKeys {
   readonly needs?: readonly NeedKey[]
   /** What the names of patches look like; the first that fits the document counts. */
   readonly patch_names?: readonly { readonly format: string; readonly where?: Patterns }[]
+  /** The field that is the version of a document; the first that fits the document counts. */
+  readonly version?: readonly { readonly field: string; readonly where?: Patterns }[]
 }
 
 interface NeedKey {
@@ -52,6 +54,16 @@ export const RULE_KEYS = {
       additionalProperties: false,
     },
   },
+  version: {
+    type: 'array',
+    minItems: 1,
+    items: {
+      type: 'object',
+      properties: { field: text, where: patterns },
+      required: ['field'],
+      additionalProperties: false,
+    },
+  },
 }
 
 /** These rules are about what clusters are assigned: only types that they can be assigned may have them. */
@@ -59,6 +71,7 @@ export const RULE_DEPENDENCIES = {
   on_every_cluster: ['endpoint'],
   needs: ['endpoint'],
   patch_names: ['patches'],
+  version: ['endpoint'],
 }
 
 /** The fields that rules name, each with the key that names it. */
@@ -66,11 +79,13 @@ export function fieldsOfRules({
   max_bytes,
   needs = [],
   patch_names = [],
+  version = [],
 }: RuleKeys): [key: string, field: string][] {
-  const inPatterns = [...needs, ...patch_names].flatMap(({ where }) => Object.keys(where ?? {}))
+  const inPatterns = [...needs, ...patch_names, ...version].flatMap(({ where }) => Object.keys(where ?? {}))
   return [
     ...Object.keys(max_bytes ?? {}).map((field): [string, string] => ['max_bytes', field]),
     ...needs.flatMap(({ field }): [string, string][] => (field === 'id' ? [] : [['needs', field]])),
+    ...version.map(({ field }): [string, string] => ['version', field]),
     ...inPatterns.map((field): [string, string] => ['where', field]),
   ]
 }
@@ -128,4 +143,10 @@ export function buildPatchNames({ patch_names }: RuleKeys): Delivery['patchNames
       return details.length > 0 || format !== 'value-path' ? details : checkPaths(names)
     },
   }
+}
+
+export function buildVersionField({ version }: RuleKeys): Delivery['versionField'] {
+  if (!version) return undefined
+  const keys = version.map(({ field, where }) => ({ field, matches: buildMatcher(where) }))
+  return (read) => keys.find(({ matches }) => matches(read))?.field
 }

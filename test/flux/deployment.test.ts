@@ -390,12 +390,27 @@ test('the alerts of the chart are those of the component', async () => {
     [...page.matchAll(/^\| `(FluxResourceSet\w+)` \|/gm)].map(([, alert]) => alert),
     alerts,
   )
-  const metrics = ['metrics', 'poll/poll-metrics'].map((file) =>
+  assertKnownMetrics(JSON.stringify(rule.spec))
+})
+
+function assertKnownMetrics(text: string): void {
+  const metrics = ['metrics', 'fleet-metrics', 'poll/poll-metrics'].map((file) =>
     readFileSync(join(ROOT, `src/http/${file}.ts`), 'utf8'),
   )
-  for (const [name] of JSON.stringify(rule.spec).matchAll(/flux_resourceset_\w+/g)) {
+  for (const [name] of text.matchAll(/flux_resourceset_\w+/g))
     assert.ok(metrics.join().includes(`'${name}'`), name)
-  }
+}
+
+test('the dashboard of the chart is only made where it is asked for, and shows metrics that there are', async () => {
+  const dashboardIn = async (values: object) =>
+    (parseObjects(await template({ ...required, ...values })) as Any[]).find(
+      ({ metadata }) => metadata.labels?.grafana_dashboard === '1',
+    )
+  assert.equal(await dashboardIn({}), undefined)
+  const { data } = await dashboardIn({ dashboard: { enabled: true } })
+  const [text] = Object.values<string>(data)
+  assert.ok(JSON.parse(text ?? '').panels.length > 0)
+  assertKnownMetrics(text ?? '')
 })
 
 test('the objects of the pages are those that an API server takes', () => {

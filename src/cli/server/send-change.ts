@@ -50,6 +50,7 @@ export async function sendChange(session: Session, flags: WriteFlags, request: W
       send(session, { ...flags, ...agreed }, request, {}),
     )
     for (const warning of warningsIn(response)) session.warn(warning)
+    noteRevision(session, flags, response)
     return { response }
   } catch (error) {
     if (error instanceof Refusal && error.impact) noteImpact(session, error.impact)
@@ -57,6 +58,12 @@ export async function sendChange(session: Session, flags: WriteFlags, request: W
   } finally {
     process.removeListener('SIGINT', interrupted)
   }
+}
+
+/** With --wait, the clusters of what was changed are waited for; where nothing was, there is nothing to wait for. */
+function noteRevision({ awaited }: Session, { wait }: WriteFlags, { headers }: ApiResponse): void {
+  if (wait && headers['x-change-count'] !== '0')
+    awaited.push({ revision: Number(headers['x-revision']), goal: wait })
 }
 
 /** Sends operations that are done together or not at all. */

@@ -27,7 +27,7 @@ export interface StatusRules {
 }
 
 /** A failure that is not repeated for so long says nothing any more. */
-const FAILURE_MS = 3_600_000
+export const FAILURE_MS = 3_600_000
 /** A component may take this long to become ready, or `offline` intervals where that is longer. */
 const PROGRESS_MS = 15 * 60_000
 
@@ -94,14 +94,17 @@ function isServed(desired: Desired, poll: PollEvidence | undefined): poll is Pol
 }
 
 /** When the cluster first reported what it was last served as applied; undefined while it has not. */
-function appliedSince({ evidence }: Situation, desired: Desired, poll: PollEvidence): number | undefined {
-  const { report } = evidence
+function appliedSince(
+  { report }: Pick<Evidence, 'report'>,
+  endpoint: string,
+  { since, mark }: PollEvidence,
+): number | undefined {
   // A report from before the answer is about an earlier stretch of the same answer.
-  if (!report || report.at < poll.since) return undefined
-  const applied = report.applied.get(desired.endpoint)
+  if (!report || report.at < since) return undefined
+  const applied = report.applied.get(endpoint)
   // An endpoint without inputs has no mark: it is applied when a report no longer names it.
-  if (desired.mark === undefined) return applied === undefined ? report.at : undefined
-  return applied && sameMark(applied.mark, desired.mark) ? applied.since : undefined
+  if (mark === undefined) return applied === undefined ? report.at : undefined
+  return applied && sameMark(applied.mark, mark) ? applied.since : undefined
 }
 
 export function deliveryOf(situation: Situation, desired: Desired): Delivered {
@@ -109,11 +112,40 @@ export function deliveryOf(situation: Situation, desired: Desired): Delivered {
   const { endpoint } = desired
   const poll = evidence.poll(endpoint)
   if (!isServed(desired, poll)) return 'behind'
-  const applied = appliedSince(situation, desired, poll)
+  const applied = appliedSince(evidence, endpoint, poll)
   const failure = evidence.failureOf({ endpoint })
   const isRejected =
     failure && failure.at >= (applied ?? poll.since) && !clock.isPast(failure.at + FAILURE_MS)
   return isRejected ? 'rejected' : applied === undefined ? 'served' : 'applied'
+}
+
+/** The endpoint that a cluster has not applied for longest. */
+export interface Stuck {
+  readonly endpoint: string
+  readonly since: number
+}
+
+/**
+ * For a cluster that was served all that it is to have: what it has not applied for too long. Undefined for clusters that
+ * never report, of which nothing is known.
+ */
+export function stuckIn(
+  evidence: Evidence,
+  endpoints: readonly string[],
+  rules: StatusRules,
+  now: number,
+): Stuck | undefined {
+  if (!evidence.report) return undefined
+  let longest: Stuck | undefined
+  for (const endpoint of endpoints) {
+    const poll = evidence.poll(endpoint)
+    if (!poll || appliedSince(evidence, endpoint, poll) !== undefined) continue
+    if (!longest || poll.since < longest.since) longest = { endpoint, since: poll.since }
+  }
+  if (!longest) return undefined
+  const { since } = longest
+  const patienceMs = Math.max(rules.offline * expectedInterval(evidence, endpoints, rules).ms, PROGRESS_MS)
+  return now > since + rules.unobservedAfter(since) + patienceMs ? longest : undefined
 }
 
 export function healthOf(situation: Situation, desired: Desired, input: DesiredInput): Health {

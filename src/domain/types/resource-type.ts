@@ -87,6 +87,8 @@ export interface Delivery {
         check(read: ReadField, values: JsonObject): Detail[]
       }
     | undefined
+  /** Which field is the version of a document, by the values of its fields; undefined where no field is. */
+  readonly versionField: ((read: ReadField) => string | undefined) | undefined
   /** The fields of an input after its `id`, in order. */
   readonly input: readonly InputField[]
   /** The placeholders of an input, in order. */

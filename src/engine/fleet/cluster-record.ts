@@ -69,6 +69,8 @@ export class ClusterRecord implements Evidence {
   rowEntry: Entry | undefined
   rowCatalog = -1
   rowUntil = 0
+  /** Since when the row has said that the cluster is behind; 0 when it does not. */
+  behindSince = 0
   /** When contact or health last changed, newest last; a few of them. */
   changes: number[] | undefined
   readonly #endpoints: ReadonlyMap<string, number>
@@ -89,6 +91,16 @@ export class ClusterRecord implements Evidence {
       if (!newest || failure.at > newest.at) newest = failure
     }
     return newest
+  }
+
+  /** When the oldest failure of components, or of endpoints, began that was repeated after a moment; 0 without one. */
+  failingSince(subject: 'component' | 'endpoint', after: number): number {
+    let oldest = 0
+    for (const failure of this.failures?.values() ?? []) {
+      if ('clearedAt' in failure || !(subject in failure.subject) || failure.at <= after) continue
+      if (oldest === 0 || failure.since < oldest) oldest = failure.since
+    }
+    return oldest
   }
 
   /** The state has to be derived again. */

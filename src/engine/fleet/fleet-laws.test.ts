@@ -126,7 +126,7 @@ class World {
     this.replicas[replica]?.noteEvent(this.entry(message.cluster), {
       object: `HelmRelease/${message.component}`,
       endpoint: undefined,
-      components: [message.component],
+      component: message.component,
       isRelease: true,
       verdict: message.verdict,
       mark: message.digest === undefined ? undefined : parseHex(message.digest),

@@ -2,10 +2,10 @@
 import { hash } from 'node:crypto'
 import type { Digest } from '../../base/digest.ts'
 import { getOrSet } from '../../base/get-or-set.ts'
-import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { rowOf, type Situation, type StatusRules, situationOf } from '../../domain/status/derive-status.ts'
 import { desiredOf } from '../../domain/status/desired.ts'
+import { findProblem, type Trouble } from '../../domain/status/find-problem.ts'
 import type { FluxEvent } from '../../domain/status/parse-event.ts'
 import { type Report, takeReport } from '../../domain/status/parse-report.ts'
 import { StatusClock } from '../../domain/status/status-clock.ts'
@@ -43,10 +43,14 @@ export interface FleetParts {
 
 /** Changes to remember of one cluster: more of them within an hour are flapping. */
 const CHANGES = 6
+const HOUR_MS = 3_600_000
 
 export class Fleet {
+  /** Reports that this process has taken. */
+  reportCount = 0
   readonly #parts: FleetParts
   readonly #endpoints: ReadonlyMap<string, number>
+  readonly #endpointNames: readonly string[]
   readonly #records = new Map<string, ClusterRecord>()
   readonly #rows = new Map<string, StatusRow>()
   readonly #subscribers = new Set<(transition: Transition) => void>()
@@ -55,7 +59,8 @@ export class Fleet {
 
   constructor(parts: FleetParts) {
     this.#parts = parts
-    this.#endpoints = new Map(parts.types.delivered.map(({ delivery }, i) => [delivery.endpoint, i]))
+    this.#endpointNames = parts.types.delivered.map(({ delivery }) => delivery.endpoint)
+    this.#endpoints = new Map(this.#endpointNames.map((endpoint, i) => [endpoint, i]))
   }
 
   /** Notes an answered poll; `mark` is undefined for an answer without inputs. Every poll calls it. */
@@ -92,6 +97,7 @@ export class Fleet {
     const inPart = (component: string): boolean =>
       part === '' || hash('sha256', component, 'hex').startsWith(part)
     record.report = takeReport(record, report, now, inPart)
+    this.reportCount++
     // What is newly ready has overcome its failure; a report that is only repeated says nothing new.
     for (const { id, since } of record.report.ready.entries())
       if (since === now) this.#clear(cluster, record, { component: id }, now)
@@ -150,32 +156,38 @@ export class Fleet {
     record.rowEntry = cluster
     record.rowCatalog = catalog
     record.rowUntil = situation.clock.until
+    record.behindSince = row.delivery === 'behind' ? record.behindSince || now : 0
     if (before && before !== row) this.#publish(cluster.id, record, before, row)
     return row
-  }
-
-  /** Brings the rows of clusters up to date, so that transitions are noticed when nobody asks. */
-  *refresh(view: View, clusters: Iterable<Pick<Entry, 'id'>>): Steps<void> {
-    const type = this.#parts.types.cluster.type.name
-    for (const { id } of clusters) {
-      yield
-      const cluster = view.get(type, id)
-      if (cluster) this.rowOf(cluster)
-    }
   }
 
   lastSeen(cluster: string): number {
     return this.#records.get(cluster)?.lastSeen ?? 0
   }
 
+  /** Since when a cluster has been behind, as far as this process knows; 0 when it is not. */
+  behindSince(cluster: string): number {
+    return this.#records.get(cluster)?.behindSince ?? 0
+  }
+
   operatorVersion(cluster: string): string | undefined {
     return this.#records.get(cluster)?.operatorVersion || undefined
   }
 
-  /** How often contact or health changed within the last hour, as far as that is remembered. */
-  changesWithinHour(cluster: string): number {
-    const after = this.#parts.now() - 3_600_000
-    return this.#records.get(cluster)?.changes?.filter((time) => time > after).length ?? 0
+  /** The worst problem of a cluster of the present, if it has any. */
+  problemOf(cluster: Entry): Trouble | undefined {
+    const row = this.rowOf(cluster)
+    const record = this.#recordOf(cluster.id)
+    const now = this.#parts.now()
+    return findProblem({
+      row,
+      evidence: record,
+      endpoints: this.#endpointNames,
+      rules: this.#parts.rules,
+      now,
+      changes: record.changes?.filter((time) => time > now - HOUR_MS) ?? [],
+      failingSince: (subject, after) => record.failingSince(subject, after),
+    })
   }
 
   /** Calls back with every transition; returns a function that stops it. */
@@ -234,12 +246,11 @@ export class Fleet {
     return version
   }
 
-  #subjectOf(cluster: Entry, { endpoint, components }: FluxEvent): Failure['subject'] | undefined {
+  #subjectOf(cluster: Entry, { endpoint, component }: FluxEvent): Failure['subject'] | undefined {
     if (endpoint !== undefined) return { endpoint }
     for (const { delivery } of this.#parts.types.delivered) {
-      if (!delivery.reportsHealth) continue
-      const component = components.find((id) => findReference(cluster.document, delivery, id))
-      if (component !== undefined) return { component }
+      if (!delivery.reportsHealth || component === undefined) continue
+      if (findReference(cluster.document, delivery, component)) return { component }
     }
     return undefined
   }

@@ -14,6 +14,7 @@ import { type Store, StoreError } from '../../store/store.ts'
 import { NoteBuffer } from '../note-buffer.ts'
 import { EVIDENCE_KINDS, type EvidenceKind, partsOf } from './evidence-notes.ts'
 import { Fleet } from './fleet.ts'
+import { type FleetSummary, summariseFleet } from './summarise-fleet.ts'
 import { type KeptTransition, TRANSITIONS, TransitionLog } from './transition-log.ts'
 
 export interface StatusSettings extends StatusLimits {
@@ -39,6 +40,12 @@ export interface FollowedFleet {
   onTouched(touched: (kind: EvidenceKind, key: string) => void): void
   /** Writes what is not in the store yet, and reads what other processes wrote; happens by itself every 10 seconds. */
   sync(): Promise<void>
+  /** The fleet as it was some seconds ago; undefined shortly after the start. */
+  readonly summary: FleetSummary | undefined
+  /** Notes that are not in the store yet. */
+  readonly pendingNotes: number
+  /** Derives all states again; happens by itself every 5 seconds. */
+  refresh(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -76,12 +83,20 @@ export function followFleet(parts: FleetFollowerParts, stateLoaded: Promise<void
     take: (kind, note) => follower.take(kind, note),
     onTouched: (touched) => follower.forwards.push(touched),
     sync: () => follower.syncNow(),
+    get summary() {
+      return follower.summary
+    },
+    get pendingNotes() {
+      return follower.pendingNotes
+    },
+    refresh: () => follower.refresh(),
     stop: () => follower.stop(),
   }
 }
 
 class FleetFollower {
   readonly fleet: Fleet
+  summary: FleetSummary | undefined
   readonly transitions: TransitionLog
   readonly forwards: ((kind: EvidenceKind, key: string) => void)[] = []
   readonly status: StatusReader = {
@@ -132,7 +147,7 @@ class FleetFollower {
     })
     if (this.#isStopped) return
     this.#every(SYNC_MS, () => this.#sync())
-    this.#every(REFRESH_MS, () => this.#refresh())
+    this.#every(REFRESH_MS, () => this.refresh())
     this.#every(TIDY_MS, () => this.#tidy())
   }
 
@@ -144,13 +159,19 @@ class FleetFollower {
     await this.#attempt(() => this.#keep())
   }
 
-  take(kind: EvidenceKind, note: Note): void {
-    if (this.isKnown(partsOf(note.key)[0]) && this.fleet.merge(kind, note)) this.#touch(kind, note.key)
+  get pendingNotes(): number {
+    let pending = 0
+    for (const buffer of this.#buffers.values()) pending += buffer.pending
+    return pending
   }
 
   async syncNow(): Promise<void> {
     for (const buffer of this.#buffers.values()) await buffer.flush()
     await this.#attempt(() => this.#sync())
+  }
+
+  take(kind: EvidenceKind, note: Note): void {
+    if (this.isKnown(partsOf(note.key)[0]) && this.fleet.merge(kind, note)) this.#touch(kind, note.key)
   }
 
   /** One after the other, and none that is still waiting twice. */
@@ -228,11 +249,11 @@ class FleetFollower {
     return findVersion(state, types.cluster.type.name, cluster)
   }
 
-  async #refresh(): Promise<void> {
+  async refresh(): Promise<void> {
     const { types, state } = this.#parts
     const view = state.freeze()
     try {
-      await runTimeSliced(this.fleet.refresh(state, view.all(types.cluster.type.name)))
+      this.summary = await runTimeSliced(summariseFleet(this.fleet, types.cluster, view, state))
     } finally {
       view.release()
     }

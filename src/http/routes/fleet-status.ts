@@ -1,8 +1,8 @@
 // What the clusters are doing: contact, delivery and health of one, and of many with counts.
-import type { FastifyRequest } from 'fastify'
+import { ATTENTION_SCHEMAS } from '../../api/attention-schema.ts'
 import { ref } from '../../api/component-ref.ts'
 import { STATUS_PAGES } from '../../api/limits.ts'
-import { type ClusterStatus, type FleetStatus, STATUS_SCHEMAS } from '../../api/status-schema.ts'
+import { type ClusterStatus, STATUS_SCHEMAS } from '../../api/status-schema.ts'
 import { forbidden, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
 import { may } from '../../domain/access/permissions.ts'
 import { parseSelector } from '../../domain/access/selector.ts'
@@ -17,20 +17,21 @@ import {
 } from '../../domain/status/status-words.ts'
 import type { Document } from '../../domain/types/resource-type.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
-import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { identityOf } from '../auth/identity.ts'
-import { inLane, senderOf } from '../load/callers.ts'
 import { ok, READING, READING_ONE } from '../openapi/openapi-operation.ts'
 import { idSchema } from '../openapi/openapi-types.ts'
 import { pageIn, sendPageHeaders } from '../request/list-query.ts'
-import { inPath, inQuery, pageOf, type Query, SELECTOR } from '../request/parameters.ts'
+import { inPath, inQuery, numberIn, pageOf, type Query, SELECTOR } from '../request/parameters.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
 import { describeCluster } from '../status/describe-cluster.ts'
+import { listAttention } from '../status/list-attention.ts'
+import { listFor } from '../status/list-for.ts'
 import { listStatus, STATUS_SORTS, type StatusQuery, type StatusSort } from '../status/list-status.ts'
 
 const PAGE = pageOf(STATUS_PAGES)
+const [LIMIT] = PAGE
 const CONTACT = inQuery('contact', 'Only clusters with this contact.', { type: 'string', enum: CONTACTS })
 const DELIVERY = inQuery('delivery', 'Only clusters with this delivery.', {
   type: 'string',
@@ -48,7 +49,7 @@ const SORT = inQuery(
 )
 
 export function statusRoutes(service: Service): Route[] {
-  return [fleetRoute(service), clusterRoute(service)]
+  return [fleetRoute(service), attentionRoute(service), clusterRoute(service)]
 }
 
 function fleetRoute(service: Service): Route {
@@ -75,7 +76,10 @@ function fleetRoute(service: Service): Route {
     handler: async (request, reply) => {
       const query = statusQuery(service, request.query)
       if (!query.ok) return sendProblem(reply, query.problem)
-      const listed = await list(service, request, query.value)
+      const { now, types } = service
+      const listed = await listFor(service, request, (fleet, view) =>
+        listStatus(fleet, types.cluster, view, query.value, now().getTime()),
+      )
       if (!listed.ok) return sendProblem(reply, listed.problem)
       sendPageHeaders(reply, request.url, query.value, listed.value.total)
       return reply.header('Cache-Control', 'no-store').send(listed.value)
@@ -83,31 +87,57 @@ function fleetRoute(service: Service): Route {
   })
 }
 
-function statusQuery({ types, engine }: Service, query: Query): Result<StatusQuery> {
-  const { selector: text, contact, delivery, health, sort = 'cluster' } = query
-  const selected = text === undefined ? undefined : parseSelector(types, text, engine.fleet.status)
-  if (selected?.ok === false) return invalid([{ path: '?selector', message: selected.message }])
-  const { environment } = types.cluster
+/** Whether a cluster is one of those that `?selector` chooses. */
+function selecting({ types, engine }: Service, { selector }: Query): Result<(cluster: Document) => boolean> {
+  if (selector === undefined) return succeed(() => true)
+  const parsed = parseSelector(types, selector, engine.fleet.status)
+  if (!parsed.ok) return invalid([{ path: '?selector', message: parsed.message }])
+  return succeed(parsed.selector.matches)
+}
+
+function statusQuery(service: Service, query: Query): Result<StatusQuery> {
+  const { contact, delivery, health, sort = 'cluster' } = query
+  const selected = selecting(service, query)
+  if (!selected.ok) return selected
+  const { environment } = service.types.cluster
   const wanted = environment === undefined ? undefined : query[environment]
   return succeed({
     matches: (cluster: Document) =>
-      (wanted === undefined || cluster[environment ?? ''] === wanted) &&
-      (selected?.selector.matches(cluster) ?? true),
+      (wanted === undefined || cluster[environment ?? ''] === wanted) && selected.value(cluster),
     ...(contact !== undefined && { contact: contact as Contact }),
     ...(delivery !== undefined && { delivery: delivery as Delivered }),
     ...(health !== undefined && { health: health as Health }),
     sort: sort as StatusSort,
-    ...pageIn(query, PAGE[0]),
+    ...pageIn(query, LIMIT),
   })
 }
 
-function list(service: Service, request: FastifyRequest, query: StatusQuery): Promise<Result<FleetStatus>> {
-  const { engine, types, admission, now } = service
-  const sender = senderOf(service, request, 'read')
-  return inLane(admission.lists, sender, async () => {
-    const view = engine.state.freeze()
-    const steps = listStatus(engine.fleet.fleet, types.cluster, view, query, now().getTime())
-    return succeed(await runTimeSliced(steps, sender.signal).finally(view.release))
+function attentionRoute(service: Service): Route {
+  const { types } = service
+  return route({
+    method: 'GET',
+    path: '/status/attention',
+    access: 'read',
+    tag: 'status',
+    id: 'fleet_attention',
+    summary: 'The clusters that need somebody, worst problem first, each with what to do next.',
+    description:
+      'A cluster is here once, with its worst problem: refused, failed, rejected, offline, stuck (it reports, and has not applied what it was served long ago), flapping (four changes of contact or health within an hour) or late. Of one problem what lasts longest comes first.',
+    parameters: [LIMIT, SELECTOR],
+    answers: { 200: ok('Clusters with a problem.', ref('attention'), ['X-Request-Id']) },
+    problems: READING,
+    schemas: ATTENTION_SCHEMAS,
+    handler: async (request, reply) => {
+      const { query } = request
+      const matches = selecting(service, query)
+      if (!matches.ok) return sendProblem(reply, matches.problem)
+      const limit = numberIn(query, LIMIT) as number
+      const listed = await listFor(service, request, (fleet, view) =>
+        listAttention(fleet, types.cluster, view, { matches: matches.value, limit }),
+      )
+      if (!listed.ok) return sendProblem(reply, listed.problem)
+      return reply.header('Cache-Control', 'no-store').send(listed.value)
+    },
   })
 }
 

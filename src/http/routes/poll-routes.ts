@@ -82,10 +82,11 @@ function ackDescription(types: RegisteredTypes, dns: Parameter): RouteDescriptio
         minimum: 1,
         maximum: MAX_EVERY_S,
       }),
-      inQuery('part', 'The report is about the components alone whose hashed id begins with this.', {
-        type: 'string',
-        pattern: '^[0-9a-f]{1,2}$',
-      }),
+      inQuery(
+        'part',
+        'Of a cluster with many components: the report is about those alone whose SHA-256 of the id begins so.',
+        { type: 'string', pattern: '^[0-9a-f]{1,2}$' },
+      ),
       inQuery('ready', 'A component that is ready, and the digest of its input.', {
         type: 'array',
         items: { type: 'string', pattern: '^.+:[0-9a-f]{16}$' },

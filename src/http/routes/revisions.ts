@@ -4,7 +4,7 @@ import { ref } from '../../api/component-ref.ts'
 import { CHANGE_PAGES, CHANGES_IN_LIST } from '../../api/limits.ts'
 import { REVISION_SCHEMAS } from '../../api/revision-schema.ts'
 import type { RevisionWithImpact } from '../../api/wire-types.ts'
-import { notFound, type Result, succeed } from '../../base/problem.ts'
+import { type Result, succeed } from '../../base/problem.ts'
 import { searchableTypes } from '../../domain/types/system-types.ts'
 import { spansOf } from '../../engine/audit.ts'
 import type { HistoryQuery } from '../../engine/past.ts'
@@ -25,7 +25,6 @@ import {
 } from '../request/parameters.ts'
 import { presentRevision } from '../request/present-revision.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import { parseRevision } from '../request/query.ts'
 import {
   inLines,
   REVISION_LIST,
@@ -35,6 +34,7 @@ import {
   sendRevisions,
   wantsLines,
 } from '../request/send-revisions.ts'
+import { withRevision } from '../request/with-revision.ts'
 import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
 
@@ -172,25 +172,16 @@ function readRoute(service: Service): Route {
   })
 }
 
-async function findRevision(
+function findRevision(
   service: Service,
   request: FastifyRequest,
   text: string,
 ): Promise<Result<RevisionWithImpact>> {
-  const parsed = parseRevision(text)
-  if (!parsed.ok) return parsed
-  const revision = parsed.value
   const query = request.query as Query
   const changeLimit = numberIn(query, CHANGE_PAGE[0]) as number
   const changeOffset = numberIn(query, OFFSET) ?? 0
-  return inspectFor(service, request, async (past) => {
-    const [recorded] = await past.history({ revision, limit: 1, changeLimit, changeOffset })
-    if (recorded) {
-      const impact = await past.impactOf(revision, numberIn(query, IMPACT) as number)
-      return succeed({ ...presentRevision(service.types, recorded), impact })
-    }
-    const known = await past.resolve({ revision: revision - 1 }, 'the revision')
-    const isPruned = !known.ok && known.problem.code === 'gone'
-    return isPruned ? known : notFound('revision', text)
+  return withRevision(service, request, text, { changeLimit, changeOffset }, async (past, recorded) => {
+    const impact = await past.impactOf(recorded.revision, numberIn(query, IMPACT) as number)
+    return { ...presentRevision(service.types, recorded), impact }
   })
 }

@@ -1,8 +1,10 @@
 // The states of many clusters: counted, filtered, sorted and a page at a time.
-import type { FleetStatus, StatusCounts, StatusLine } from '../../api/status-schema.ts'
+import type { FleetStatus, StatusLine } from '../../api/status-schema.ts'
+import { FirstFew } from '../../base/first-few.ts'
 import { getOrSet } from '../../base/get-or-set.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
+import { StatusTally } from '../../domain/status/status-tally.ts'
 import {
   COLUMNS,
   CONTACTS,
@@ -44,9 +46,8 @@ export function* listStatus(
   now: number,
 ): Steps<FleetStatus> {
   const { contact, delivery, health, sort, limit, offset } = query
-  const found: Found[] = []
-  const all = new Tally()
-  const environments = new Map<string, Tally>()
+  const page = new FirstFew<Found>(offset + limit, comparing(fleet, sort))
+  const environments = new Map<string, StatusTally>()
   const versions = new Map<string, number>()
   const { name } = type.type
   for (const entry of contact === 'deleted' ? view.tombstones(name) : view.all(name)) {
@@ -56,24 +57,26 @@ export function* listStatus(
     if (contact !== undefined && row.contact !== contact) continue
     if (delivery !== undefined && row.delivery !== delivery) continue
     if (health !== undefined && row.health !== health) continue
-    found.push({ entry, row })
-    all.count(row)
-    getOrSet(environments, environmentOf(type, entry) ?? '', () => new Tally()).count(row)
+    page.add({ entry, row })
+    getOrSet(environments, environmentOf(type, entry) ?? '', () => new StatusTally()).count(row)
     const version = fleet.operatorVersion(entry.id) ?? 'unknown'
     versions.set(version, (versions.get(version) ?? 0) + 1)
   }
-  if (sort !== 'cluster') found.sort(comparing(fleet, sort))
+  const all = new StatusTally(environments.values())
   return {
-    total: found.length,
+    total: all.total,
     at: new Date(now).toISOString(),
     counts: all.counts(),
     environments: Object.fromEntries([...environments].sort().map(([each, tally]) => [each, tally.counts()])),
     operator_versions: Object.fromEntries([...versions].sort()),
-    clusters: found.slice(offset, offset + limit).map((each) => lineOf(fleet, type, each)),
+    clusters: page
+      .all()
+      .slice(offset)
+      .map((each) => lineOf(fleet, type, each)),
   }
 }
 
-function environmentOf({ environment }: ClusterType, { document }: Entry): string | null {
+export function environmentOf({ environment }: ClusterType, { document }: Entry): string | null {
   return environment === undefined ? null : String(document[environment] ?? '')
 }
 
@@ -88,30 +91,11 @@ function lineOf(fleet: Fleet, type: ClusterType, { entry, row }: Found): StatusL
   }
 }
 
-function comparing(fleet: Fleet, sort: Exclude<StatusSort, 'cluster'>) {
+function comparing(fleet: Fleet, sort: StatusSort): (one: Found, other: Found) => number {
+  // Live clusters come in this order already, and deleted ones in none.
+  if (sort === 'cluster') return (one, other) => (one.entry.id < other.entry.id ? -1 : 1)
   if (sort === 'last_seen')
-    return (one: Found, other: Found): number => fleet.lastSeen(one.entry.id) - fleet.lastSeen(other.entry.id)
+    return (one, other) => fleet.lastSeen(one.entry.id) - fleet.lastSeen(other.entry.id)
   const words: readonly string[] = { contact: CONTACTS, delivery: DELIVERIES, health: HEALTHS }[sort]
-  return (one: Found, other: Found): number => words.indexOf(one.row[sort]) - words.indexOf(other.row[sort])
-}
-
-/** How many clusters are in each state. */
-class Tally {
-  readonly #numbers = new Map<string, number>()
-
-  count({ contact, delivery, health }: StatusRow): void {
-    this.#add(contact)
-    this.#add(delivery)
-    this.#add(health)
-  }
-
-  #add(word: string): void {
-    this.#numbers.set(word, (this.#numbers.get(word) ?? 0) + 1)
-  }
-
-  counts(): StatusCounts {
-    const of = <T extends string>(words: readonly T[]): Record<T, number> =>
-      Object.fromEntries(words.map((word) => [word, this.#numbers.get(word) ?? 0])) as Record<T, number>
-    return { contact: of(CONTACTS), delivery: of(DELIVERIES), health: of(HEALTHS) }
-  }
+  return (one, other) => words.indexOf(one.row[sort]) - words.indexOf(other.row[sort])
 }
