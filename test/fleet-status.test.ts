@@ -98,6 +98,11 @@ describe('contact', () => {
     pass(7200)
     await poll('one', 'namespaces')
     assert.equal((await status('one')).contact.expected_interval_s, 31, 'a pause is no interval')
+    for (let i = 0; i < 5; i++) {
+      pass(1)
+      await poll('one', 'namespaces')
+    }
+    assert.equal((await status('one')).contact.expected_interval_s, 31, 'and nor are repetitions')
   })
 
   test('is refused while polls in its name fail with 401 or 403, but not for a cluster that still polls', async (t) => {

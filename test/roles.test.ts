@@ -351,6 +351,9 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   delete_patches: (_world, tier) => [{ path: patchesOf(tier), ...patching(tier) }],
 
   fleet_status: () => [{ path: '/status' }, { path: '/status?contact=never' }],
+  revision_propagation: () => [{ path: '/revisions/1/propagation' }],
+  versions: (_world, tier, type) => [{ path: `/${type}/${tier}/versions` }],
+  fleet_attention: () => [{ path: '/status/attention' }],
   cluster_status: (_world, tier) => [{ path: `/clusters/${tier}/status`, cluster: tier }],
 
   list_revisions: () => [{ path: '/revisions' }],
