@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
+import fc from 'fast-check'
 import { loadTypes } from '../src/registry/load-types.ts'
 import { fleetOf, ReportingCluster, startWatched, type Watched } from './reporting-clusters.ts'
 import { RESOURCES, temporaryFolder } from './service.ts'
@@ -338,9 +339,6 @@ describe('the metrics of the fleet', () => {
       found.flatMap(([, metric, labels = '', value]) => (metric === name ? [[labels, Number(value)]] : [])),
     )
   }
-  const above = (counts: Record<string, number>): Record<string, number> =>
-    Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
-
   test('count clusters by state and environment, by problem, and by what they have reported', async () => {
     const watched = await start({ one: { environment: 'prod' }, two: {}, three: {} })
     const { one, two } = watched.clusters
@@ -408,3 +406,84 @@ describe('the metrics of the fleet', () => {
     assert.equal(counts['environment="other",state="never"'], 10)
   })
 })
+
+test('counts of the status are those of its rows, whatever the filters, and its pages are one list', async () => {
+  const watched = await start(
+    Object.fromEntries(
+      Array.from({ length: 12 }, (_, i) => [
+        `c${i}`,
+        { environment: ['dev', 'prod', 'qa'][i % 3] as string, components: i % 2 ? [{ id: 'a' }] : [] },
+      ]),
+    ),
+  )
+  const deed = fc.constantFrom('poll', 'settle', 'refuse', 'fail', 'wait', 'edit')
+  const filters = fc.record(
+    {
+      contact: fc.constantFrom('current', 'late', 'offline', 'never', 'refused'),
+      delivery: fc.constantFrom('behind', 'served', 'applied', 'rejected'),
+      health: fc.constantFrom('failed', 'unknown', 'progressing', 'healthy'),
+      environment: fc.constantFrom('dev', 'prod'),
+      selector: fc.constantFrom('environment!=qa', 'uses.platform_components=a'),
+      sort: fc.constantFrom('cluster', 'last_seen', 'contact', 'delivery', 'health'),
+    },
+    { requiredKeys: [] },
+  )
+  let edits = 0
+  const act = async (deed: string, i: number): Promise<void> => {
+    const cluster = watched.clusters[`c${i}`] ?? assert.fail()
+    if (deed === 'poll') await cluster.poll()
+    else if (deed === 'settle') await cluster.settle()
+    else if (deed === 'refuse') await cluster.beRefused()
+    else if (deed === 'fail' && i % 2) cluster.fail('HelmRelease', 'a', 'InstallFailed', 'no')
+    else if (deed === 'wait') watched.pass(400)
+    else if (deed === 'edit')
+      await watched.service.call('PATCH', '/platform_components/a', { body: { oci_tag: `v${++edits}` } })
+  }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(deed, fc.nat(11)), { maxLength: 8 }),
+      filters,
+      fc.integer({ min: 1, max: 5 }),
+      async (deeds, query, limit) => {
+        for (const [deed, i] of deeds) await act(deed, i)
+        const search = (page: object) => `/status?${new URLSearchParams({ ...query, ...page } as never)}`
+        const whole = await read(watched, search({ limit: '5000' }))
+        assert.equal(whole.total, whole.clusters.length)
+        const rows: Row[] = whole.clusters
+        for (const column of ['contact', 'delivery', 'health'] as const) {
+          assert.deepEqual(above(whole.counts[column]), countBy(rows, column))
+          for (const [environment, counts] of Object.entries<Row & Record<string, never>>(whole.environments))
+            assert.deepEqual(
+              above(counts[column] as never),
+              countBy(
+                rows.filter((row) => row.environment === environment),
+                column,
+              ),
+            )
+        }
+        const pages: Row[] = []
+        for (let offset = 0; offset < whole.total; offset += limit)
+          pages.push(...(await read(watched, search({ limit, offset }))).clusters)
+        assert.deepEqual(pages, rows)
+      },
+    ),
+    { numRuns: 30 },
+  )
+})
+
+interface Row {
+  readonly environment: string
+  readonly contact: string
+  readonly delivery: string
+  readonly health: string
+}
+
+function countBy(rows: readonly Row[], column: keyof Row): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const row of rows) counts[row[column]] = (counts[row[column]] ?? 0) + 1
+  return counts
+}
+
+function above(counts: Record<string, number>): Record<string, number> {
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+}

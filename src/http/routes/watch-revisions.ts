@@ -1,13 +1,13 @@
 // The log as it grows, as server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { EVENT_STREAM } from '../../api/media-types.ts'
-import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
+import { fail, forbidden, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
 import { may, type Permission } from '../../domain/access/permissions.ts'
 import { type Identity, identityOf } from '../auth/identity.ts'
 import { atEnd, callerOf, refuseShare } from '../load/callers.ts'
 import { DRAINING } from '../load/shed-load.ts'
 import { json, ok, READING } from '../openapi/openapi-operation.ts'
-import { inHeader, inQuery, problemWith, type Query, WHOLE } from '../request/parameters.ts'
+import { flag, inHeader, inQuery, problemWith, type Query, WHOLE } from '../request/parameters.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { setRevision } from '../request/revision-header.ts'
 import { type Route, route } from '../route.ts'
@@ -24,10 +24,15 @@ const LAST_EVENT_ID = inHeader(
   'The same, of a client that comes back; it counts more.',
   WHOLE,
 )
+const STATUS = flag(
+  'status',
+  'Also sends when clusters change their contact, delivery or health; needs the role viewer.',
+  false,
+)
 const EVENTS = {
   type: 'string',
   description:
-    'Each event has the number of a revision as its id, and as its data what a list of revisions shows of it.',
+    'Each event has the number of a revision as its id, and as its data what a list of revisions shows of it. Events of the type status have no id, and as their data cluster, kind, from, to and time.',
 }
 /** How long a process that is behind waits to reach the caller's revision. */
 const REACH_MS = 5000
@@ -60,11 +65,15 @@ export function watchRoutes(service: Service): Route[] {
       summary:
         'Revisions as they are made, in order and without gaps, as server-sent events; it does not end.',
       description:
-        'Each event is one revision. A client that comes back sends the last id as Last-Event-ID, and misses nothing.',
-      parameters: [SINCE, LAST_EVENT_ID],
+        'Each event is one revision. A client that comes back sends the last id as Last-Event-ID, and misses no revision. With status, changes of clusters come between them as they are noticed, which may take some seconds; those made while nobody was connected are not sent again.',
+      parameters: [SINCE, LAST_EVENT_ID, STATUS],
       answers: { 200: { ...ok('Events.', {}, ['X-Request-Id']), content: json(EVENTS, EVENT_STREAM) } },
       problems: [...READING, 410],
       handler: async (request, reply) => {
+        const idsOnly = !may(identityOf(request).grant, 'read')
+        const withStatus = request.query.status === 'true'
+        if (withStatus && idsOnly)
+          return sendProblem(reply, forbidden('needs_viewer', 'status needs the role viewer'))
         const after = await admit(service, request)
         if (!after.ok) return sendProblem(reply, after.problem)
         if (isClosing) return sendProblem(reply, DRAINING)
@@ -80,10 +89,9 @@ export function watchRoutes(service: Service): Route[] {
         const retry = Math.round(RETRY_MS.least + Math.random() * RETRY_MS.spread)
         // An id without data is no event, but a client that reconnects before the first event sends it.
         reply.raw.write(`retry: ${retry}\nid: ${from}\n: revision ${revision}\n\n`)
-        const idsOnly = !may(identityOf(request).grant, 'read')
         const sender = { caller: callerOf(service, request), isUrgent: false, signal: request.left }
         const check = checkOf(service, request, idsOnly ? 'watch' : 'read')
-        watchers.add(reply.raw, from, check, { idsOnly, sender })
+        watchers.add(reply.raw, from, check, { idsOnly, withStatus, sender })
         return reply
       },
       onClose: () => {

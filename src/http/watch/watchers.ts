@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { setImmediate as breathe, setTimeout as sleep } from 'node:timers/promises'
 import { CHANGES_IN_LIST } from '../../api/limits.ts'
 import { fail, type Result, succeed } from '../../base/problem.ts'
+import type { Transition } from '../../engine/fleet/fleet.ts'
 import type { RecordedRevision } from '../../engine/past.ts'
 import type { Sender } from '../../engine/write-queue.ts'
 import { inLane } from '../load/callers.ts'
@@ -12,6 +13,8 @@ import type { Service } from '../service.ts'
 
 interface How {
   readonly idsOnly: boolean
+  /** Whether transitions of clusters are sent too. */
+  readonly withStatus: boolean
   /** Whose turn the reads of earlier revisions take. */
   readonly sender: Sender
 }
@@ -54,10 +57,14 @@ export class Watchers {
   readonly #heartbeatMs: number
   readonly #unsentBytes: number
   readonly #stuckMs: number
-  readonly #unsubscribe: () => void
+  readonly #unsubscribe: readonly (() => void)[]
   readonly #all = new Set<Watcher>()
   /** Streams that have everything up to `#published`; the others are still catching up. */
   readonly #live = new Set<Watcher>()
+  /** Live streams that transitions are sent to, and those that are still to be sent. */
+  readonly #statusStreams = new Set<Watcher>()
+  #transitions: Transition[] = []
+  #isTelling = false
   #published: number
   #isPublishing = false
   #heart: NodeJS.Timeout | undefined
@@ -69,7 +76,11 @@ export class Watchers {
     this.#unsentBytes = unsentBytes
     this.#stuckMs = stuckMs
     this.#published = service.engine.state.revision
-    this.#unsubscribe = service.engine.subscribe(() => void this.#publishAll())
+    const { engine } = service
+    this.#unsubscribe = [
+      engine.subscribe(() => void this.#publishAll()),
+      engine.fleet.fleet.subscribe((transition) => this.#noteTransition(transition)),
+    ]
   }
 
   /** Sends every revision after this one, until either side ends the stream; with `idsOnly` only its number. */
@@ -92,7 +103,7 @@ export class Watchers {
 
   /** Ends all streams, so that the server can close. */
   endAll(): void {
-    this.#unsubscribe()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
     for (const watcher of this.#all) this.#end(watcher)
   }
 
@@ -157,12 +168,43 @@ export class Watchers {
   }
 
   #send(watcher: Watcher, { revision, text }: Event): void {
-    if (revision <= watcher.sent || !this.#all.has(watcher)) return
+    if (revision <= watcher.sent || !this.#mayTake(watcher)) return
+    watcher.sent = revision
+    this.#write(watcher, watcher.how.idsOnly ? Buffer.from(`id: ${revision}\n\n`) : text)
+  }
+
+  /** Ends a stream that may not go on, and cuts one that nobody reads. */
+  #mayTake(watcher: Watcher): boolean {
+    if (!this.#all.has(watcher)) return false
     if (!watcher.check.before()) this.#end(watcher)
     else if (watcher.response.writableLength > this.#unsentBytes) this.#drop(watcher)
-    else {
-      watcher.sent = revision
-      this.#write(watcher, watcher.how.idsOnly ? Buffer.from(`id: ${revision}\n\n`) : text)
+    else return true
+    return false
+  }
+
+  /** Those that become known at once are sent at once: after a change of the whole fleet there are very many. */
+  #noteTransition(transition: Transition): void {
+    if (this.#statusStreams.size === 0) return
+    this.#transitions.push(transition)
+    if (this.#isTelling) return
+    this.#isTelling = true
+    breathe()
+      .then(() => this.#publishTransitions())
+      .catch((error: unknown) => this.#service.log.error({ err: error }, 'transitions could not be sent'))
+      .finally(() => {
+        this.#isTelling = false
+      })
+  }
+
+  async #publishTransitions(): Promise<void> {
+    while (this.#transitions.length > 0) {
+      const text = Buffer.from(this.#transitions.map(presentTransition).join(''))
+      this.#transitions = []
+      let written = 0
+      for (const watcher of this.#statusStreams) {
+        if (this.#mayTake(watcher)) this.#write(watcher, text)
+        if (++written % STREAMS_PER_SLICE === 0) await breathe()
+      }
     }
   }
 
@@ -185,6 +227,7 @@ export class Watchers {
     }
     if (!this.#all.has(watcher)) return
     this.#live.add(watcher)
+    if (watcher.how.withStatus) this.#statusStreams.add(watcher)
     void this.#publishAll()
   }
 
@@ -212,6 +255,7 @@ export class Watchers {
 
   #forget(watcher: Watcher): void {
     this.#live.delete(watcher)
+    this.#statusStreams.delete(watcher)
     if (!this.#all.delete(watcher)) return
     this.#service.metrics.noteWatchers(this.#all.size)
     if (this.#all.size > 0) return
@@ -231,6 +275,12 @@ export class Watchers {
     this.#service.metrics.countDroppedWatcher()
     watcher.response.destroy()
   }
+}
+
+/** Without an id: the last id that a client has is that of a revision. */
+function presentTransition({ cluster, column, from, to, time }: Transition): string {
+  const data = JSON.stringify({ cluster, kind: column, from, to, time: new Date(time).toISOString() })
+  return `event: status\ndata: ${data}\n\n`
 }
 
 /** Resolves when the buffer is empty or the connection has closed. */
