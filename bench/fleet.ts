@@ -1,5 +1,6 @@
 // Makes fleets of any size: every cluster has 20 of 60 components (3 patched), 10 namespaces and 5 role bindings.
 
+import type { JsonObject } from '../src/base/json.ts'
 import { TOKENS } from '../src/domain/access/token.ts'
 import type { Document } from '../src/domain/types/resource-type.ts'
 import { hashOf, tokenIdOf } from '../src/engine/token-secret.ts'
@@ -27,11 +28,16 @@ function picks(n: number, count: number, total: number, prefix: string): string[
   )
 }
 
-function cluster(n: number): Document {
+export type FleetCluster = ReturnType<typeof cluster>
+
+/** The n-th cluster. */
+export function cluster(n: number) {
   const components = picks(n, 20, COMPONENTS, 'component')
-  const patches = components
-    .slice(0, 3)
-    .map((id, i) => [id, { replicaCount: String((n % 5) + 1), ui_message: `hello ${n}-${i}` }])
+  const patches: Readonly<Record<string, JsonObject>> = Object.fromEntries(
+    components
+      .slice(0, 3)
+      .map((id, i) => [id, { replicaCount: String((n % 5) + 1), ui_message: `hello ${n}-${i}` }]),
+  )
   return {
     id: clusterId(n),
     cluster_name: clusterId(n),
@@ -39,14 +45,14 @@ function cluster(n: number): Document {
     environment: ENVIRONMENTS[n % ENVIRONMENTS.length] ?? 'dev',
     labels: { region: n % 2 ? 'eu' : 'us', wave: String(n % 10) },
     deletion_protection: false,
-    patches: Object.fromEntries(patches),
+    patches,
     namespaces: picks(n, 10, NAMESPACES, 'namespace').map((id) => ({ id })),
     platform_components: components.map((id) => ({ id, enabled: true })),
     rolebindings: picks(n, 5, ROLEBINDINGS, 'rolebinding').map((id) => ({ id })),
   }
 }
 
-function component(n: number): Document {
+export function component(n: number) {
   return {
     id: `component-${n}`,
     component_path: `platform/component-${n}/1.${n}.0`,
@@ -56,6 +62,15 @@ function component(n: number): Document {
     oci_tag: 'v1.0.0',
     depends_on: n % 4 === 3 ? [`component-${n - 1}`] : [],
   }
+}
+
+export function namespace(n: number) {
+  return { id: `namespace-${n}`, labels: { team: `team-${n}` }, annotations: { owner: `team-${n}` } }
+}
+
+export function rolebinding(n: number) {
+  const subjects = [{ kind: 'Group', name: `group-${n}`, apiGroup: 'rbac.authorization.k8s.io' }]
+  return { id: `rolebinding-${n}`, role: 'view', subjects }
 }
 
 /** The secret of a cluster's own token. */
@@ -78,16 +93,8 @@ function token(n: number): Document {
 
 function* documents(clusters: number, withTokens: boolean): Generator<[string, Document]> {
   for (let n = 0; n < COMPONENTS; n++) yield ['platform_components', component(n)]
-  for (let n = 0; n < NAMESPACES; n++) {
-    yield [
-      'namespaces',
-      { id: `namespace-${n}`, labels: { team: `team-${n}` }, annotations: { owner: `team-${n}` } },
-    ]
-  }
-  for (let n = 0; n < ROLEBINDINGS; n++) {
-    const subjects = [{ kind: 'Group', name: `group-${n}`, apiGroup: 'rbac.authorization.k8s.io' }]
-    yield ['rolebindings', { id: `rolebinding-${n}`, role: 'view', subjects }]
-  }
+  for (let n = 0; n < NAMESPACES; n++) yield ['namespaces', namespace(n)]
+  for (let n = 0; n < ROLEBINDINGS; n++) yield ['rolebindings', rolebinding(n)]
   for (let n = 0; n < clusters; n++) yield ['clusters', cluster(n)]
   for (let n = 0; withTokens && n < clusters; n++) yield [TOKENS, token(n)]
 }

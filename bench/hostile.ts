@@ -28,6 +28,7 @@ const { values: given } = parseArgs({
     patience: { type: 'string', default: '5' },
     after: { type: 'string', default: '60' },
     minutes: { type: 'string', default: '7.5' },
+    bare: { type: 'boolean', default: false },
     'report-only': { type: 'boolean', default: false },
   },
 })
@@ -36,6 +37,7 @@ const BARE_PORT = 18_601
 const BARE_SECONDS = 3
 const MOST_DRIFT = 3
 const MIX = 'mix'
+const MIX_OF_BARE = 'mix, of a bare node:http server'
 const CLUSTERS = Number(given.clusters)
 
 type Tokens = Readonly<Record<Attacker, string | undefined>>
@@ -72,6 +74,7 @@ async function main(): Promise<boolean> {
   try {
     const setting: Setting = {
       database: await makeFleet(),
+      answer: join(folder, 'answer.json'),
       port: PORT,
       clusters: CLUSTERS,
       patienceMs: Number(given.patience) * 1000,
@@ -124,7 +127,6 @@ async function makeFleet(): Promise<string> {
 /** Makes the tokens of the attackers, and tells what the polls of this benchmark cost by themselves. */
 async function prepare(setting: Setting): Promise<Tokens> {
   const service = await startService('the service', setting.database, PORT)
-  const body = join(folder, 'answer.json')
   try {
     const create = async (role: Attacker, scope: object = {}): Promise<string> => {
       const response = await fetch(`http://127.0.0.1:${PORT}/tokens`, {
@@ -145,16 +147,16 @@ async function prepare(setting: Setting): Promise<Tokens> {
     }
     const url = `http://127.0.0.1:${PORT}/api/v2/flux/clusters/${clusterDns(0)}/platform-components`
     const answer = await fetch(url, { headers: { authorization: `Bearer ${clusterToken(0)}` } })
-    writeFileSync(body, await answer.text())
+    writeFileSync(setting.answer, await answer.text())
     return tokens
   } finally {
     await stopTarget(service)
-    await measureClient(setting, body)
+    await measureClient(setting)
   }
 }
 
-async function measureClient({ observer, patienceMs }: Setting, body: string): Promise<void> {
-  const bare = await startTarget('bare node:http', 'bare-server.ts', [body, String(BARE_PORT)], BARE_PORT, {})
+async function measureClient({ observer, patienceMs, answer }: Setting): Promise<void> {
+  const bare = await startTarget('bare node:http', 'bare-server.ts', [answer, String(BARE_PORT)], BARE_PORT, {})
   const watch = { port: BARE_PORT, clusters: CLUSTERS, patienceMs, rate: RATE, isAdminThere: false }
   try {
     await observer.observe({ ...watch, seconds: 1 })
@@ -171,7 +173,7 @@ type Plan = Partial<Row> & Pick<Row, 'name'>
 /** Begins no further row when the time is over; what tells most comes first. */
 async function measureInTime(setting: Setting, plans: readonly Plan[]): Promise<Map<Plan, Seen>> {
   const end = Number(given.minutes) * 60_000
-  const isMix = ({ name }: Plan): boolean => name === MIX
+  const isMix = ({ name }: Plan): boolean => name === MIX || name === MIX_OF_BARE
   const seen = new Map<Plan, Seen>()
   for (const plan of [...plans.filter(isMix), ...plans.filter((each) => !isMix(each))])
     if (performance.now() < end) seen.set(plan, await measure(setting, plan))
@@ -204,7 +206,8 @@ function plansOf(attacker: Attacker, token: string | undefined, idleP99: number)
   }))
   const attacks = mixed.map(({ name }) => name)
   const mix = { ...shared, ...after, name: MIX, attacks, seconds: Number(given['mix-seconds']) }
-  return [...single, mix].filter(isChosen)
+  const bare = given.bare ? [{ ...mix, name: MIX_OF_BARE, isBare: true }] : []
+  return [...[...single, mix].filter(isChosen), ...bare]
 }
 
 function p99Of(idle: readonly Seen[]): number {

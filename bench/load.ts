@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 
 /** What the Flux Operator sends, byte for byte; by way of a proxy, what that adds to it. */
-export function fluxRequest(path: string, token: string, port: number, forwarded = ''): string {
+export function fluxRequest(path: string, token: string, host: string, forwarded = ''): string {
   const lines = [
     `GET ${path} HTTP/1.1`,
-    `Host: 127.0.0.1:${port}`,
-    'User-Agent: flux-operator/0.58.1',
+    `Host: ${host}`,
+    'User-Agent: flux-operator/v0.58.1',
     'Accept: application/json',
     `Authorization: Bearer ${token}`,
     'Accept-Encoding: gzip',
@@ -44,7 +44,7 @@ export async function runLoad({
   const request = (): string => {
     const i = (started++ * 7919) % paths.length
     const forwarded = reconnect ? '' : 'X-Forwarded-For: 127.0.0.1\r\n'
-    return fluxRequest(paths[i] ?? '', tokens?.[i] ?? token, port, forwarded)
+    return fluxRequest(paths[i] ?? '', tokens?.[i] ?? token, `127.0.0.1:${port}`, forwarded)
   }
   /** Sends requests over one connection for as long as `more` says so. */
   const converse = (more: () => boolean): Promise<void> =>
@@ -139,7 +139,7 @@ function getOnce(port: number, path: string, token: string): Promise<void> {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     let head = ''
     socket.on('connect', () => {
-      socket.write(fluxRequest(path, token, port), 'latin1')
+      socket.write(fluxRequest(path, token, `127.0.0.1:${port}`), 'latin1')
     })
     socket.on('data', (chunk) => {
       if (head === '') head = chunk.toString('latin1', 0, 12)

@@ -8,7 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export const TOKEN = 'bench-token'
 const TICKS_PER_SECOND = 100
 /** As `npm start` does it. */
-const SMALL_HEAP_STEPS = (process.env.SERVER_OPTIONS ?? '--max-semi-space-size=4').split(' ').filter(Boolean)
+export const SMALL_HEAP_STEPS = (process.env.SERVER_OPTIONS ?? '--max-semi-space-size=4')
+  .split(' ')
+  .filter(Boolean)
 
 export interface Target {
   readonly name: string
@@ -33,8 +35,10 @@ export async function startTarget(
       stdio: ['ignore', 'ignore', stderr],
     }),
   )
+  // Probes work there without TLS.
+  const probed = env.ADMIN_LISTEN_ADDR ?? `127.0.0.1:${port}`
   for (let tries = 0; tries < 6000; tries++) {
-    const ready = await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined)
+    const ready = await fetch(`http://${probed}/ready`).catch(() => undefined)
     if (ready?.ok) return { name, port, child, startSeconds: (performance.now() - started) / 1000 }
     if (child.exitCode !== null) break
     await sleep(5)
@@ -57,8 +61,15 @@ export function startService(
   database: string,
   port: number,
   stderr: 'inherit' | 'ignore' = 'inherit',
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<Target> {
-  const env = { AUTH_TOKEN: TOKEN, API_MODE: 'crud', DATABASE_URL: database, LOG_LEVEL: 'warn' }
+  const env = {
+    AUTH_TOKEN: TOKEN,
+    API_MODE: 'crud',
+    DATABASE_URL: database,
+    LOG_LEVEL: 'warn',
+    ...settings,
+  }
   return startTarget(name, '../src/main.ts', [], port, env, stderr)
 }
 

@@ -5,11 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pino, { type Logger } from 'pino'
 import { UsageProblem } from './base/usage-problem.ts'
-import { warnOfUnread } from './bootstrap/bootstrap-bundle.ts'
-import { loadTemplates, type Template } from './bootstrap/load-templates.ts'
+import { warnOfBundle } from './bootstrap/bootstrap-bundle.ts'
+import { loadTemplates } from './bootstrap/load-templates.ts'
+import type { Template } from './bootstrap/template.ts'
 import { type Config, parseConfig } from './config/config.ts'
-import { parseSelector } from './domain/access/selector.ts'
+import { parseSelector, type Selector } from './domain/access/selector.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
+import type { StatusSettings } from './engine/fleet/follow-fleet.ts'
+import { forwardEvidence } from './engine/fleet/forward-evidence.ts'
 import { seed } from './engine/seed.ts'
 import { openSnapshots } from './engine/snapshot.ts'
 import { buildAdminApp, buildApp } from './http/app.ts'
@@ -49,7 +52,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
   const types = readTypes(config.resourceFolders)
   const templates = readTemplates(config, types)
-  for (const warning of warnOfUnread(types, templates)) log.warn(warning)
+  for (const warning of warnOfBundle(types, templates, true)) log.warn(warning)
   const files = readFiles(config, types, log)
   const { engine, mirror, metrics } = await startStores(config, types, version, log)
   warnOfUnknownTypes(engine, types, log)
@@ -71,6 +74,14 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
     },
     engine.isLoaded ? 'ready' : 'listening',
   )
+  const stopForwarding =
+    mirror &&
+    forwardEvidence({
+      fleet: engine.fleet,
+      send: mirror.report,
+      now,
+      failed: (err) => log.warn({ err, upstream: config.mirror?.url }, 'the upstream takes no reports'),
+    })
   let stopping = false
   stop = async (signal: string): Promise<void> => {
     if (stopping) return
@@ -81,6 +92,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
     await sleep(config.shutdownDelayMs)
     await app.close()
     await admin?.close()
+    await stopForwarding?.()
     await engine.stop()
     await mirror?.stop()
     log.info('stopped')
@@ -103,6 +115,7 @@ async function startStores(
   log: Logger,
 ): Promise<Stores> {
   let metrics: Metrics | undefined
+  const fleetStatus = statusSettings(config, types)
   const mirror = config.mirror && openMirror(config, types, log)
   const start = (store: Store, upstream?: Mirror): Promise<Engine> =>
     startEngine({
@@ -111,6 +124,7 @@ async function startStores(
       types,
       now,
       brake: config.brake,
+      fleetStatus,
       onStoreError(error, doing) {
         metrics?.countStoreError(doing)
         log.error({ err: error, doing }, 'the store failed')
@@ -127,6 +141,20 @@ async function startStores(
   else fillLater(config, types, engine, log)
   metrics = createMetrics(types, version, engine, now)
   return { engine, mirror, metrics }
+}
+
+function statusSettings({ status }: Config, types: RegisteredTypes): StatusSettings {
+  const { unobserved, ...limits } = status
+  const selector =
+    unobserved === undefined ? undefined : readSelector(types, 'UNOBSERVED_SELECTOR', unobserved)
+  return { ...limits, isUnobserved: (cluster) => selector?.matches(cluster) ?? false }
+}
+
+/** The selector of a setting. */
+function readSelector(types: RegisteredTypes, name: string, text: string): Selector {
+  const parsed = parseSelector(types, text)
+  if (!parsed.ok) throw new UsageProblem(`${name} ${parsed.message}`)
+  return parsed.selector
 }
 
 function now(): Date {
@@ -244,8 +272,7 @@ function readTemplates({ templateFolders }: Config, types: RegisteredTypes): rea
 function openMirror({ mirror, store }: Config, types: RegisteredTypes, log: Logger): Mirror | undefined {
   if (!mirror || store.backend !== 'sqlite') return undefined
   const { url, tokens, selector } = mirror
-  const parsed = selector === undefined ? undefined : parseSelector(types, selector)
-  if (parsed?.ok === false) throw new UsageProblem(`MIRROR_SELECTOR ${parsed.message}`)
+  if (selector !== undefined) readSelector(types, 'MIRROR_SELECTOR', selector)
   const readToken = (): string => {
     const problems: string[] = []
     const [token = ''] = tokensOf(tokens, problems)

@@ -83,8 +83,11 @@ function find(manifests: readonly Manifest[], kind: string, name: string): Manif
   )
 }
 
+/** The providers that poll types. */
 function providersIn(manifests: readonly Manifest[]): readonly Manifest[] {
-  const found = manifests.filter(({ kind }) => kind === 'ResourceSetInputProvider')
+  const found = manifests.filter(
+    ({ kind, spec }) => kind === 'ResourceSetInputProvider' && spec.type === 'ExternalService',
+  )
   assert.notEqual(found.length, 0)
   return found
 }
@@ -96,11 +99,11 @@ function providerInTemplate(manifests: readonly Manifest[]): {
   readonly insecure: string
 } {
   const template: string = find(manifests, 'ResourceSet', 'phone-home').spec.resourcesTemplate
-  const [, list = ''] = /^<<- range list (.*) >>\n---\n/.exec(template) ?? []
+  const [, list = '', each = ''] =
+    /^<<- range list (.*) >>\n---\n([\s\S]*?\n)<<- end >>\n/.exec(template) ?? []
   const [guarded = '', insecure = ''] =
-    / {2}<<- if (.*) >>\n {2}insecure: true\n {2}<<- end >>\n/.exec(template) ?? []
-  assert.match(template, /\n<<- end >>\n$/)
-  const plain = template
+    / {2}<<- if (.*) >>\n {2}insecure: true\n {2}<<- end >>\n/.exec(each) ?? []
+  const plain = each
     .replace(guarded, '')
     .replaceAll(/^.*<<- .*>>\n/gm, '')
     .replaceAll(/: (<< .* >>)$/gm, (_all, code) => `: '${code}'`)
@@ -127,6 +130,7 @@ function providerOf(name: string, url: string, spec: JsonObject = {}, interval =
       url,
       secretRef: { name: 'internal-api-token' },
       filter: { limit: 10_000 },
+      defaultValues: { ack: 'components' },
       ...spec,
     },
   }
@@ -149,6 +153,10 @@ describe('what a bundle holds', () => {
       'ResourceSetInputProvider flux-system/namespaces',
       'ResourceSetInputProvider flux-system/platform-components',
       'ResourceSetInputProvider flux-system/rolebindings',
+      'ResourceSetInputProvider flux-system/fleet-ack',
+      'ResourceSet flux-system/fleet-events',
+      'ResourceSet flux-system/fleet-events-operator',
+      'ResourceSet flux-system/fleet-ack',
       'ResourceSet flux-system/namespaces',
       'ResourceSet flux-system/platform-components',
       'ResourceSet flux-system/clusterrolebindings',
@@ -164,6 +172,7 @@ describe('what a bundle holds', () => {
       'FluxInstance flux-system/flux',
       'ResourceSetInputProvider flux-system/cluster-identity',
       'ResourceSet flux-system/phone-home',
+      'ResourceSet flux-system/fleet-ack',
       'ResourceSet flux-system/namespaces',
       'ResourceSet flux-system/platform-components',
       'ResourceSet flux-system/clusterrolebindings',
@@ -188,6 +197,8 @@ describe('what a bundle holds', () => {
       flavor: 'concrete',
       interval: '5m',
       flux_instance: 'true',
+      ack: 'components',
+      events: 'on',
     })
     assert.equal(same.text, answer.text)
   })
@@ -223,12 +234,12 @@ describe('what a bundle holds', () => {
   for (const flavor of FLAVORS) {
     test(`takes inputs by name from providers that it waits for (${flavor})`, async () => {
       const { manifests } = await bundleOf(service, { flavor, api_url: HERE })
-      const provided = [
-        ...providersIn(manifests).map(({ metadata }) => metadata.name),
-        ...(flavor === 'identity' ? providerInTemplate(manifests).endpoints : []),
-      ]
+      const provided =
+        flavor === 'concrete'
+          ? providersIn(manifests).map(({ metadata }) => metadata.name)
+          : ['cluster-identity', ...providerInTemplate(manifests).endpoints]
       for (const { kind, metadata, spec } of manifests) {
-        if (kind !== 'ResourceSet') continue
+        if (kind !== 'ResourceSet' || metadata.name.startsWith('fleet-')) continue
         const source = { apiVersion: 'fluxcd.controlplane.io/v1', kind: 'ResourceSetInputProvider' }
         const [input, ...more] = spec.inputsFrom
         assert.deepEqual([input, more], [{ ...source, name: input.name }, []], metadata.name)
@@ -370,7 +381,7 @@ describe('what can be asked for', () => {
     const spec = { secretRef: { name: 'token' }, certSecretRef: { name: 'cert' }, insecure: true }
     const base = `http://10.0.0.1:8080/fleet${POLLS}/one.k8s.example.com`
     assert.deepEqual(
-      manifests.filter(({ kind }) => kind !== 'ResourceSet').slice(2),
+      providersIn(manifests),
       ENDPOINTS.map((name) => providerOf(name, `${base}/${name}`, spec, '1m')),
     )
   })
@@ -390,6 +401,8 @@ describe('what can be asked for', () => {
       token_secret: 'a',
       cert_secret: 'b',
       flux_instance: 'false',
+      ack: 'types',
+      events: 'off',
       min_revision: '1',
     }
     assert.deepEqual(named.toSorted(), Object.keys(values).sort())
@@ -805,6 +818,8 @@ describe('what is refused', () => {
       'x'.repeat(254),
     ],
     cert_secret: ['', 'Upper', 'a\n  insecure: true', 'a..b'],
+    ack: ['', 'Components', 'on', 'true', 'types '],
+    events: ['', 'On', 'true', 'no', '1'],
   }
 
   for (const [name, values] of Object.entries(BAD)) {
@@ -883,7 +898,7 @@ describe('what is refused', () => {
         assertProblem(answer, 400, 'validation_error')
         assert.deepEqual(pathsIn(answer), ['?api_url'], host)
         const { manifests } = await bundleOf(service, { api_url: HERE }, { headers: given })
-        assert.equal(manifests.length, 11)
+        assert.equal(manifests.length, 15)
       }
     }
     for (const proto of ['ftp', 'javascript', 'https://evil.example.com/?', 'ht tp', '<<', variable('x')]) {

@@ -131,6 +131,10 @@ describe('the bundle of a cluster', AT_ONCE, () => {
       'ResourceSetInputProvider/namespaces',
       'ResourceSetInputProvider/platform-components',
       'ResourceSetInputProvider/rolebindings',
+      'ResourceSetInputProvider/fleet-ack',
+      'ResourceSet/fleet-events',
+      'ResourceSet/fleet-events-operator',
+      'ResourceSet/fleet-ack',
       'ResourceSet/namespaces',
       'ResourceSet/platform-components',
       'ResourceSet/clusterrolebindings',
@@ -148,6 +152,8 @@ describe('the bundle of a cluster', AT_ONCE, () => {
       ['--cert-secret', 'my-cert'],
       ['--no-flux-instance'],
       ['--flavor', 'concrete'],
+      ['--ack', 'types'],
+      ['--events', 'off'],
     ]
     const query = {
       api_url: HERE,
@@ -155,6 +161,8 @@ describe('the bundle of a cluster', AT_ONCE, () => {
       token_secret: 'my-token',
       cert_secret: 'my-cert',
       flux_instance: 'false',
+      ack: 'types',
+      events: 'off',
     }
     assert.equal(await output(['one', ...HTTPS, ...flags.flat()]), await bundle(query))
     assert.equal(await output(['two', '--flavor=identity']), await bundle({ flavor: 'identity' }))
@@ -237,6 +245,12 @@ function tokenIn(text: string): string {
   return token
 }
 
+/** What a Secret holds: to poll with, and to send events with. */
+function dataOf(token: string): Record<string, string> {
+  const encode = (text: string): string => Buffer.from(text).toString('base64')
+  return { token: encode(token), headers: encode(`Authorization: Bearer ${token}`) }
+}
+
 function isTokenSecret(object: unknown): boolean {
   return (object as { metadata: { name: string } }).metadata.name === 'internal-api-token'
 }
@@ -260,12 +274,12 @@ describe('--with-token', AT_ONCE, () => {
     const plain = await bundle({ api_url: HERE }, { of: own })
     const filled = await output(['one', ...HTTPS, '--with-token'], { url: own.url })
     const token = tokenIn(filled)
-    const encoded = Buffer.from(token).toString('base64')
-    const asks = /^# The token to poll with belongs here.*\n# kubectl .*\n\n/m
+    const asks = /^# The token belongs here.*\n# kubectl .*\n\n/m
     assert.match(plain, asks)
+    const data = Object.entries(dataOf(token)).map(([key, value]) => `  ${key}: ${value}\n`)
     assert.equal(
       filled,
-      plain.replace(asks, '').replace(/^type: Opaque\n/m, (line) => `${line}data:\n  token: ${encoded}\n`),
+      plain.replace(asks, '').replace(/^type: Opaque\n/m, (line) => `${line}data:\n${data.join('')}`),
     )
     assert.deepEqual(await grantOf(token, own), ownToken('one'))
     const polls = ['one', 'two'].map((cluster) =>
@@ -326,7 +340,7 @@ describe('--with-token', AT_ONCE, () => {
       const filled = await output(['one', ...HTTPS, '--flavor', flavor, '--with-token'], { url: own.url })
       const token = tokenIn(filled)
       assert.deepEqual(await grantOf(token, own), ownToken('one'))
-      const data = { token: Buffer.from(token).toString('base64') }
+      const data = dataOf(token)
       const expected = plain.map((object) => (isTokenSecret(object) ? { ...object, data } : object))
       assert.deepEqual(parseObjects(filled), expected)
     }
@@ -476,7 +490,7 @@ describe('--output-dir', AT_ONCE, () => {
       const whole = parseObjects(
         await bundle({ api_url: HERE }, { of: own, cluster: ['one', 'two'][i] ?? '' }),
       )
-      const data = { token: Buffer.from(tokens[i] ?? '').toString('base64') }
+      const data = dataOf(tokens[i] ?? '')
       const [namespace] = parseObjects(shared)
       assert.deepEqual(parseObjects(text), [namespace, whole[1], { ...(whole[2] as object), data }])
       assert.doesNotMatch(text, /^#/m)

@@ -292,10 +292,10 @@ test('a table has the columns that matter, wide has all of them, and --no-header
   assert.equal(
     clusters,
     [
-      'ID     CLUSTER-NAME  CLUSTER-DNS            ENVIRONMENT  NAMESPACES  COMPONENTS  ROLEBINDINGS  NETWORK-POLICIES',
-      'one    one           one.k8s.example.com    dev          1           2           2             1',
-      'three  The third     three.k8s.example.com  qa           1           1           0             0',
-      'two    two           two.k8s.example.com    prod         0           0           0             0',
+      'ID     CLUSTER-NAME  CLUSTER-DNS            ENVIRONMENT  CONTACT  DELIVERY  HEALTH   SEEN  NAMESPACES  COMPONENTS  ROLEBINDINGS  NETWORK-POLICIES',
+      'one    one           one.k8s.example.com    dev          never    behind    unknown        1           2           2             1',
+      'three  The third     three.k8s.example.com  qa           never    behind    unknown        1           1           0             0',
+      'two    two           two.k8s.example.com    prod         never    behind    unknown        0           0           0             0',
       '',
     ].join('\n'),
   )
@@ -687,7 +687,8 @@ test('status says which server it is and what it holds, and verify that its log 
     ['status', 'status -o json', 'verify', 'status -o jsonpath={.revision}'],
     (line) => output(...words(line)),
   )
-  const { documents, ...rest } = JSON.parse(json)
+  const { documents, fleet, ...rest } = JSON.parse(json)
+  assert.equal(fleet.total, 3)
   assert.deepEqual(rest, {
     server: `${service.url}/`,
     version: 'test',

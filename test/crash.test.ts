@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../src/base/json.ts'
+import { createRandom } from './seeded-random.ts'
 import { type ServiceProcess, spawnService, temporaryFolder } from './service.ts'
 
 /** Enough to see what goes wrong often; `make test-faults` has more of them. */
@@ -35,16 +36,6 @@ interface Client {
   /** Sent, and not acknowledged. */
   inFlight: Write | undefined
   acknowledged: number
-}
-
-function mulberry32(seed: number): () => number {
-  let a = seed
-  return () => {
-    a = (a + 0x6d2b79f5) | 0
-    let t = Math.imul(a ^ (a >>> 15), 1 | a)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
 }
 
 /** Creates a namespace, assigns it, counts on the cluster, and drops the oldest from both in one revision. */
@@ -221,7 +212,7 @@ async function crashOften(t: TestContext, random: () => number, database: string
 test('a service that is killed at any moment keeps every write that it has acknowledged', async (t) => {
   const database = join(temporaryFolder(t), 'fleet.db')
   const seed = randomInt(2 ** 31)
-  await crashOften(t, mulberry32(seed), database).catch((cause) => {
+  await crashOften(t, createRandom(seed).next, database).catch((cause) => {
     throw new Error(`with seed ${seed}: ${cause.message}`, { cause })
   })
   const db = new DatabaseSync(database, { readOnly: true })

@@ -187,8 +187,8 @@ describe('the demo on kind', { timeout: 120_000 }, () => {
       'npm run --silent cli -- bootstrap demo-cluster-01 --interval 30s --with-token --token-grace 0s',
       `${ON_CONTEXT} apply -f ${bundle}`,
       `${ON_CONTEXT} -n flux-system wait fluxinstance/flux --for condition=Ready --timeout 5m`,
-      `${ON_CONTEXT} -n flux-system wait resourcesetinputprovider --all --for condition=Ready --timeout 2m`,
-      `${ON_CONTEXT} -n flux-system wait resourceset --all --for condition=Ready --timeout 5m`,
+      `${ON_CONTEXT} -n flux-system wait resourcesetinputprovider -l !resourceset.fluxcd.controlplane.io/name --for condition=Ready --timeout 2m`,
+      `${ON_CONTEXT} -n flux-system wait resourceset -l !resourceset.fluxcd.controlplane.io/name --for condition=Ready --timeout 5m`,
       `${ON_CONTEXT} -n flux-system wait helmrelease/podinfo --for condition=Ready --timeout 10m`,
       `${ON_CONTEXT} -n podinfo get pods`,
     ])
@@ -211,7 +211,11 @@ describe('the demo on kind', { timeout: 120_000 }, () => {
       ['cluster-demo-cluster-01', 'cluster', 'demo-cluster-01'],
       'good for the polls of this cluster alone',
     )
-    const providers = objects.filter(({ kind }) => kind === 'ResourceSetInputProvider')
+    const headers = Buffer.from(secret.data.headers, 'base64').toString()
+    assert.equal(headers, `Authorization: Bearer ${token}`)
+    const providers = objects.filter(
+      ({ kind, spec }) => kind === 'ResourceSetInputProvider' && spec.type === 'ExternalService',
+    )
     assert.equal(providers.length, 3)
     for (const { metadata, spec } of providers) {
       assert.equal(metadata.annotations['fluxcd.controlplane.io/reconcileEvery'], '30s')

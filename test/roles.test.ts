@@ -45,6 +45,7 @@ function verdict(access: Access, { grant }: Caller, request: Request, preview = 
   const least = LEAST[access][preview ? 'preview' : 'call']
   if (ORDER.indexOf(grant.role) < ORDER.indexOf(least)) return 403
   if (access === 'mirror' && (grant.role === 'viewer' || grant.role === 'editor')) return 403
+  if (access === 'mirror' && request.tier === 'prod' && grant.selector) return 403
   if (access === 'poll' && grant.role === 'mirror' && grant.selector) return 403
   if (access === 'own_status' && (grant.role === 'poller' || grant.role === 'mirror')) return 403
   const isOwn = access === 'poll' || access === 'own_status'
@@ -71,11 +72,14 @@ function accessOf(method: string, { tags, operationId, security }: Described): A
   if (tags[0] === 'polls') return 'poll'
   if (operationId === 'whoami') return 'known'
   if (operationId === 'cluster_status') return 'own_status'
-  if (operationId === 'copy_log') return 'mirror'
+  if (operationId === 'copy_log' || operationId === 'forward_reports') return 'mirror'
   if (operationId === 'watch_revisions') return 'watch'
   if (tags[0] === 'tokens') return 'admin'
   return method === 'get' ? 'read' : 'write'
 }
+
+/** What clusters and mirrors report is no write: it makes no revision, and there is no preview of it. */
+const REPORTS = ['send_event', 'forward_reports']
 
 interface Described {
   readonly operationId: string
@@ -125,7 +129,8 @@ function shapeOf(path: string): string {
 /** One route answers the polls of all endpoints. */
 function expand({ delivered }: RegisteredTypes, route: string): string[] {
   if (!route.endsWith(`${POLLS}/:dns/:endpoint`)) return [shapeOf(route)]
-  return delivered.map(({ delivery }) => shapeOf(route.replace(':endpoint', delivery.endpoint)))
+  const endpoints = [...delivered.map(({ delivery }) => delivery.endpoint), 'ack']
+  return endpoints.map((endpoint) => shapeOf(route.replace(':endpoint', endpoint)))
 }
 
 test('no type can take the place of a route: every first segment of one is a reserved kind, or a type', async (t) => {
@@ -281,6 +286,19 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
     ]
   },
 
+  acknowledge: (_world, tier) => [{ path: `${POLLS}/${tier}.example.com/ack?v=1`, cluster: tier }],
+  send_event: (_world, tier) => [
+    { path: `${POLLS}/${tier}.example.com/events`, body: { severity: 'info' }, cluster: tier },
+  ],
+
+  forward_reports: (_world, tier) => [
+    {
+      path: '/reports',
+      body: { reports: [{ kind: 'refusals', key: tier, age_ms: 0, value: [403, 'other_cluster'] }] },
+      tier,
+    },
+  ],
+
   list: (_world, _tier, type) => [{ path: `/${type}` }],
   get: (_world, tier, type) => [{ path: `/${type}/${tier}` }],
   history: (_world, tier, type) => [{ path: `/${type}/${tier}/history` }],
@@ -333,9 +351,9 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   delete_patches: (_world, tier) => [{ path: patchesOf(tier), ...patching(tier) }],
 
   fleet_status: () => [{ path: '/status' }, { path: '/status?contact=never' }],
-  fleet_attention: () => [{ path: '/status/attention' }],
   revision_propagation: () => [{ path: '/revisions/1/propagation' }],
-  platform_components_versions: (_world, tier) => [{ path: `/platform_components/${tier}/versions` }],
+  versions: (_world, tier, type) => [{ path: `/${type}/${tier}/versions` }],
+  fleet_attention: () => [{ path: '/status/attention' }],
   cluster_status: (_world, tier) => [{ path: `/clusters/${tier}/status`, cluster: tier }],
 
   list_revisions: () => [{ path: '/revisions' }],
@@ -493,7 +511,7 @@ async function ask(
 }
 
 function assertVerdict(expected: ReturnType<typeof verdict>, status: number, what: string): void {
-  const isAsExpected = expected === 'ok' ? status === 200 || status === 201 : status === expected
+  const isAsExpected = expected === 'ok' ? [200, 201, 202].includes(status) : status === expected
   assert.ok(isAsExpected, `${what} is answered ${status}, not ${expected}`)
 }
 
@@ -527,7 +545,17 @@ test('every route answers every caller as the table says, and what is refused ch
     }
   }
 
-  for (const operation of operations.filter(({ method }) => method !== 'GET')) {
+  for (const operation of operations.filter(({ id }) => REPORTS.includes(id))) {
+    const { revision } = state
+    for (const request of requestsOf(world, operation))
+      for (const caller of callers) {
+        const status = await ask(service, operation.method, request, caller.token)
+        assertVerdict(verdict(operation.access, caller, request), status, `${request.path} by ${caller.name}`)
+      }
+    assert.equal(state.revision, revision)
+  }
+
+  for (const operation of operations.filter(({ id, method }) => method !== 'GET' && !REPORTS.includes(id))) {
     const { method, access } = operation
     for (const request of requestsOf(world, operation)) {
       const { path, body } = request

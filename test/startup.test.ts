@@ -40,6 +40,16 @@ function writeJson(folder: string, name: string, content: unknown): string {
   return path
 }
 
+test('a selector of unobserved clusters that is none is told', async () => {
+  for (const [selector, message] of [
+    ['airgap in (', /^UNOBSERVED_SELECTOR .* \(at position/],
+    ['contact=offline', /^UNOBSERVED_SELECTOR holds "contact": the status of clusters changes by itself/],
+  ] as const) {
+    const [line = ''] = await refusal({ UNOBSERVED_SELECTOR: selector, STORE_BACKEND: 'memory' })
+    assert.match(line, message)
+  }
+})
+
 test('all problems with the settings are told at once', async () => {
   const lines = await refusal({
     AUTH_TOKEN: 'hush hush',

@@ -87,7 +87,7 @@ function checkPoll(head: string, body: Buffer): Failure {
 function poll({ port, clusters, patienceMs }: Watch, n: number): Promise<Failure> {
   const cluster = (n * 7919) % clusters
   const path = `/api/v2/flux/clusters/${clusterDns(cluster)}/platform-components`
-  const request = fluxRequest(path, clusterToken(cluster), port)
+  const request = fluxRequest(path, clusterToken(cluster), `127.0.0.1:${port}`)
   return exchange({ port, patienceMs, request, check: checkPoll })
 }
 

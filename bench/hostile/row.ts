@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { residentMegabytes, startService, stopTarget, type Target } from '../server-process.ts'
+import { residentMegabytes, startService, startTarget, stopTarget, type Target } from '../server-process.ts'
 import { NUISANCES } from './attacks.ts'
 import { Client } from './client-process.ts'
 import type { Watch } from './observer.ts'
@@ -11,6 +11,8 @@ import { type After, isAnswered, missedBy, type Sample, type Seen, TARGETS } fro
 /** What is the same for all rows. */
 export interface Setting {
   readonly database: string
+  /** A file with the answer to a poll, for a bare server. */
+  readonly answer: string
   readonly port: number
   readonly clusters: number
   readonly patienceMs: number
@@ -29,11 +31,13 @@ export interface Row {
   /** How long what an attacker leaves behind may stay; without, it is looked at once and not judged. */
   readonly afterSeconds?: number
   readonly idleP99: number
+  /** Attacks a bare node:http server instead of the service: what is as slow there is not the service's doing. */
+  readonly isBare?: boolean
 }
 
 export const RATE = 100
 const WARM_UP = { rate: 500, seconds: 1 }
-const WINDOW_SECONDS = 2
+const WINDOW = { seconds: 2, isAdminThere: true }
 /** So many windows without any answer, and it is not waited for more. */
 const MOST_SILENT = 3
 const LOOK_MS = 1000
@@ -47,9 +51,10 @@ const ATTACKER = '0200007F'
 const HELD = ['01', '08']
 
 export async function measureRow(setting: Setting, row: Row): Promise<Seen> {
-  const { database, port } = setting
-  const target = await startService('the service', database, port, 'ignore')
+  const { port } = setting
+  const target = await startFor(setting, row)
   const memory = watchMemory(target)
+  const isAdminThere = !row.isBare
   const clients: Client[] = []
   const start = async (attacks: readonly string[], token?: string): Promise<Client> => {
     const client = new Client('attacker.ts')
@@ -58,20 +63,21 @@ export async function measureRow(setting: Setting, row: Row): Promise<Seen> {
     return client
   }
   try {
-    await observe(setting, WARM_UP)
+    await observe(setting, { ...WARM_UP, isAdminThere })
     const names = NUISANCES.map(({ name }) => name)
     if (row.hasNuisances) await start(names)
     const attacker = row.attacks.length > 0 ? await start(row.attacks, row.token) : undefined
     for (const client of clients) client.tell('go')
-    const sampling = observeWhileAlive(setting, target, row.seconds)
+    const sampling = observeWhileAlive(setting, target, { seconds: row.seconds, isAdminThere })
     await Promise.race([sleep(row.seconds * 1000), once(target.child, 'exit')])
     const left = performance.now()
     const tally = await attacker?.leave(LEAVE_MS)
     const sample = await sampling
-    const after = attacker && (await awaitEnd(setting, target, row, left))
+    const after = attacker && isAdminThere ? await awaitEnd(setting, target, row, left) : undefined
     const others = row.hasNuisances ? await clients[0]?.leave(LEAVE_MS) : undefined
     const answers = tally ?? others ?? {}
-    return { name: row.name, sample, rssMb: memory.peak(), death: memory.death(), after, answers }
+    const { name, isBare = false } = row
+    return { name, isBare, sample, rssMb: memory.peak(), death: memory.death(), after, answers }
   } finally {
     for (const client of clients) client.kill()
     memory.stop()
@@ -79,16 +85,23 @@ export async function measureRow(setting: Setting, row: Row): Promise<Seen> {
   }
 }
 
-function observe(setting: Setting, { rate, seconds }: Pick<Watch, 'rate' | 'seconds'>): Promise<Sample> {
-  const { observer, port, clusters, patienceMs } = setting
-  return observer.observe({ port, clusters, patienceMs, rate, seconds, isAdminThere: true })
+function startFor({ database, answer, port }: Setting, { isBare }: Row): Promise<Target> {
+  if (isBare) return startTarget('bare node:http', 'bare-server.ts', [answer, String(port)], port, {})
+  return startService('the service', database, port, 'ignore')
 }
 
-async function observeWhileAlive(setting: Setting, { child }: Target, seconds: number): Promise<Sample> {
+type Window = Pick<Watch, 'seconds' | 'isAdminThere'>
+
+function observe(setting: Setting, window: Window & Pick<Watch, 'rate'>): Promise<Sample> {
+  const { observer, port, clusters, patienceMs } = setting
+  return observer.observe({ port, clusters, patienceMs, ...window })
+}
+
+async function observeWhileAlive(setting: Setting, { child }: Target, window: Window): Promise<Sample> {
   const stop = (): void => setting.observer.tell('stop')
   child.once('exit', stop)
   try {
-    return await observe(setting, { rate: RATE, seconds })
+    return await observe(setting, { rate: RATE, ...window })
   } finally {
     child.off('exit', stop)
   }
@@ -104,7 +117,7 @@ async function awaitEnd(
   const isLook = afterSeconds === undefined
   const patienceMs = isLook ? LOOK_MS : setting.patienceMs
   for (let silent = 0; memoryOf(target); ) {
-    const sample = await observeWhileAlive({ ...setting, patienceMs }, target, WINDOW_SECONDS)
+    const sample = await observeWhileAlive({ ...setting, patienceMs }, target, WINDOW)
     const rssMb = memoryOf(target)?.now
     if (rssMb === undefined) return undefined
     const connections = connectionsTo(setting.port)

@@ -19,6 +19,8 @@ export const TARGETS = { ofIdle: 5, pollMs: 100, adminMs: 2000, rssMb: 1024 }
 
 export interface Seen {
   readonly name: string
+  /** Of a bare node:http server, which is not judged. */
+  readonly isBare: boolean
   readonly sample: Sample
   /** The most that the service has had. */
   readonly rssMb: number
@@ -75,7 +77,8 @@ export function missedBy(sample: Sample, idleP99: number): string[] {
   return missed
 }
 
-export function verdictOf({ sample, rssMb, death, after }: Seen, idleP99: number): string[] {
+export function verdictOf({ isBare, sample, rssMb, death, after }: Seen, idleP99: number): string[] {
+  if (isBare) return []
   const missed = missedBy(sample, idleP99)
   if (rssMb > TARGETS.rssMb) missed.push(`RSS > ${TARGETS.rssMb} MB`)
   if (death !== undefined) missed.push(death)

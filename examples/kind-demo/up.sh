@@ -88,9 +88,11 @@ kubectl apply -f "$work/bundle.yaml"
 step 'Wait until Flux itself runs'
 kubectl -n flux-system wait fluxinstance/flux --for condition=Ready --timeout 5m
 step 'Wait until the cluster has polled'
-kubectl -n flux-system wait resourcesetinputprovider --all --for condition=Ready --timeout 2m
+# What the bundle brought, not what ResourceSets make: marks come and go.
+readonly brought='!resourceset.fluxcd.controlplane.io/name'
+kubectl -n flux-system wait resourcesetinputprovider -l "$brought" --for condition=Ready --timeout 2m
 step 'Wait until what it was given is applied'
-kubectl -n flux-system wait resourceset --all --for condition=Ready --timeout 5m
+kubectl -n flux-system wait resourceset -l "$brought" --for condition=Ready --timeout 5m
 step 'Wait for podinfo, which waits for cert-manager and Traefik'
 kubectl -n flux-system wait helmrelease/podinfo --for condition=Ready --timeout 10m
 kubectl -n podinfo get pods

@@ -80,7 +80,8 @@ resource "kubernetes_secret_v1" "token" {
     namespace = kubernetes_namespace_v1.flux_system.metadata[0].name
   }
   data_wo = {
-    token = var.token
+    token   = var.token
+    headers = "Authorization: Bearer ${var.token}" # for Flux's events
   }
   data_wo_revision = var.token_revision
 }

@@ -5,6 +5,8 @@ const MIB = 1024 * 1024
 export const BODY_LIMIT = 4 * MIB
 export const BATCH_BODY_LIMIT = 32 * MIB
 export const PREVIEW_BODY_LIMIT = MIB
+/** Bytes of an event that a cluster sends. */
+export const EVENT_BODY_LIMIT = 64 * 1024
 
 /** Items of a page: by default, and at most. */
 export interface PageLimits {

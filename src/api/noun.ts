@@ -26,6 +26,8 @@ export interface Noun {
     readonly endpoint: string
     readonly assigned_by: string
     readonly patches: boolean
+    /** Whether clusters can be counted by the version that they have. */
+    readonly versions?: boolean
     readonly enabled_by?: string
     readonly reference: SchemaObject
   }

@@ -123,6 +123,7 @@ export const REASON_TEXTS: {
   rate_limited: {
     failed_authentication: reason('too many requests with wrong credentials', 'correct the credential'),
     caller_share: reason('more of yours at once than your share', 'wait for some of your requests to end'),
+    too_many_events: reason('a cluster, or all of them, send more events than are taken', TRY_AGAIN),
   },
   unavailable: {
     store_unavailable: reason('the store cannot be used', TRY_AGAIN),

@@ -8,7 +8,7 @@ export interface Digest {
   readonly ascii: boolean
 }
 
-/** A digest without what only its text needs. */
+/** The two halves of a digest, which are all that tells two apart. */
 export type Halves = Pick<Digest, 'a' | 'b'>
 
 /** Hashes texts, or the digests of texts, in order. */

@@ -80,7 +80,7 @@ export const REASONS = {
   gone: ['history_pruned'],
   precondition_failed: ['already_exists', 'unknown_id', 'revision_mismatch', 'malformed_etag'],
   idempotency_mismatch: ['idempotency_mismatch'],
-  rate_limited: ['failed_authentication', 'caller_share'],
+  rate_limited: ['failed_authentication', 'caller_share', 'too_many_events'],
   unavailable: [
     'store_unavailable',
     'not_loaded',

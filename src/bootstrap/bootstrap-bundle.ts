@@ -1,31 +1,17 @@
 // The bootstrap bundle: manifests, as a stream of YAML, that a cluster applies once to poll the service from then on.
-import { isMap, Document as Manifest, Scalar, stringify } from 'yaml'
+import type { Document as Manifest } from 'yaml'
 import type { JsonObject } from '../base/json.ts'
 import { POLL_BASE } from '../base/urls.ts'
-import { MAX_INPUTS } from '../domain/guards/answer-limits.ts'
 import type { ClusterType, Document, Types } from '../domain/types/resource-type.ts'
+import { reportFloor, reportSet } from './ack-report.ts'
+import { marked, warnOfUnmarked } from './answer-marks.ts'
 import { IDENTITY, NAMESPACE, PHONE_HOME, TOKEN_SECRET } from './bundle-names.ts'
-import type { Template } from './load-templates.ts'
+import type { BundleOptions } from './bundle-options.ts'
+import { annotated, manifest, quoted, templateText, toText } from './bundle-yaml.ts'
+import { eventSets } from './event-alerts.ts'
+import { FLUX_API, providerTemplate, typeProvider } from './input-provider.ts'
+import type { Template } from './template.ts'
 
-export interface BundleOptions {
-  /**
-   * `concrete` has the cluster's own URLs. `identity` is the same for every cluster, which learns its name from a
-   * ConfigMap.
-   */
-  readonly flavor: 'concrete' | 'identity'
-  /** Where clusters reach the service. */
-  readonly apiUrl: string
-  /** How often each provider polls, as Flux writes durations. */
-  readonly interval: string
-  /** The existing Secret that holds the token; without it the bundle has a Secret of its own, still empty. */
-  readonly tokenSecret: string | undefined
-  /** The Secret with a client certificate, or with the CA that signed the server's certificate. */
-  readonly certSecret: string | undefined
-  /** False where Flux is installed already. */
-  readonly fluxInstance: boolean
-}
-
-const FLUX_API = 'fluxcd.controlplane.io/v1'
 const API_URL = 'INTERNAL_API_URL'
 const DNS = 'CLUSTER_DNS'
 const POLL_URL = 'POLL_URL'
@@ -47,41 +33,42 @@ export function renderBundle(
     ...(options.tokenSecret === undefined ? [emptySecret(options)] : []),
     ...carried.filter((template) => template.endpoints.length === 0).map(({ yaml }) => yaml),
     ...(isConcrete
-      ? endpoints.map((name) => manifest(provider(name, `${polled}/${name}`, options)))
+      ? [
+          ...endpoints.map((name) => typeProvider(name, `${polled}/${name}`, options)),
+          ...talkingBack((name) => `${polled}/${name}`, options),
+        ].map(manifest)
       : [identityProvider(), phoneHome(endpoints, options)]),
-    ...carried.filter((template) => template.endpoints.length > 0).map(({ yaml }) => yaml),
+    ...(options.ack === 'off' ? [] : [manifest(reportSet(options))]),
+    ...carried
+      .filter((template) => template.endpoints.length > 0)
+      .map((template) => marked(template, templates, options)),
   ]
   const texts = manifests.map((each) => toText(isConcrete ? each : keptBySource(each)))
-  return [heading(cluster, options, warnOfUnread(types, templates)), ...texts].join('---\n')
+  return [heading(cluster, options, warnOfBundle(types, templates, options.ack !== 'off')), ...texts].join(
+    '---\n',
+  )
+}
+
+/** What is needed beside the providers of types to tell the service what came of their answers. */
+function talkingBack(urlOf: (name: string) => string, options: BundleOptions): JsonObject[] {
+  return [
+    ...(options.ack === 'off' ? [] : [reportFloor(urlOf('ack'), options)]),
+    ...(options.events ? eventSets(urlOf('events'), options) : []),
+  ]
+}
+
+/** Returns what a user should know of a bundle before clusters get it. */
+export function warnOfBundle(types: Types, templates: readonly Template[], reports: boolean): string[] {
+  return [...warnOfUnread(types, templates), ...(reports ? warnOfUnmarked(templates) : [])]
 }
 
 /** Returns a warning for each endpoint that clusters would poll and no template reads. */
-export function warnOfUnread(types: Types, templates: readonly Template[]): string[] {
+function warnOfUnread(types: Types, templates: readonly Template[]): string[] {
   const isRead = (name: string): boolean => templates.some(({ endpoints }) => endpoints.includes(name))
   return types.delivered
     .map(({ delivery }) => delivery.endpoint)
     .filter((name) => !isRead(name))
     .map((name) => `Nothing is made of ${name} yet: there is no template that reads it.`)
-}
-
-/** For Kubernetes, which reads YAML 1.1: `no` is a text only in quotes. */
-const YAML = { version: '1.1' } as const
-
-function manifest(content: object): Manifest {
-  // Go reads more texts as numbers than the YAML specification does.
-  const quoteNumbers = (_key: unknown, value: unknown): unknown =>
-    typeof value === 'string' && /^[\d.+-]/.test(value) ? quoted(value) : value
-  return new Manifest(content, quoteNumbers, YAML)
-}
-
-function quoted(text: string): Scalar {
-  const scalar = new Scalar(text)
-  scalar.type = 'QUOTE_DOUBLE'
-  return scalar
-}
-
-function toText(of: Manifest): string {
-  return of.toString({ lineWidth: 0 })
 }
 
 function heading(cluster: Document, options: BundleOptions, missing: readonly string[]): string {
@@ -128,32 +115,10 @@ function emptySecret({ flavor }: BundleOptions): Manifest {
     type: 'Opaque',
   })
   secret.commentBefore = [
-    ' The token to poll with belongs here, under the key `token`:',
-    ` kubectl -n ${NAMESPACE} patch secret ${TOKEN_SECRET} -p '{"stringData":{"token":"…"}}'`,
+    ' The token belongs here, under `token` to poll with and under `headers` to send events with:',
+    ` kubectl -n ${NAMESPACE} patch secret ${TOKEN_SECRET} -p '{"stringData":{"token":"…","headers":"Authorization: Bearer …"}}'`,
   ].join('\n')
   return secret
-}
-
-function provider(name: string, url: string, options: BundleOptions): JsonObject {
-  const { interval, tokenSecret = TOKEN_SECRET, certSecret } = options
-  return {
-    apiVersion: FLUX_API,
-    kind: 'ResourceSetInputProvider',
-    metadata: {
-      name,
-      namespace: NAMESPACE,
-      annotations: { 'fluxcd.controlplane.io/reconcileEvery': interval },
-    },
-    spec: {
-      type: 'ExternalService',
-      url,
-      ...(url.startsWith('http://') && { insecure: true }),
-      secretRef: { name: tokenSecret },
-      ...(certSecret !== undefined && { certSecretRef: { name: certSecret } }),
-      // Flux would cut the list off after 100, and delete the rest.
-      filter: { limit: MAX_INPUTS },
-    },
-  }
 }
 
 /**
@@ -172,12 +137,11 @@ function identityProvider(): Manifest {
   })
 }
 
-/** The ResourceSet that renders the providers from the identity. */
+/** The ResourceSet that renders from the identity what the concrete flavor has as it is. */
 function phoneHome(endpoints: readonly string[], options: BundleOptions): Manifest {
-  const url = `<< printf "%s/%s" inputs.${POLL_URL} . | quote >>`
-  const each = stringify(provider('<< . | quote >>', url, options), { ...YAML, lineWidth: 0 })
-  const insecure = `  <<- if hasPrefix "http://" inputs.${POLL_URL} >>\n  insecure: true\n  <<- end >>\n`
   const source = { apiVersion: FLUX_API, kind: 'ResourceSetInputProvider', name: IDENTITY }
+  const url = (name: string): string => `<< printf "%s/%s" inputs.${POLL_URL} ${name} | quote >>`
+  const each = providerTemplate(typeProvider('<< . | quote >>', url('.'), options), `inputs.${POLL_URL}`)
   return manifest({
     apiVersion: FLUX_API,
     kind: 'ResourceSet',
@@ -187,8 +151,9 @@ function phoneHome(endpoints: readonly string[], options: BundleOptions): Manife
       dependsOn: [{ ...source, namespace: NAMESPACE, ready: true }],
       resourcesTemplate: [
         `<<- range list ${endpoints.map((name) => `"${name}"`).join(' ')} >>\n---\n`,
-        each.replace('  secretRef:', `${insecure}  secretRef:`),
+        each,
         '<<- end >>\n',
+        ...talkingBack((name) => url(`"${name}"`), options).map((object) => `---\n${templateText(object)}`),
       ].join(''),
     },
   })
@@ -199,16 +164,9 @@ function phoneHome(endpoints: readonly string[], options: BundleOptions): Manife
  * would empty all clusters. Variables are substituted in the identity alone, whatever a template holds.
  */
 function keptBySource(original: Manifest): Manifest {
-  const copy = original.clone()
-  const place = ['metadata', 'annotations']
-  // The annotations are missing, or an alias.
-  if (!isMap(copy.getIn(place, true))) {
-    const { annotations } = original.toJS().metadata
-    copy.setIn(place, copy.createNode(annotations ?? {}))
-  }
-  const annotate = (name: string): void =>
-    copy.setIn([...place, `kustomize.toolkit.fluxcd.io/${name}`], 'disabled')
-  annotate('prune')
-  if (copy.getIn(['metadata', 'name']) !== IDENTITY) annotate('substitute')
-  return copy
+  const isIdentity = original.getIn(['metadata', 'name']) === IDENTITY
+  return annotated(original, {
+    'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+    ...(!isIdentity && { 'kustomize.toolkit.fluxcd.io/substitute': 'disabled' }),
+  })
 }

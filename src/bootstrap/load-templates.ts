@@ -2,18 +2,20 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type Document, isMap, parseAllDocuments } from 'yaml'
-import { isObject, type Json } from '../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../base/json.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import { listFiles } from '../registry/load-types.ts'
-import { IDENTITY, NAMESPACE, PHONE_HOME, TOKEN_SECRET } from './bundle-names.ts'
-
-/** One manifest, with its comments and its scalars as its file has them. */
-export interface Template {
-  readonly kind: string
-  /** The endpoints that the manifest takes inputs from. */
-  readonly endpoints: readonly string[]
-  readonly yaml: Document
-}
+import { obstacleToMarks } from './answer-marks.ts'
+import {
+  ACK,
+  EVENTS,
+  IDENTITY,
+  NAMESPACE,
+  OPERATOR_EVENTS,
+  PHONE_HOME,
+  TOKEN_SECRET,
+} from './bundle-names.ts'
+import type { Template } from './template.ts'
 
 export type LoadedTemplates =
   | { readonly ok: true; readonly templates: readonly Template[] }
@@ -44,7 +46,10 @@ export function loadTemplates(folders: readonly string[], types: Types): LoadedT
       taken.set(who, path)
       found.push(...foreign.map((endpoint) => noSuchProvider(types, endpoint)))
       problems.push(...found.map((problem) => `${path}: ${problem}`))
-      templates.push({ kind: String(at(manifest, 'kind')), endpoints, yaml })
+      const obstacle =
+        endpoints.length > 0 ? obstacleToMarks(at(manifest, 'spec') as JsonObject, yaml) : undefined
+      const name = String(at(manifest, 'metadata', 'name'))
+      templates.push({ kind: String(at(manifest, 'kind')), name, endpoints, obstacle, yaml })
     }
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, templates }
@@ -93,12 +98,16 @@ function keyOf(manifest: Json): string {
 
 /** The keys of the objects that every bundle has, whatever its templates. */
 function bundled(types: Types): Map<string, string> {
-  const providers = [IDENTITY, ...types.delivered.map(({ delivery }) => delivery.endpoint)]
+  const providers = [IDENTITY, ACK, ...types.delivered.map(({ delivery }) => delivery.endpoint)]
   const names = [
     `Namespace ${NAMESPACE}`,
     `ConfigMap ${NAMESPACE}/${IDENTITY}`,
     `Secret ${NAMESPACE}/${TOKEN_SECRET}`,
-    `ResourceSet.fluxcd.controlplane.io ${NAMESPACE}/${PHONE_HOME}`,
+    ...[PHONE_HOME, ACK, EVENTS, OPERATOR_EVENTS].map(
+      (name) => `ResourceSet.fluxcd.controlplane.io ${NAMESPACE}/${name}`,
+    ),
+    `Provider.notification.toolkit.fluxcd.io ${NAMESPACE}/${EVENTS}`,
+    ...[EVENTS, OPERATOR_EVENTS].map((name) => `Alert.notification.toolkit.fluxcd.io ${NAMESPACE}/${name}`),
     ...providers.map((name) => `ResourceSetInputProvider.fluxcd.controlplane.io ${NAMESPACE}/${name}`),
   ]
   return new Map(names.map((name) => [name, 'every bundle']))

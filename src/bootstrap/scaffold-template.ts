@@ -20,6 +20,7 @@ export function scaffoldTemplate(type: RegisteredDelivery): string {
   const rendered = isSwitched ? [`<<- if ${isOn(type, enabledBy)} >>`, ...lines, '<<- end >>'] : lines
   return `# Makes of each ${type.singular} that the cluster is given: a ConfigMap with all its fields, to be replaced by what you need.
 # Values come from the API and may hold anything: pass each through \`quote\`, or \`toJson\` where it is a list or an object.
+# The bundle adds a mark, by which clusters report what is applied. So no \`wait: true\` here: the two would wait for each other.
 apiVersion: fluxcd.controlplane.io/v1
 kind: ResourceSet
 metadata:

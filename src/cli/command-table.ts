@@ -77,8 +77,28 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     name: 'status',
     group: READ,
     types: true,
-    summary: 'which server this is, how it is, and what it holds',
+    summary: 'which server this is, what it holds, and what the clusters are doing',
     define: async () => (await import('./commands/status.ts')).defineStatus,
+  },
+  {
+    name: 'attention',
+    group: READ,
+    types: true,
+    summary: 'the clusters that need somebody, and what to do next',
+    define: async () => (await import('./commands/attention.ts')).defineAttention,
+  },
+  {
+    name: 'wait',
+    group: READ,
+    types: true,
+    summary: 'wait until clusters have what they are to have',
+    define: async () => (await import('./commands/wait.ts')).defineWait,
+  },
+  {
+    name: 'revision',
+    group: READ,
+    summary: 'how far a revision has come in the fleet',
+    define: async () => (await import('./commands/revision-status.ts')).defineRevision,
   },
   {
     name: 'log',
@@ -185,6 +205,12 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     define: async () => (await import('./commands/describe.ts')).defineDescribe,
   },
   {
+    name: 'status',
+    summary: ({ singular }) => `what a ${singular} was served, has applied, and how its components fare`,
+    fits: cluster,
+    define: async () => (await import('./commands/cluster-status.ts')).defineClusterStatus,
+  },
+  {
     name: 'inputs',
     summary: (noun) => `what ${aNoun(noun)} gets when it polls`,
     fits: cluster,
@@ -242,6 +268,12 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     summary: (noun) => `set values that clusters have for ${aNoun(noun)}`,
     fits: ({ delivery }) => delivery?.patches === true,
     define: async () => (await import('./commands/patch.ts')).definePatch,
+  },
+  {
+    name: 'versions',
+    summary: (noun) => `which versions of ${aNoun(noun)} clusters have`,
+    fits: ({ delivery }) => delivery?.versions === true,
+    define: async () => (await import('./commands/versions.ts')).defineVersions,
   },
   {
     name: 'history',

@@ -8,9 +8,10 @@ import { openSession } from './open-session.ts'
 import type { Api } from './server/api.ts'
 import type { Learned } from './server/learn-types.ts'
 import { describeMethods, type Noun, namesOf, takes } from './server/nouns.ts'
+import type { Session } from './session.ts'
 
 const EXIT_CODES = `Exit codes: 0 done, 1 the server said no, 2 wrong use, 3 the server cannot be reached,
-4 a difference was found, a condition does not hold, or you said no.
+4 a difference was found, a condition does not hold, or you said no, 5 clusters did not get there in time.
 
 What touches several clusters, or takes something from one, is asked about. Where there is no terminal it needs --yes, or
 --plan with what --dry-run printed (env FLUX_API_ASK=never: never ask).`
@@ -43,7 +44,10 @@ export function createRoot({ terminal, version, tokens = {} }: CliContext): Comm
     .option('-o, --output <format>', 'table, wide, json, yaml, name or jsonpath=TEMPLATE')
     .option('--no-headers', 'tables without their first line')
     .option('-q, --quiet', 'no notes and no progress on stderr')
-    .option('--timeout <seconds>', 'how long to wait for an answer (default 60)')
+    .option(
+      '--timeout <time>',
+      'how long to wait for an answer (default 60s), or with wait and --wait for clusters (default 10m)',
+    )
     .addHelpText('after', `\n${EXIT_CODES}\n\nEvery command has examples: ${PROGRAM} cluster list --help`)
   for (const [name, token] of Object.entries(tokens)) root.setOptionValue(name, token)
   return root
@@ -122,7 +126,8 @@ export function buildTree({ program, context, learned, settings, words = [] }: T
       async (...args) => {
         const session = await openSession(context, program.opts<GlobalFlags>(), settings(), nouns)
         opened.push(session.api)
-        return action(session, ...args)
+        await action(session, ...args)
+        await waitAtEnd(session)
       },
   }
   const named = FLEET_COMMANDS.find(({ name }) => name === words[0])
@@ -137,6 +142,13 @@ export function buildTree({ program, context, learned, settings, words = [] }: T
     for (const api of opened) api.close()
   }
   return { tools, commands, close }
+}
+
+/** Waits for the clusters of what the command has changed, where --wait is given. */
+async function waitAtEnd(session: Session): Promise<void> {
+  if (session.awaited.length === 0) return
+  const { waitForWrite } = await import('./fleet/wait-for-clusters.ts')
+  await waitForWrite(session, session.awaited)
 }
 
 /** Adds the noun that the first word names, or all of them; returns whether it names one. */

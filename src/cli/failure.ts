@@ -11,6 +11,8 @@ export const EXIT = {
   unreachable: 3,
   /** A difference was found, or a condition does not hold. */
   unmet: 4,
+  /** What was waited for did not happen in time. */
+  timeout: 5,
 } as const
 
 /** Thrown by commands, reported by the program; without a message only the exit code is set. */

@@ -1,10 +1,17 @@
 // What a command works with: the server, its types, and the terminal.
 
 import type { Settings } from './config/settings.ts'
+import type { Goal } from './input/goals.ts'
 import { type Format, type Printable, render } from './output/print.ts'
 import { painter, plain, type Terminal } from './output/terminal.ts'
 import type { Api } from './server/api.ts'
 import type { Noun } from './server/nouns.ts'
+
+/** A revision, and how far clusters have to come with it. */
+export interface Awaited {
+  readonly revision: number
+  readonly goal: Goal
+}
 
 export interface Session {
   readonly terminal: Terminal
@@ -14,6 +21,8 @@ export interface Session {
   readonly format: Format
   readonly quiet: boolean
   readonly version: string
+  /** Revisions whose clusters are waited for when the command is done. */
+  readonly awaited: Awaited[]
   /** Prints the result on stdout. */
   print(result: Printable): Promise<void>
   /** Prints a note for people on stderr, unless --quiet is given. */
@@ -38,6 +47,7 @@ export function createSession(options: Options): Session {
   const { stdout, stderr } = terminal
   return {
     ...options,
+    awaited: [],
     async print(result) {
       stdout.write(await render(terminal, format, headers, result))
     },

@@ -50,6 +50,7 @@ test('a token is all that must be set', () => {
     snapshotFolder: undefined,
     logLevel: 'info',
     brake: { percent: 10, groupPercent: 25 },
+    status: { late: 1.5, offline: 3, retentionMs: 2_592_000_000, unobserved: undefined },
     shutdownDelayMs: 0,
   })
 })
@@ -86,6 +87,10 @@ test('every setting is taken from its variable', () => {
     LOG_LEVEL: 'debug',
     BRAKE_PERCENT: '2.5',
     BRAKE_GROUP_PERCENT: '33',
+    STATUS_LATE_AFTER: '2',
+    STATUS_OFFLINE_AFTER: '4.5',
+    STATUS_RETENTION: '7d',
+    UNOBSERVED_SELECTOR: 'airgap=true',
     SHUTDOWN_DELAY_SECONDS: '7',
   })
   assert.deepEqual(config, {
@@ -125,6 +130,7 @@ test('every setting is taken from its variable', () => {
     snapshotFolder: '/var/lib/snapshots',
     logLevel: 'debug',
     brake: { percent: 2.5, groupPercent: 33 },
+    status: { late: 2, offline: 4.5, retentionMs: 604_800_000, unobserved: 'airgap=true' },
     shutdownDelayMs: 7000,
   })
 })
@@ -163,6 +169,9 @@ test('a variable that is set to nothing counts as not set', () => {
     'LOG_LEVEL',
     'BRAKE_PERCENT',
     'BRAKE_GROUP_PERCENT',
+    'STATUS_LATE_AFTER',
+    'STATUS_OFFLINE_AFTER',
+    'STATUS_RETENTION',
     'SHUTDOWN_DELAY_SECONDS',
   ]
   assert.deepEqual(parsed(Object.fromEntries(names.map((name) => [name, '']))), parsed())
@@ -461,6 +470,17 @@ test('what is wrong with a postgres:// URL is told without its password', () => 
 test('the age of what may be served is a duration', () => {
   assert.equal(parsed({ MAX_STALENESS: '1h30m' }).maxStalenessMs, 5_400_000)
   assert.match(problem('MAX_STALENESS', '5'), /a duration such as 90s, 10m or 2h, not "5"/)
+})
+
+test('a cluster is late and then offline after so many intervals', () => {
+  for (const text of ['0', '0.5', 'x', '-2', '1e3', '1001', ' 2'])
+    assert.match(problem('STATUS_LATE_AFTER', text), /a number of intervals from 1 to 1000, not/, text)
+  const equal = problems({ STATUS_LATE_AFTER: '3' })
+  assert.match(equal.join(), /^STATUS_OFFLINE_AFTER must be greater than STATUS_LATE_AFTER, which is 3, not/)
+  for (const text of ['30', '0s', 'ever'])
+    assert.match(problem('STATUS_RETENTION', text), /a duration such as 12h or 30d, not/, text)
+  const all = { STATUS_LATE_AFTER: 'x', STATUS_OFFLINE_AFTER: 'y', STATUS_RETENTION: 'z' }
+  assert.equal(problems(all).length, 3)
 })
 
 test('a mirror has an upstream, a token for it and a file of its own', () => {

@@ -6,6 +6,7 @@ import { parseTokenList, type TokenSource } from '../base/token-list.ts'
 import { isSecure, parseBaseUrl } from '../base/urls.ts'
 import { parseStore, type StoreConfig } from './database-url.ts'
 import { type Environment, oneOf, parseCount, redact } from './environment.ts'
+import { parseStatus, type StatusConfig } from './parse-status.ts'
 
 export const MODES = ['read-only', 'crud'] as const
 
@@ -44,6 +45,8 @@ export interface Config {
   readonly logLevel: string
   /** The share of clusters that may lose inputs in one write without confirmation. */
   readonly brake: BrakePercents
+  /** How the status of clusters is derived and kept. */
+  readonly status: StatusConfig
   /** How long a stopping process keeps serving, not ready, before it closes its connections. */
   readonly shutdownDelayMs: number
 }
@@ -128,6 +131,7 @@ export function parseConfig(env: Environment): ParsedConfig {
       percent: parsePercent(env, 'BRAKE_PERCENT', DEFAULT_BRAKE.percent, problems),
       groupPercent: parsePercent(env, 'BRAKE_GROUP_PERCENT', DEFAULT_BRAKE.groupPercent, problems),
     },
+    status: parseStatus(env, problems),
     shutdownDelayMs: parseSeconds(env, 'SHUTDOWN_DELAY_SECONDS', 0, problems) * 1000,
   }
   if (config.mode === 'crud' && config.store.backend === 'sqlite' && config.store.mode === 'ro') {

@@ -84,7 +84,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     { store, types, state, now, settings: fleetStatus, failed: (error) => onStoreError(error, 'status') },
     follower.loaded,
   )
-  const writer = new Writer({ store, types, now, follower, past, brake })
+  const writer = new Writer({ store, types, now, follower, past, brake, status: fleet.status })
   const queue = new WriteQueue()
   const guarded = guardStore(follower, onStoreError)
   let draining = false

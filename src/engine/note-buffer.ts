@@ -1,12 +1,12 @@
 // Keys of notes that changed in memory, whose notes are flushed to the store in the background.
 import { ReportOnce } from '../runtime/report-once.ts'
 import { TimeSlice } from '../runtime/time-slice.ts'
-import type { Note } from '../store/notes.ts'
-import { type Store, StoreError } from '../store/store.ts'
+import type { Note, Notes } from '../store/notes.ts'
+import { StoreError } from '../store/store.ts'
 
 export interface NoteBufferParts {
   /** Asked for its notes at every flush: a mirror has none before its first copy, and others after the next. */
-  readonly store: Pick<Store, 'notes'>
+  readonly store: { readonly notes: Pick<Notes, 'record'> }
   readonly kind: string
   /** The note under a key as it is now; undefined when there is none any more, and then nothing is written. */
   readonly noteOf: (key: string) => Note | undefined

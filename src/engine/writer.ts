@@ -2,6 +2,7 @@
 import type { BrakePercents } from '../base/brake-percents.ts'
 import { fail, type Result, succeed } from '../base/problem.ts'
 import type { Grant } from '../domain/access/grant.ts'
+import type { StatusReader } from '../domain/access/selector-subjects.ts'
 import { type Outcome, summarise, type WriteCommand } from '../domain/commands/command.ts'
 import { type Decision, decide } from '../domain/commands/decide.ts'
 import { Comparison } from '../domain/delivery/compare-served.ts'
@@ -86,6 +87,8 @@ export interface WriterParts {
   readonly follower: Follower
   readonly past: Past
   readonly brake: BrakePercents
+  /** For the selectors of previews. */
+  readonly status: StatusReader
 }
 
 interface Decided {
@@ -241,14 +244,15 @@ export class Writer {
     view: View,
     signal: AbortSignal | undefined,
   ): Promise<Result<Decided>> {
-    const { types, past, brake } = this.#parts
+    const { types, past, brake, status } = this.#parts
+    const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT } = options
     const expanded = await expandCommands(types, past, view, commands)
     if (!expanded.ok) return expanded
-    const decided = await runTimeSliced(decide(types, view, expanded.value.commands), signal)
+    const steps = decide(types, view, expanded.value.commands, dryRun ? status : undefined)
+    const decided = await runTimeSliced(steps, signal)
     if (!decided.ok) return decided
     const decision = decided.value
     const comparison = new Comparison(types, view, decision.after)
-    const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT } = options
     const write: DecidedWrite = { comparison, changes: decision.changes, grant, plan, brake }
     const lifted = new Set(confirmRemovals ? ['confirm' as const] : [])
     const { objections, refusals } = await askGuards(write, { dryRun, lifted, signal })

@@ -13,9 +13,10 @@ import { limitPages, refuseLateWrites, shedLoad } from './load/shed-load.ts'
 import { addDocsPage } from './openapi/docs-page.ts'
 import { buildOpenapi } from './openapi/openapi.ts'
 import type { Node } from './openapi/openapi-operation.ts'
+import { admitEvents } from './poll/admit-events.ts'
 import { createPollHandler, type PollHandler } from './poll/poll-handler.ts'
 import { awaitRevision } from './request/await-revision.ts'
-import { addBodyParser } from './request/body.ts'
+import { addBodyParser, addLenientParser } from './request/body.ts'
 import { noRoute, sendProblem, toProblem, writeProblem } from './request/problem-response.ts'
 import { checkQuery, isWrite } from './request/query.ts'
 import { requestId } from './request/request-id.ts'
@@ -29,9 +30,11 @@ import { clusterRoutes } from './routes/clusters.ts'
 import { copyLogRoutes } from './routes/copy-log.ts'
 import { versionRoutes } from './routes/document-versions.ts'
 import { documentRoutes } from './routes/documents.ts'
+import { eventRoutes } from './routes/events.ts'
 import { statusRoutes } from './routes/fleet-status.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
+import { reportRoutes } from './routes/reports.ts'
 import { propagationRoutes } from './routes/revision-propagation.ts'
 import { revisionRoutes } from './routes/revisions.ts'
 import { tokenRoutes, whoamiRoutes } from './routes/tokens.ts'
@@ -64,6 +67,8 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
 interface Routes {
   readonly polls: readonly Route[]
   readonly api: readonly Route[]
+  readonly events: readonly Route[]
+  readonly reports: readonly Route[]
   readonly streams: readonly Route[]
   readonly probes: readonly Route[]
   readonly pages: readonly Route[]
@@ -91,6 +96,8 @@ function routesOf(service: Service, handler: PollHandler): Routes {
       ...versionRoutes(service),
       ...whoamiRoutes(),
     ],
+    events: eventRoutes(service),
+    reports: reportRoutes(service),
     streams: [watchRoutes, copyLogRoutes].flatMap((build) => build(service)),
     probes: [...probeRoutes(service), ...(hasAdminPort ? [] : metricsRoutes(service))],
     pages: descriptionRoutes(() => openapi),
@@ -120,6 +127,19 @@ function addScopes(app: FastifyInstance, service: Service, routes: Routes): void
     sendJsonInPieces(scope)
     countAndLog(scope, service)
     addRoutes(scope, routes.api)
+  })
+  app.register(async (scope) => {
+    followCaller(scope)
+    admitEvents(scope, service)
+    addLenientParser(scope, service)
+    countAndLog(scope, service)
+    addRoutes(scope, routes.events)
+  })
+  app.register(async (scope) => {
+    admitCallers(scope, service)
+    addBodyParser(scope, service)
+    countAndLog(scope, service)
+    addRoutes(scope, routes.reports)
   })
   // Streams stay open for hours, so they have a limit of their own.
   app.register(async (scope) => {
@@ -307,14 +327,18 @@ function requestFields({ addressOf }: Service, { id, method, url, identity, raw 
 
 /** Collects the methods of each path as routes are added; returns a function for those of a path, empty without a route. */
 function collectMethods(app: FastifyInstance): (path: string) => string {
-  const routes: { pattern: RegExp; methods: string[] }[] = []
+  const routes: { pattern: RegExp; params: number; methods: string[] }[] = []
   app.addHook('onRoute', ({ url, method }) => {
     // The route for CORS preflights is on every path.
     if (url === '*') return
-    routes.push({ pattern: new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`), methods: [method].flat() })
+    const pattern = new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`)
+    routes.push({ pattern, params: url.split(':').length, methods: [method].flat() })
   })
   return (path) => {
-    const methods = routes.filter(({ pattern }) => pattern.test(path)).flatMap((route) => route.methods)
+    const fitting = routes.filter(({ pattern }) => pattern.test(path))
+    // A path that a route spells out is that route's, also where a parameter of another would take it.
+    const least = Math.min(...fitting.map(({ params }) => params))
+    const methods = fitting.filter(({ params }) => params === least).flatMap((route) => route.methods)
     return [...new Set(methods)].sort().join(', ')
   }
 }

@@ -8,6 +8,8 @@ import { PollMetrics } from './poll/poll-metrics.ts'
 export interface Metrics {
   countPoll(endpoint: string, status: number, seconds: number): void
   countRequest(method: string, status: number): void
+  countEvent(verdict: 'failed' | 'succeeded' | 'ignored'): void
+  countDroppedEvent(): void
   countWrite(type: string, op: string, result: string): void
   countStoreError(operation: string): void
   countAuthFailure(reason: string): void
@@ -33,6 +35,17 @@ export function createMetrics(
     name: 'flux_resourceset_requests_total',
     help: 'Requests other than polls by method and class of status.',
     labelNames: ['method', 'code'],
+    registers,
+  })
+  const events = new Counter({
+    name: 'flux_resourceset_events_total',
+    help: 'Events of clusters by what they say of a component or endpoint: failed, succeeded, or ignored where they say nothing.',
+    labelNames: ['verdict'],
+    registers,
+  })
+  const droppedEvents = new Counter({
+    name: 'flux_resourceset_dropped_events_total',
+    help: 'Events of clusters that were refused because there were too many.',
     registers,
   })
   const writes = new Counter({
@@ -75,6 +88,8 @@ export function createMetrics(
   return {
     countPoll: (endpoint, status, seconds) => polls.count(endpoint, status, seconds),
     countRequest: (method, status) => requests.inc({ method, code: statusClass(status) }),
+    countEvent: (verdict) => events.inc({ verdict }),
+    countDroppedEvent: () => droppedEvents.inc(),
     countWrite: (type, op, result) => writes.inc({ type, op, result }),
     countStoreError: (operation) => storeErrors.inc({ operation }),
     countAuthFailure: (reason) => authFailures.inc({ reason }),

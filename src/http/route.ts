@@ -13,8 +13,10 @@ export interface Body {
   readonly content: Node
   /** Whether the body may be left out. */
   readonly isOptional?: boolean
-  /** The limit in bytes, where it is higher than the default. */
+  /** The limit in bytes, where it is not the default. */
   readonly limit?: number
+  /** Whether the content type does not matter. */
+  readonly isAnyType?: boolean
 }
 
 /** The OpenAPI description of a route. */
@@ -49,6 +51,8 @@ export interface Route<P extends string = string> extends RouteDescription {
   readonly access: Access
   /** Whether the route takes message, dry_run, plan, confirm and impact_limit in its body too. */
   readonly isFleet?: boolean
+  /** Whether the route takes reports of what clusters do: it changes no document, and takes nothing that writes take. */
+  readonly isReport?: boolean
   /** Several descriptions for one route, each with its own path. */
   readonly describedAs?: readonly (RouteDescription & { readonly path: string })[]
   handler(request: FastifyRequest<Call<P>>, reply: FastifyReply): unknown
@@ -65,21 +69,30 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     parameters?: readonly Parameter[]
     isFleet?: boolean
+    isReport?: boolean
   }
 }
 
 export function addRoutes(scope: FastifyInstance, routes: readonly Route[]): void {
-  for (const { method, path, access, parameters = [], body, isFleet = false, handler, onClose } of routes) {
+  for (const declared of routes) {
+    const { method, path, access, parameters = [], body, isFleet = false, isReport = false } = declared
+    const { handler, onClose } = declared
     scope.route<Call<string>>({
       method,
       url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      config: { access, parameters: parameters.filter((parameter) => parameter.in === 'query'), isFleet },
+      config: {
+        access,
+        parameters: parameters.filter((parameter) => parameter.in === 'query'),
+        isFleet,
+        isReport,
+      },
       ...(body?.limit !== undefined && { bodyLimit: body.limit }),
-      ...(method !== 'GET' && {
-        preHandler: body
-          ? accepts(Object.keys(body.content), { empty: body.isOptional === true })
-          : refuseBody,
-      }),
+      ...(method !== 'GET' &&
+        !body?.isAnyType && {
+          preHandler: body
+            ? accepts(Object.keys(body.content), { empty: body.isOptional === true })
+            : refuseBody,
+        }),
       handler,
     })
     if (onClose)

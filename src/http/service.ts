@@ -1,7 +1,7 @@
 // What the routes work with, passed to each of them explicitly.
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
-import type { Template } from '../bootstrap/load-templates.ts'
+import type { Template } from '../bootstrap/template.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { RegisteredTypes } from '../registry/build-types.ts'
 import type { AddressOf } from './auth/client-address.ts'

@@ -33,6 +33,7 @@ function describeType({ cluster }: RegisteredTypes, type: RegisteredType): Noun 
         endpoint: delivery.endpoint,
         assigned_by: delivery.assignedBy,
         patches: delivery.patches,
+        ...(delivery.versionField && { versions: true }),
         ...(delivery.enabledBy !== undefined && { enabled_by: delivery.enabledBy }),
         reference: type.referenceSchema ?? {},
       },

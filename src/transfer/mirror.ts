@@ -1,5 +1,6 @@
 // Mirror mode: another service's log, copied into a file of its own and followed over HTTPS.
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { EvidenceReport } from '../domain/status/evidence-report.ts'
 import { backoff } from '../runtime/backoff.ts'
 import { ReportOnce } from '../runtime/report-once.ts'
 import { type Store, StoreError } from '../store/store.ts'
@@ -28,6 +29,8 @@ export interface Mirror {
   readonly store: Store
   /** How far the mirror is behind its upstream. */
   status(): ReplicationStatus
+  /** Tells the upstream what clusters reported here; throws StoreError where it did not take it. */
+  report(reports: readonly EvidenceReport[]): Promise<void>
   stop(): Promise<void>
 }
 
@@ -41,7 +44,12 @@ const NOTE_MS = 5_000
 
 export function startMirror(options: MirrorOptions): Mirror {
   const mirror = new RunningMirror(options)
-  return { store: mirror.store, status: () => mirror.status, stop: () => mirror.stop() }
+  return {
+    store: mirror.store,
+    status: () => mirror.status,
+    report: (reports) => mirror.report(reports),
+    stop: () => mirror.stop(),
+  }
 }
 
 class RunningMirror {
@@ -82,6 +90,10 @@ class RunningMirror {
       (stalenessMs > CONFIRMED_MS ? 'it has not said for a while that nothing is missing here' : undefined)
     if (why === undefined) return { storeRevision: this.#newest, stalenessMs: 0, problem: undefined }
     return { storeRevision: this.#newest, stalenessMs, problem: `the upstream cannot be followed: ${why}` }
+  }
+
+  report(reports: readonly EvidenceReport[]): Promise<void> {
+    return this.#upstream.report(reports)
   }
 
   async stop(): Promise<void> {

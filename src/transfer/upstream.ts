@@ -1,5 +1,6 @@
 // The upstream of a mirror: another service's log and its stream of changes, over HTTPS.
 import { isObject } from '../base/json.ts'
+import { type EvidenceReport, MAX_REPORTS, MAX_REPORTS_BYTES } from '../domain/status/evidence-report.ts'
 import { readLines } from '../runtime/read-lines.ts'
 import { StoreError } from '../store/store.ts'
 import { StreamError } from './transfer-items.ts'
@@ -21,9 +22,18 @@ interface UpstreamLog {
 /** A connection without a byte for this long is dead: heartbeats come more often. */
 const SILENCE_MS = 45_000
 
+/** How long reports may take: a mirror that stops waits for the last. */
+const REPORT_MS = 10_000
+/** How long an upstream of an older version is left alone. */
+const UNREPORTABLE_MS = 600_000
+const TAKES_NO_REPORTS = new StoreError('it takes no reports of what clusters do: is it an older version?')
+/** Characters of reports in one request; the upstream's limit is in bytes, and most characters take one. */
+const REPORTS_LENGTH = MAX_REPORTS_BYTES / 4
+
 /** Every method throws StoreError when the upstream cannot be reached or refuses. */
 export class Upstream {
   readonly #options: UpstreamOptions
+  #unreportableUntil = 0
 
   constructor(options: UpstreamOptions) {
     this.#options = options
@@ -49,15 +59,37 @@ export class Upstream {
     return revisionsIn(await this.#get('/watch'))
   }
 
-  async #get(target: string): Promise<Response> {
+  /** Sends what clusters reported here. An upstream that does not know how to take it is not asked again for a while. */
+  async report(reports: readonly EvidenceReport[]): Promise<void> {
+    if (performance.now() < this.#unreportableUntil) throw TAKES_NO_REPORTS
+    for (const body of bodiesOf(reports)) {
+      const headers = { 'content-type': 'application/json' }
+      const response = await this.#fetch('/reports', REPORT_MS, { method: 'POST', headers, body })
+      await response.body?.cancel()
+    }
+  }
+
+  #get(target: string): Promise<Response> {
+    return this.#fetch(target, SILENCE_MS)
+  }
+
+  async #fetch(target: string, ms: number, { headers, ...init }: RequestInit = {}): Promise<Response> {
     const { url, token, signal } = this.#options
-    const headers = { authorization: `Bearer ${token()}` }
     const silence = new AbortController()
-    const timer = setTimeout(() => silence.abort(), SILENCE_MS)
+    const timer = setTimeout(() => silence.abort(), ms)
     try {
-      const either = AbortSignal.any([signal, silence.signal])
-      const response = await fetch(`${url}${target}`, { headers, redirect: 'error', signal: either })
+      const response = await fetch(`${url}${target}`, {
+        ...init,
+        headers: { ...headers, authorization: `Bearer ${token()}` },
+        redirect: 'error',
+        signal: AbortSignal.any([signal, silence.signal]),
+      })
       if (response.ok) return response
+      if (init.method === 'POST' && (response.status === 404 || response.status === 405)) {
+        await response.body?.cancel()
+        this.#unreportableUntil = performance.now() + UNREPORTABLE_MS
+        throw TAKES_NO_REPORTS
+      }
       throw await refusal(response)
     } catch (error) {
       throw error instanceof StoreError ? error : unreachable(error as Error)
@@ -65,6 +97,23 @@ export class Upstream {
       clearTimeout(timer)
     }
   }
+}
+
+/** Requests that are each within the upstream's limits. */
+function* bodiesOf(reports: readonly EvidenceReport[]): Generator<string> {
+  let texts: string[] = []
+  let length = 0
+  for (const report of reports) {
+    const text = JSON.stringify(report)
+    if (texts.length === MAX_REPORTS || length + text.length > REPORTS_LENGTH) {
+      yield `{"reports":[${texts}]}`
+      texts = []
+      length = 0
+    }
+    texts.push(text)
+    length += text.length + 1
+  }
+  if (texts.length > 0) yield `{"reports":[${texts}]}`
 }
 
 async function* revisionsIn(response: Response): AsyncGenerator<number> {

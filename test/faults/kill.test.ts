@@ -4,16 +4,15 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Json } from '../../src/base/json.ts'
 import { type PostgresServer, startPostgres } from '../postgres-server.ts'
+import { createRandom, type Random } from '../seeded-random.ts'
 import { type Answer, type ServiceProcess, spawnService, waitFor } from '../service.ts'
 import {
   checkServed,
   checkVerified,
   chooseSeed,
-  createRandom,
   dnsOf,
   ENDPOINTS,
   pollUrl,
-  type Random,
   Replay,
   revisionOf,
 } from './fleet-load.ts'

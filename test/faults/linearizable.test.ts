@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { temporaryPostgres } from '../postgres-server.ts'
+import { createRandom, type Random } from '../seeded-random.ts'
 import {
   type Answer,
   type ServiceProcess,
@@ -15,10 +16,8 @@ import {
 import {
   checkVerified,
   chooseSeed,
-  createRandom,
   ENDPOINTS,
   pollUrl,
-  type Random,
   Replay,
   revisionOf,
   startReplicas,

@@ -41,8 +41,9 @@ import {
 } from '../mirrors.ts'
 import { temporaryPostgres } from '../postgres-server.ts'
 import { AUTHOR, answersOf } from '../random-fleet.ts'
+import { createRandom } from '../seeded-random.ts'
 import { failToStart, MAIN, READ_TOKEN, type TestService, temporaryFolder, waitFor } from '../service.ts'
-import { chooseSeed, createRandom } from './fleet-load.ts'
+import { chooseSeed } from './fleet-load.ts'
 
 const CHANGES = 150
 const PLACES = 3

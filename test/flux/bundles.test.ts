@@ -51,10 +51,22 @@ function providersIn(objects: readonly Any[]): Any[] {
   return objects.filter(({ kind }) => kind === 'ResourceSetInputProvider')
 }
 
+/** What the bundle of any cluster makes of its identity, and the bundle of one cluster has as it is. */
+function ofIdentity(objects: readonly Any[]): Any[] {
+  return objects.filter(
+    ({ kind, metadata }) =>
+      kind === 'ResourceSetInputProvider' || (kind === 'ResourceSet' && /^fleet-events/.test(metadata.name)),
+  )
+}
+
 /** Every way to ask for a bundle of a flavor, but for where clusters reach the service. */
 const QUERIES: readonly Query[] = [{}, { token_secret: 'my-token' }].flatMap((token) =>
   [{}, { cert_secret: 'my-ca' }].flatMap((cert) =>
-    [{}, { flux_instance: 'false', interval: '1h30m' }].map((more) => ({ ...token, ...cert, ...more })),
+    [{}, { flux_instance: 'false', interval: '1h30m', ack: 'types', events: 'off' }].map((more) => ({
+      ...token,
+      ...cert,
+      ...more,
+    })),
   ),
 )
 
@@ -72,7 +84,7 @@ function substituteInText(yaml: string, identity: Identity): Any[] {
   return parseObjects(yaml.replaceAll(names, (_all, name) => identity[name] ?? assert.fail(name)))
 }
 
-/** The providers that phone-home makes of the identity in these objects, without the labels of their maker. */
+/** What phone-home makes of the identity in these objects, without the labels of their maker. */
 async function phoneHome(t: TestContext, objects: readonly Any[]): Promise<Any[]> {
   const file = join(temporaryFolder(t), 'identity.yaml')
   writeFileSync(
@@ -84,11 +96,13 @@ async function phoneHome(t: TestContext, objects: readonly Any[]): Promise<Any[]
   const { code, stdout, stderr } = await run('flux-operator', args, { input: resourceSet })
   assert.equal(code, 0, stderr)
   return (parseObjects(stdout) as Any[]).map(({ metadata: { labels, ...metadata }, ...object }) => {
-    assert.deepEqual(labels, {
-      'resourceset.fluxcd.controlplane.io/name': 'phone-home',
-      'resourceset.fluxcd.controlplane.io/namespace': 'flux-system',
-    })
-    return { ...object, metadata }
+    const {
+      'resourceset.fluxcd.controlplane.io/name': name,
+      'resourceset.fluxcd.controlplane.io/namespace': namespace,
+      ...own
+    } = labels
+    assert.deepEqual([name, namespace], ['phone-home', 'flux-system'])
+    return { ...object, metadata: { ...metadata, ...(Object.keys(own).length > 0 && { labels: own }) } }
   })
 }
 
@@ -96,7 +110,10 @@ async function phoneHome(t: TestContext, objects: readonly Any[]): Promise<Any[]
 function checkGuards(objects: readonly Any[]): void {
   const polling = providersIn(objects).filter(({ spec }) => spec.type === 'ExternalService')
   for (const { metadata, spec } of polling) assert.equal(spec.filter.limit, 10_000, metadata.name)
-  for (const { metadata, spec } of objects.filter(({ kind }) => kind === 'ResourceSet')) {
+  const sets = objects.filter(
+    ({ kind, metadata }) => kind === 'ResourceSet' && !/^fleet-/.test(metadata.name),
+  )
+  for (const { metadata, spec } of sets) {
     const [source, ...others] = spec.inputsFrom
     assert.deepEqual(others, [], metadata.name)
     const { apiVersion, kind, name, ...more } = source
@@ -122,15 +139,16 @@ for (const api_url of [HTTPS, HTTP]) {
       const filled = await substituteByFlux(text, data)
       assert.deepEqual(filled, substituteInText(text, data))
       const made = await phoneHome(t, filled)
-      assert.deepEqual(made, providersIn(concrete))
+      assert.deepEqual(made, ofIdentity(concrete))
       const whole = [...filled, ...made]
       assert.deepEqual(validateObjects(whole), [])
       checkGuards(whole)
+      const polling = made.filter(({ spec }) => spec.type === 'ExternalService')
       assert.deepEqual(
-        made.map(({ metadata }) => metadata.name),
+        polling.map(({ metadata }) => metadata.name),
         ENDPOINTS,
       )
-      for (const { spec } of made) {
+      for (const { spec } of polling) {
         assert.equal(spec.insecure, api_url === HTTP ? true : undefined)
         assert.equal(spec.secretRef.name, query.token_secret ?? 'internal-api-token')
         assert.equal(spec.certSecretRef?.name, query.cert_secret)
@@ -220,8 +238,9 @@ describe('the bundle of any cluster', () => {
 
   test('does nothing when nobody has filled it in: its providers are refused', async (t) => {
     const made = await phoneHome(t, parseObjects(await bundleOf(service, { flavor: 'identity' })))
+    const polling = made.filter(({ spec }) => spec.type === 'ExternalService')
     assert.deepEqual(
-      made.map((provider) => validateObjects([provider]).length > 0),
+      polling.map((provider) => validateObjects([provider]).length > 0),
       ENDPOINTS.map(() => true),
     )
   })
@@ -282,9 +301,12 @@ describe('the bundle of any cluster', () => {
     const text = await bundleOf(service, { flavor: 'identity' })
     for (const dns of ['ONE.k8s.Example.com', '42', '1e3', '1.5', '0x1', 'no', 'true', 'null', '007']) {
       const made = await phoneHome(t, await fill(text, { ...IDENTITY, CLUSTER_DNS: dns }))
+      const base = `${HTTPS}/api/v2/flux/clusters/${dns}`
       assert.deepEqual(
-        made.map(({ spec }) => spec.url),
-        ENDPOINTS.map((endpoint) => `${HTTPS}/api/v2/flux/clusters/${dns}/${endpoint}`),
+        made.flatMap(
+          ({ spec }) => spec.url ?? spec.defaultValues?.url ?? spec.resources[0].spec.address ?? [],
+        ),
+        [...ENDPOINTS, 'ack', 'events'].map((endpoint) => `${base}/${endpoint}`),
       )
     }
   }
@@ -309,7 +331,7 @@ test('the identity that the example for Cluster API gives a cluster makes the pr
   const concrete = parseObjects(
     await bundleOf(service, { api_url: fleet.spec.defaultValues.api_url }),
   ) as Any[]
-  assert.deepEqual(made, providersIn(concrete))
+  assert.deepEqual(made, ofIdentity(concrete))
   assert.deepEqual(
     find(own, 'ConfigMap', 'cluster-identity'),
     find(concrete, 'ConfigMap', 'cluster-identity'),
@@ -319,8 +341,8 @@ test('the identity that the example for Cluster API gives a cluster makes the pr
 test('the providers of a bundle poll what its templates render', async (t) => {
   const own = await start(t, { fleet: smallFleet() })
   const objects = parseObjects(await bundleOf(own, { api_url: own.url })) as Any[]
-  const sets = objects.filter(({ kind }) => kind === 'ResourceSet')
-  for (const { metadata, spec } of providersIn(objects)) {
+  const sets = objects.filter(({ kind, spec }) => kind === 'ResourceSet' && spec.inputsFrom)
+  for (const { metadata, spec } of providersIn(objects).filter(({ spec }) => spec.url)) {
     const { status, body } = await own.call('GET', spec.url.slice(own.url.length), { token: READ_TOKEN })
     assert.equal(status, 200)
     const fed = sets.filter((set) => set.spec.inputsFrom[0].name === metadata.name)

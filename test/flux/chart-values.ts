@@ -52,6 +52,7 @@ export const everything = {
   demo: true,
   brakePercent: 2.5,
   brakeGroupPercent: 12.5,
+  status: { lateAfter: 2.5, offlineAfter: 5, retention: '7d', unobservedSelector: 'airgap=true' },
   shutdownDelaySeconds: 45,
   resourceTypes: { 'network_policy.yaml': networkPolicy },
   templates: { 'network-policies.yaml': 'kind: ResourceSet\n' },

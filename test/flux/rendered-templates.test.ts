@@ -152,10 +152,23 @@ const CHART_LAYER = {
   operation: 'copy',
 }
 
-/** An object of Flux that is named after its component. */
-function named(apiVersion: string, kind: string, id: string, spec: object): Any {
-  const metadata = { name: id, namespace: 'flux-system', labels: labelsOf('platform-components') }
+/** An object of Flux that is named after its component, with what travels with its events. */
+function named(apiVersion: string, kind: string, { id, digest }: Any, spec: object): Any {
+  const key = (name: string): string => `event.toolkit.fluxcd.io/${name}`
+  const annotations = { [key('component')]: id, ...(digest && { [key('digest')]: digest }) }
+  const metadata = {
+    name: id,
+    namespace: 'flux-system',
+    labels: labelsOf('platform-components'),
+    annotations,
+  }
   return { apiVersion, kind, metadata, spec }
+}
+
+/** A source is named after its content as well, and has no digest of the input. */
+function sourceOf(kind: string, { id }: Any, spec: object): Any {
+  const { metadata, ...source } = named('source.toolkit.fluxcd.io/v1', kind, { id }, spec)
+  return { ...source, metadata: { ...metadata, name: `${id}-${SOME_DIGEST}` } }
 }
 
 function isRepository({ source }: Any): boolean {
@@ -188,15 +201,15 @@ function expectedRelease(input: Any): Any[] {
   const values = `${id}-values-${SOME_DIGEST}`
   return [
     fromRepository
-      ? named('source.toolkit.fluxcd.io/v1', 'HelmRepository', id, { interval: '1h', url })
-      : named('source.toolkit.fluxcd.io/v1', 'OCIRepository', id, {
+      ? sourceOf('HelmRepository', input, { interval: '1h', url })
+      : sourceOf('OCIRepository', input, {
           interval: '10m',
           url,
           ref,
           layerSelector: CHART_LAYER,
         }),
     ...(paths.length > 0 ? [expectedValues(values, paths)] : []),
-    named('helm.toolkit.fluxcd.io/v2', 'HelmRelease', id, {
+    named('helm.toolkit.fluxcd.io/v2', 'HelmRelease', input, {
       interval: '1h',
       ...(id.length <= 53 && { releaseName: id }),
       targetNamespace: namespace,
@@ -209,11 +222,11 @@ function expectedRelease(input: Any): Any[] {
                 chart: component_path,
                 ...pinned,
                 interval: '1h',
-                sourceRef: { kind: 'HelmRepository', name: id },
+                sourceRef: { kind: 'HelmRepository', name: `${id}-${SOME_DIGEST}` },
               },
             },
           }
-        : { chartRef: { kind: 'OCIRepository', name: id } }),
+        : { chartRef: { kind: 'OCIRepository', name: `${id}-${SOME_DIGEST}` } }),
       install: { createNamespace: true, remediation: { retries: -1 } },
       upgrade: { crds: 'CreateReplace', remediation: { retries: 3 } },
       ...(paths.length > 0 && {
@@ -245,11 +258,16 @@ function expectedValues(name: string, paths: readonly string[]): Any {
   }
 }
 
+/** The object with some digest in each name that is made from content, and some text for each value. */
 function withoutValues(object: Any): Any {
-  const { kind, metadata, data, spec } = object
-  if (kind === 'HelmRelease' && spec.valuesFrom) {
-    const valuesFrom = spec.valuesFrom.map((each: Any) => ({ ...each, name: withoutDigest(each.name) }))
-    return { ...object, spec: { ...spec, valuesFrom } }
+  const { kind, metadata, data } = object
+  if (kind === 'HelmRepository' || kind === 'OCIRepository')
+    return { ...object, metadata: { ...metadata, name: withoutDigest(metadata.name) } }
+  if (kind === 'HelmRelease' || kind === 'Kustomization') {
+    const copy = structuredClone(object)
+    for (const reference of [sourceIn(copy), ...(copy.spec.valuesFrom ?? [])])
+      reference.name = withoutDigest(reference.name)
+    return copy
   }
   if (kind !== 'ConfigMap') return object
   const texts = Object.entries(data).map(([key, value]) => [
@@ -261,7 +279,12 @@ function withoutValues(object: Any): Any {
 }
 
 function withoutDigest(name: string): string {
-  return name.replace(/-values-[0-9a-f]{10}$/, `-values-${SOME_DIGEST}`)
+  return name.replace(/-[0-9a-f]{10}$/, `-${SOME_DIGEST}`)
+}
+
+/** The reference of a HelmRelease or Kustomization to its source. */
+function sourceIn({ spec }: Any): Any {
+  return spec.chart?.spec.sourceRef ?? spec.chartRef ?? spec.sourceRef
 }
 
 /** The ConfigMap with the values of a component, if it has any. */
@@ -276,18 +299,18 @@ function expectedKustomization(input: Any): Any[] {
   const { id, component_path, cluster_env_enabled, patches, source, cluster, namespace } = input
   const path = component_path.replace(/^\.\//, '')
   return [
-    named('source.toolkit.fluxcd.io/v1', 'OCIRepository', id, {
+    sourceOf('OCIRepository', input, {
       interval: '10m',
       url: source.oci_url,
       ref: source.oci_tag.startsWith('sha256:') ? { digest: source.oci_tag } : { tag: source.oci_tag },
     }),
-    named('kustomize.toolkit.fluxcd.io/v1', 'Kustomization', id, {
+    named('kustomize.toolkit.fluxcd.io/v1', 'Kustomization', input, {
       interval: '1h',
       retryInterval: '2m',
       timeout: '5m',
       prune: true,
       wait: true,
-      sourceRef: { kind: 'OCIRepository', name: id },
+      sourceRef: { kind: 'OCIRepository', name: `${id}-${SOME_DIGEST}` },
       path: cluster_env_enabled ? `./${path.replace(/\/$/, '')}/${cluster.environment}` : `./${path}`,
       ...(namespace && { targetNamespace: namespace }),
       ...dependsOn(input),
@@ -335,6 +358,11 @@ async function check(endpoint: string, inputs: readonly Any[]): Promise<Any[]> {
   for (const { metadata, spec } of objects.filter(({ kind }) => kind === 'HelmRelease')) {
     const map = valuesMapOf(objects, metadata.name)
     for (const { name } of spec.valuesFrom ?? []) assert.equal(name, map.metadata.name)
+  }
+  const sources = new Set(objects.map(nameOf))
+  for (const object of objects.filter(({ kind }) => kind === 'HelmRelease' || kind === 'Kustomization')) {
+    const { kind, name } = sourceIn(object)
+    assert.ok(sources.has(`${kind} flux-system/${name}`), name)
   }
   return objects
 }
@@ -719,13 +747,13 @@ describe('the demo fleet', () => {
       'Namespace -/cert-manager',
       'Namespace -/traefik',
       'Namespace -/podinfo',
-      'HelmRepository flux-system/cert-manager',
+      `HelmRepository flux-system/cert-manager-${SOME_DIGEST}`,
       `ConfigMap flux-system/cert-manager-values-${SOME_DIGEST}`,
       'HelmRelease flux-system/cert-manager',
-      'HelmRepository flux-system/traefik',
+      `HelmRepository flux-system/traefik-${SOME_DIGEST}`,
       `ConfigMap flux-system/traefik-values-${SOME_DIGEST}`,
       'HelmRelease flux-system/traefik',
-      'HelmRepository flux-system/podinfo',
+      `HelmRepository flux-system/podinfo-${SOME_DIGEST}`,
       `ConfigMap flux-system/podinfo-values-${SOME_DIGEST}`,
       'HelmRelease flux-system/podinfo',
       'ClusterRoleBinding -/platform-admins',
@@ -790,7 +818,12 @@ describe('how a component is delivered', () => {
   const helm = { ...source, oci_url: OCI, delivery: 'helm' }
   const chartSpec = (spec: object) => ({
     chart: {
-      spec: { chart: 'app', interval: '1h', sourceRef: { kind: 'HelmRepository', name: 'app' }, ...spec },
+      spec: {
+        chart: 'app',
+        interval: '1h',
+        sourceRef: { kind: 'HelmRepository', name: `app-${SOME_DIGEST}` },
+        ...spec,
+      },
     },
   })
 
@@ -890,7 +923,7 @@ describe('how a component is delivered', () => {
       document: helm,
       specs: {
         OCIRepository: { url: `${OCI}/app`, ref: { tag: '1.2.3' }, layerSelector: CHART_LAYER },
-        HelmRelease: { chart: undefined, chartRef: { kind: 'OCIRepository', name: 'app' } },
+        HelmRelease: { chart: undefined, chartRef: { kind: 'OCIRepository', name: `app-${SOME_DIGEST}` } },
       },
     },
     'the latest chart in a registry with a slash at its end': {
@@ -1179,7 +1212,7 @@ describe('hostile documents', () => {
       ]),
     )
     objects.forEach(({ data }, i) => {
-      const { id: _, ...fields } = on[i]
+      const { id: _, digest: _digest, answer_digest: _answer, ...fields } = on[i]
       const isText = (value: unknown): boolean => typeof value === 'string' || typeof value === 'boolean'
       const found = Object.entries(data).map(([name, value]) => [
         name,
@@ -1402,7 +1435,7 @@ describe('the example of network policies', () => {
         await service.stop()
         const { name, dns, environment } = { ...cluster, name: 'one', dns: cluster.cluster_dns }
         assert.deepEqual(
-          inputs,
+          JSON.parse(withoutDigests(JSON.stringify(inputs))),
           network_policies.map((policy) => ({
             ingress_rules: [],
             ...policy,

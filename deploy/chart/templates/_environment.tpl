@@ -70,6 +70,16 @@
   value: {{ .root.Values.brakePercent | toString | quote }}
 - name: BRAKE_GROUP_PERCENT
   value: {{ .root.Values.brakeGroupPercent | toString | quote }}
+- name: STATUS_LATE_AFTER
+  value: {{ .root.Values.status.lateAfter | toString | quote }}
+- name: STATUS_OFFLINE_AFTER
+  value: {{ .root.Values.status.offlineAfter | toString | quote }}
+- name: STATUS_RETENTION
+  value: {{ .root.Values.status.retention | quote }}
+{{- with .root.Values.status.unobservedSelector }}
+- name: UNOBSERVED_SELECTOR
+  value: {{ . | quote }}
+{{- end }}
 - name: SHUTDOWN_DELAY_SECONDS
   value: {{ .delay | toString | quote }}
 {{- with include "flux-resourceset.externalUrl" .root }}

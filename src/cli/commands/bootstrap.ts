@@ -28,6 +28,8 @@ interface Flags {
   readonly tokenGrace?: string
   readonly certSecret?: string
   readonly fluxInstance?: boolean
+  readonly ack?: string
+  readonly events?: string
   readonly outputDir?: string
 }
 
@@ -67,6 +69,11 @@ export function defineBootstrap(command: Command, { run, program }: Tools): void
     )
     .option('--cert-secret <name>', 'a Secret with a client certificate, or with the authority of the server')
     .option('--no-flux-instance', 'leave Flux itself out: it is installed already')
+    .option(
+      '--ack <what>',
+      'what the cluster reports back: components that are ready and answers that are applied (components, the default), answers alone (types), or nothing (off)',
+    )
+    .option('--events <on|off>', "whether Flux's events are sent to the API (default on)")
     .addHelpText(
       'after',
       `
@@ -110,6 +117,8 @@ async function bootstrap(session: Session, cluster: string | undefined, flags: F
       token_secret: secret,
       cert_secret: flags.certSecret,
       flux_instance: flags.fluxInstance === false ? false : undefined,
+      ack: flags.ack,
+      events: flags.events,
     }
     const response = await session.api.get(pathOf(noun, id, 'bootstrap'), { query })
     // Most warnings are the same for every cluster.

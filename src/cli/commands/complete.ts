@@ -2,6 +2,7 @@
 import type { Argument, Command, Option } from 'commander'
 import type { Tools } from '../cli-command.ts'
 import { loadContexts } from '../config/contexts.ts'
+import { LAST } from '../fleet/newest-revision.ts'
 import { SHELLS } from '../input/shells.ts'
 import { FORMATS } from '../output/print.ts'
 import { openApi } from '../server/api-client.ts'
@@ -53,10 +54,16 @@ interface Place {
 async function walk({ program, expand }: Tools, words: readonly string[]): Promise<Place> {
   let command = program
   let pending: Option | undefined
+  let flag: Option | undefined
   const given: string[] = []
   for (const word of words) {
     if (pending) {
       pending = undefined
+      continue
+    }
+    // Bash makes three words of --flag=value.
+    if (word === '=') {
+      pending = flag
       continue
     }
     if (word.startsWith('-')) {
@@ -64,6 +71,7 @@ async function walk({ program, expand }: Tools, words: readonly string[]): Promi
         ({ long, short }) => word === long || word === short,
       )
       if (option?.required) pending = option
+      flag = option
       continue
     }
     const child = command.commands.find((each) => each.name() === word || each.aliases().includes(word))
@@ -80,7 +88,11 @@ async function walk({ program, expand }: Tools, words: readonly string[]): Promi
 function flagsOf({ program }: Tools, command: Command): Candidate[] {
   const options = [...new Set([...command.options, ...program.options])].filter(({ hidden }) => !hidden)
   return [
-    ...options.map(({ long, description }): Candidate => [long ?? '', description]),
+    ...options.flatMap((option): Candidate[] => {
+      const { long, description, optional, argChoices = [] } = option
+      const values = optional ? argChoices.map((each): Candidate => [`${long}=${each}`]) : []
+      return [[long ?? '', description], ...values]
+    }),
     ['--help', 'show help'],
   ]
 }
@@ -114,6 +126,7 @@ async function argumentsOf(tools: Tools, command: Command, given: readonly strin
   if (name === 'endpoint')
     return nouns.flatMap(({ delivery }) => (delivery ? [[delivery.endpoint] as const] : []))
   if (name === 'token') return ids(tools, TOKEN_ROUTES.name)
+  if (name.endsWith(`|${LAST}`)) return [[LAST]]
   if (name === 'shell') return SHELLS.map((each): Candidate => [each])
   if (command.parent?.name() === 'config') {
     return Object.keys(loadContexts(context.terminal.env).contexts).map((each): Candidate => [each])

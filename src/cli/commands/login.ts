@@ -14,7 +14,14 @@ import {
   updateContexts,
   withoutTokens,
 } from '../config/contexts.ts'
-import { type GlobalFlags, parseTimeout, parseToken, parseUrl, type Settings } from '../config/settings.ts'
+import {
+  type GlobalFlags,
+  parseTimeout,
+  parseToken,
+  parseUrl,
+  REQUEST_TIMEOUT_MS,
+  type Settings,
+} from '../config/settings.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { askHidden } from '../input/ask.ts'
 import { readStdin } from '../input/read-files.ts'
@@ -63,7 +70,7 @@ async function login(
     if (!flags.quiet) stderr.write(`${plain(text)}\n`)
   }
   const url = parseUrl(api_url, '--api-url')
-  const timeoutMs = parseTimeout(flags.timeout)
+  const timeoutMs = parseTimeout(flags.timeout) ?? REQUEST_TIMEOUT_MS
   const as = <T>(token: string | undefined, use: (api: Api) => Promise<T>): Promise<T> => {
     const settings: Settings = {
       url,
@@ -74,6 +81,7 @@ async function login(
       allowsHttp: false,
       ask: 'always',
       timeoutMs,
+      waitMs: timeoutMs,
     }
     const api = openApi({ settings, env, version, note })
     return use(api).finally(() => api.close())

@@ -5,13 +5,13 @@ import type { Command } from 'commander'
 import type { Revision } from '../../api/wire-types.ts'
 import { backoff } from '../../runtime/backoff.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
-import { EXIT, Failure, usage } from '../failure.ts'
+import { usage } from '../failure.ts'
 import { parseCount } from '../input/option-parsers.ts'
 import { harmless, render } from '../output/print.ts'
 import { revisionRow } from '../output/revision-table.ts'
 import { plain } from '../output/terminal.ts'
 import type { ApiResponse } from '../server/api.ts'
-import { Refusal } from '../server/refusal.ts'
+import { isTransient } from '../server/refusal.ts'
 import { revisionsIn } from '../server/watch-stream.ts'
 import type { Session } from '../session.ts'
 
@@ -63,14 +63,9 @@ async function reconnect({ api, note }: Session, last: number): Promise<ApiRespo
       return await api.stream('/watch', { headers: { 'last-event-id': String(last) } })
     } catch (error) {
       if (attempt === TRIES || !isTransient(error)) throw error
-      note((error as Failure).message)
+      note(error.message)
     }
   }
-}
-
-function isTransient(error: unknown): boolean {
-  if (error instanceof Refusal) return error.status >= 500
-  return error instanceof Failure && error.exitCode === EXIT.unreachable
 }
 
 async function show(session: Session, revision: Revision): Promise<void> {

@@ -39,12 +39,18 @@ export interface Settings {
   readonly allowsHttp: boolean
   /** Whether somebody has to agree to what touches several clusters, or takes something from one. */
   readonly ask: Ask
+  /** How long one request may take. */
   readonly timeoutMs: number
+  /** How long to wait for clusters. */
+  readonly waitMs: number
 }
 
 const DEFAULT_URL = 'http://127.0.0.1:8080'
-const DEFAULT_TIMEOUT_S = 60
-const MAX_TIMEOUT_S = 3600
+/** How long one request may take, unless --timeout says otherwise. */
+export const REQUEST_TIMEOUT_MS = 60_000
+const WAIT_TIMEOUT_MS = 600_000
+const MAX_TIMEOUT_S = 86_400
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 }
 
 export function resolveSettings(flags: GlobalFlags, env: Env): Settings {
   const { name, context, explicit } = chooseContext(flags, env)
@@ -67,6 +73,7 @@ export function resolveSettings(flags: GlobalFlags, env: Env): Settings {
     'FLUX_API_WRITE_TOKEN',
     write_token ?? login?.token,
   )
+  const timeout = parseTimeout(flags.timeout)
   const isUsed = login !== undefined && [readToken, writeToken].includes(login.token)
   return {
     url,
@@ -76,7 +83,8 @@ export function resolveSettings(flags: GlobalFlags, env: Env): Settings {
     login: isUsed ? login : undefined,
     allowsHttp: own?.allow_http ?? false,
     ask: parseAsk(env.FLUX_API_ASK, 'FLUX_API_ASK') ?? own?.ask ?? 'always',
-    timeoutMs: parseTimeout(flags.timeout),
+    timeoutMs: timeout ?? REQUEST_TIMEOUT_MS,
+    waitMs: timeout ?? WAIT_TIMEOUT_MS,
   }
 }
 
@@ -116,11 +124,12 @@ export function parseToken(text: string | undefined, source: string): string | u
   return token
 }
 
-export function parseTimeout(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_TIMEOUT_S * 1000
-  const seconds = /^(\d+(?:\.\d+)?)s?$/.exec(text)?.[1]
-  if (seconds === undefined || Number(seconds) < 0.1 || Number(seconds) > MAX_TIMEOUT_S) {
-    throw usage(`--timeout must be seconds from 0.1 to ${MAX_TIMEOUT_S}, not "${text}"`)
-  }
-  return Number(seconds) * 1000
+/** Parses a duration such as `30`, `30s`, `10m` or `2h`. */
+export function parseTimeout(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const [, number = '', unit = 's'] = /^(\d+(?:\.\d+)?)([smh])?$/.exec(text) ?? []
+  const seconds = number === '' ? 0 : Number(number) * (SECONDS[unit] ?? 0)
+  if (seconds < 0.1 || seconds > MAX_TIMEOUT_S)
+    throw usage(`--timeout must be from 0.1 s to 24h, such as 30, 30s, 10m or 2h, not "${text}"`)
+  return seconds * 1000
 }

@@ -1,6 +1,7 @@
 // The flags that every write takes.
 import { type Command, Option } from 'commander'
 import { usage } from '../failure.ts'
+import { DEFAULT_GOAL, GOALS, type Goal, parseGoal } from './goals.ts'
 
 export interface WriteFlags {
   readonly dryRun?: boolean
@@ -8,6 +9,8 @@ export interface WriteFlags {
   readonly confirm?: string
   readonly plan?: string
   readonly yes?: boolean
+  /** What to wait for after the write. */
+  readonly wait?: Goal
 }
 
 const WRITE_FLAGS = [
@@ -18,12 +21,18 @@ const WRITE_FLAGS = [
   ['-y, --yes', 'do not ask; needed where there is no terminal to ask on'],
 ] as const
 
+const WAIT_FLAG = `--wait [${GOALS.join('|')}]`
+
 /** The long names: `--dry-run`. */
-export const WRITE_FLAG_NAMES = WRITE_FLAGS.map(([flags]) => new Option(flags).long)
+export const WRITE_FLAG_NAMES = [...WRITE_FLAGS.map(([flags]) => flags), WAIT_FLAG].map(
+  (flags) => new Option(flags).long,
+)
 
 export function addWriteFlags(command: Command): Command {
   for (const [flags, description] of WRITE_FLAGS) command.option(flags, description)
-  return command
+  const about = `then wait for the clusters that receive something else (default ${DEFAULT_GOAL})`
+  const option = new Option(WAIT_FLAG, about).choices(GOALS).preset(DEFAULT_GOAL)
+  return command.addOption(option.argParser((text) => parseGoal(text, '--wait')))
 }
 
 /** Throws when the flags themselves are wrong. */

@@ -10,9 +10,10 @@ const EMPTY_SECRET = /(?<=\n)type: Opaque\n/
 /** Comments before a manifest: those of the Secret ask for the token. */
 const COMMENTS = /^(?:#.*\n|\n)*/
 
-/** The bundle with a token in its empty Secret. */
+/** The bundle with a token in its empty Secret: the Flux Operator reads `token`, what sends events reads `headers`. */
 export function fillSecret(bundle: string, secret: string): string {
-  const data = `data:\n  token: ${Buffer.from(secret).toString('base64')}\n`
+  const encode = (text: string): string => Buffer.from(text).toString('base64')
+  const data = `data:\n  token: ${encode(secret)}\n  headers: ${encode(`Authorization: Bearer ${secret}`)}\n`
   const manifests = bundle.split(SEPARATOR)
   const first = manifests.findIndex((manifest) => EMPTY_SECRET.test(manifest))
   const filled = (empty: string): string =>

@@ -3,14 +3,15 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { fieldsOf, type Noun } from '../server/nouns.ts'
 import type { Look, Printable } from './print.ts'
 
-interface Column {
+export interface Column {
   readonly title: string
+  /** Whether it is of wide tables only. */
   readonly wide: boolean
   read(document: JsonObject): string
 }
 
-/** The columns of a type: scalars and required fields, and all others in wide tables. */
-function columnsOf(noun: Noun, nouns: readonly Noun[]): Column[] {
+/** The columns of a type: scalars and required fields, and all others in wide tables; more after the fields. */
+function columnsOf(noun: Noun, nouns: readonly Noun[], more: readonly Column[]): Column[] {
   const required = noun.schema.required ?? []
   const fields = fieldsOf(noun, nouns).map(([name, schema]): Column => {
     const isSimple = schema.type !== 'object' || !schema.additionalProperties
@@ -38,7 +39,7 @@ function columnsOf(noun: Noun, nouns: readonly Noun[]): Column[] {
   const maps = fields.every(({ wide }) => wide)
     ? fields.map((column) => ({ ...column, wide: false }))
     : fields
-  return [{ title: 'ID', wide: false, read: ({ id }) => String(id) }, ...maps, ...lists]
+  return [{ title: 'ID', wide: false, read: ({ id }) => String(id) }, ...maps, ...more, ...lists]
 }
 
 function plural(noun: string): string {
@@ -74,16 +75,17 @@ export function printableList(
   noun: Noun,
   nouns: readonly Noun[],
   documents: readonly JsonObject[],
+  more: readonly Column[] = [],
 ): Printable {
   return {
     value: documents,
     names: documents.map(({ id }) => `${noun.name}/${id}`),
-    human: (look) => (documents.length === 0 ? '' : table(noun, nouns, documents, look)),
+    human: (look) => (documents.length === 0 ? '' : table(columnsOf(noun, nouns, more), documents, look)),
   }
 }
 
-function table(noun: Noun, nouns: readonly Noun[], documents: readonly JsonObject[], look: Look): string {
-  const columns = columnsOf(noun, nouns).filter(
+function table(all: readonly Column[], documents: readonly JsonObject[], look: Look): string {
+  const columns = all.filter(
     (column, i) =>
       look.wide || (!column.wide && !(i > 0 && documents.every((each) => column.read(each) === each.id))),
   )

@@ -3,13 +3,20 @@ import type { Session } from '../session.ts'
 import { hasCursor } from './terminal.ts'
 
 export interface Progress {
-  show(done: number, total: number): void
+  /** `more` comes after the numbers. */
+  show(done: number, total: number, more?: string): void
   end(): void
 }
 
 const WIDTH = 30
 /** Shorter work shows no bar. */
 const DELAY_MS = 400
+
+/** The part that is done, as a bar. */
+export function barOf(done: number, total: number): string {
+  const share = total > 0 ? Math.min(1, done / total) : 1
+  return '='.repeat(Math.round(share * WIDTH)).padEnd(WIDTH)
+}
 
 export function startProgress(
   { terminal, quiet }: Pick<Session, 'terminal' | 'quiet'>,
@@ -25,10 +32,8 @@ export function startProgress(
   }
   const timer = setTimeout(draw, DELAY_MS).unref()
   return {
-    show(done, total) {
-      const share = total > 0 ? Math.min(1, done / total) : 1
-      const bar = '='.repeat(Math.round(share * WIDTH)).padEnd(WIDTH)
-      line = `${what} [${bar}] ${done.toLocaleString('en')}/${total.toLocaleString('en')}`
+    show(done, total, more = '') {
+      line = `${what} [${barOf(done, total)}] ${done.toLocaleString('en')}/${total.toLocaleString('en')}${more}`
       if (isDrawn) draw()
     },
     end() {

@@ -7,7 +7,13 @@ export function fromNow(time: string, now: Date): string {
   return ms > 0 ? `in ${long}` : `${long} ago`
 }
 
-function howLong(ms: number): string {
+/** How long ago a time was, in one unit: `3m`; empty without a time. Clocks may differ: it is never negative. */
+export function ageOf(time: string | null, now: Date): string {
+  return time === null ? '' : howLong(Math.max(0, now.getTime() - Date.parse(time)))
+}
+
+/** A duration in one unit: `90s` is `2m`. */
+export function howLong(ms: number): string {
   const seconds = Math.round(ms / 1000)
   const minutes = Math.round(seconds / 60)
   const hours = Math.round(minutes / 60)

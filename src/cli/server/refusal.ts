@@ -34,3 +34,9 @@ export class Refusal extends Failure {
     this.impact = impact
   }
 }
+
+/** Whether a server that restarts, or a busy one, may be the reason. */
+export function isTransient(error: unknown): error is Failure {
+  if (error instanceof Refusal) return error.status >= 500
+  return error instanceof Failure && error.exitCode === EXIT.unreachable
+}

@@ -1,7 +1,9 @@
 // Every write goes through here: previews, questions on a terminal, plans and confirmations.
 
 import type { Preview } from '../../api/wire-types.ts'
-import type { Json } from '../../base/json.ts'
+import { isObject, type Json } from '../../base/json.ts'
+import { STATUS_KEYS } from '../../domain/access/selector-subjects.ts'
+import { unmet, usage } from '../failure.ts'
 import { agree, isAsked } from '../input/agree.ts'
 import { INTERRUPTED } from '../input/ask.ts'
 import { questionFor } from '../input/change-question.ts'
@@ -11,6 +13,7 @@ import { noteImpact, receivers } from '../output/impact-report.ts'
 import { startProgress } from '../output/progress.ts'
 import type { Session } from '../session.ts'
 import type { ApiResponse } from './api.ts'
+import { clusterNoun } from './nouns.ts'
 import { Refusal } from './refusal.ts'
 import { warningsIn } from './response-warnings.ts'
 
@@ -47,6 +50,7 @@ export async function sendChange(session: Session, flags: WriteFlags, request: W
       send(session, { ...flags, ...agreed }, request, {}),
     )
     for (const warning of warningsIn(response)) session.warn(warning)
+    noteRevision(session, flags, response)
     return { response }
   } catch (error) {
     if (error instanceof Refusal && error.impact) noteImpact(session, error.impact)
@@ -56,15 +60,49 @@ export async function sendChange(session: Session, flags: WriteFlags, request: W
   }
 }
 
+/** With --wait, the clusters of what was changed are waited for; where nothing was, there is nothing to wait for. */
+function noteRevision({ awaited }: Session, { wait }: WriteFlags, { headers }: ApiResponse): void {
+  if (wait && headers['x-change-count'] !== '0')
+    awaited.push({ revision: Number(headers['x-revision']), goal: wait })
+}
+
 /** Sends operations that are done together or not at all. */
-export function sendBatch(
+export async function sendBatch(
   session: Session,
   flags: WriteFlags,
   operations: readonly Json[],
   size?: number,
 ): Promise<Sent> {
-  const request = { method: 'POST', path: '/batch', body: { operations } } as const
-  return sendChange(session, flags, { ...request, ...(size !== undefined && { size }) })
+  const batch = (named: readonly Json[]): WriteRequest => ({
+    method: 'POST',
+    path: '/batch',
+    body: { operations: named },
+    ...(size !== undefined && { size }),
+  })
+  const request = batch(operations)
+  const [operation, ...others] = operations
+  if (flags.dryRun || !operations.some(selectsByStatus)) return sendChange(session, flags, request)
+  if (others.length > 0 || !isObject(operation))
+    throw usage('a selector over status goes with one operation alone: name the clusters', LIST_FIRST)
+  const { selector, ...rest } = operation
+  const clusters = changedClusters(session, await preview(session, flags, request))
+  if (clusters.length === 0) throw unmet(`no cluster that (${selector}) selects would change`)
+  return sendChange(session, flags, batch([{ ...rest, clusters }]))
+}
+
+const LIST_FIRST = 'cluster list --selector shows what a selector matches'
+const BY_STATUS = new RegExp(`(?:^|[,\\s])(?:${STATUS_KEYS.join('|')})(?![-\\w./])`)
+
+/** A write takes no such selector: between preview and write, status changes by itself. */
+function selectsByStatus(operation: Json): boolean {
+  return isObject(operation) && typeof operation.selector === 'string' && BY_STATUS.test(operation.selector)
+}
+
+function changedClusters({ nouns }: Session, { changes, change_count: count }: Preview): string[] {
+  if (changes.length < count)
+    throw usage(`this would change ${count} documents, too many to name: narrow the selector`, LIST_FIRST)
+  const { name } = clusterNoun(nouns)
+  return changes.filter(({ type }) => type === name).map(({ id }) => id)
 }
 
 async function preview(session: Session, flags: WriteFlags, request: WriteRequest): Promise<Preview> {

@@ -3,8 +3,10 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { builtInTypes } from '../../../test/service.ts'
 import type { JsonObject } from '../../base/json.ts'
+import type { StatusRow } from '../status/status-words.ts'
 import type { Document } from '../types/resource-type.ts'
 import { parseSelector } from './selector.ts'
+import type { StatusReader } from './selector-subjects.ts'
 
 const types = builtInTypes()
 
@@ -474,4 +476,91 @@ test('no text makes the parser fail otherwise than by saying where', () => {
     }),
     { numRuns: 500 },
   )
+})
+
+/** Of the cluster `one`. */
+function reader(row: Partial<StatusRow>, version?: string): StatusReader {
+  const known = { contact: 'current', delivery: 'applied', health: 'healthy', ...row } as const
+  return {
+    rowOf: (id) => (id === 'one' ? known : undefined),
+    operatorVersion: (id) => (id === 'one' ? version : undefined),
+  }
+}
+
+function assertSelectedBy(status: StatusReader, expected: Readonly<Record<string, boolean>>): void {
+  for (const [text, isSelected] of Object.entries(expected)) {
+    const parsed = parseSelector(types, text, status)
+    assert.ok(parsed.ok, `${text}: ${JSON.stringify(parsed)}`)
+    assert.equal(parsed.selector.matches(cluster({ health: 'label' })), isSelected, text)
+    assert.deepEqual(parsed.selector.labels, [])
+  }
+}
+
+test('with a reader of status, clusters are selected by their states', () => {
+  assertSelectedBy(reader({ contact: 'offline', health: 'failed' }), {
+    'contact=offline': true,
+    'contact==current': false,
+    'contact!=offline': false,
+    'health in (failed,unknown)': true,
+    'health notin (failed,unknown)': false,
+    'delivery=applied,health=failed': true,
+    'delivery=behind,health=failed': false,
+    'environment=dev,contact=offline': true,
+  })
+})
+
+test('versions of the operator are compared by their numbers', () => {
+  assertSelectedBy(reader({}, '0.58.1'), {
+    'operator_version<0.58': false,
+    'operator_version<0.58.2': true,
+    'operator_version<0.100': true,
+    'operator_version>0.9.9': true,
+    'operator_version>0.58': true,
+    'operator_version>1': false,
+    'operator_version=0.58.1': true,
+    'operator_version=v0.58.1': true,
+    'operator_version!=0.58.1': false,
+    'operator_version in (0.58,0.58.1)': true,
+    'operator_version notin (0.58)': true,
+    operator_version: true,
+    '!operator_version': false,
+  })
+  assertSelectedBy(reader({}, '0.58.0-rc.1'), {
+    'operator_version<0.58': true,
+    'operator_version>0.57.9': true,
+    'operator_version<0.58.0-rc.2': false,
+  })
+  assertSelectedBy(reader({}), {
+    'operator_version<1': false,
+    'operator_version>0': false,
+    'operator_version!=1': true,
+    '!operator_version': true,
+  })
+})
+
+function messageOf(text: string, status?: StatusReader): string {
+  const parsed = parseSelector(types, text, status)
+  assert.ok(!parsed.ok, text)
+  return parsed.message
+}
+
+test('a state that there is not is refused, with those there are', () => {
+  const known = reader({})
+  assert.equal(
+    messageOf('contact=ofline', known),
+    'holds "ofline", which is unknown: known are refused, offline, never, late, unobserved, current, deleted (at position 9)',
+  )
+  assert.match(messageOf('health in (failed,ill)', known), /"ill", which is unknown: known are failed,/)
+  assert.match(messageOf('operator_version=new', known), /"new", which is not a version/)
+  assert.match(messageOf('operator_version<x', known), /expected a version such as 0.58.1, found "x"/)
+  for (const text of ['contact', '!health', 'delivery<5', 'environment=dev,health>failed'])
+    assert.match(messageOf(text, known), /a state of clusters without a value: use =, !=, in or notin/, text)
+})
+
+test('without a reader of status its keys are refused, also where clusters have such labels', () => {
+  for (const key of ['contact', 'delivery', 'health', 'operator_version'])
+    assert.match(
+      messageOf(`environment=dev, ${key}=1`),
+      new RegExp(`^holds "${key}": .* only in lists and in previews.* \\(at position 18\\)$`),
+    )
 })

@@ -1,7 +1,16 @@
 // Kubernetes label selectors, over a cluster's labels, its own fields and what it is assigned.
 import { DNS_LABEL } from '../../base/dns-label.ts'
-import { isObject, own } from '../../base/json.ts'
-import { canonicalDns, type Document, referencesOf, type Types } from '../types/resource-type.ts'
+import { canonicalDns, type Document, type Types } from '../types/resource-type.ts'
+import {
+  fieldSubject,
+  labelSubject,
+  STATUS_KEYS,
+  type StatusReader,
+  type Subject,
+  statusSubject,
+  type Test,
+  usesSubject,
+} from './selector-subjects.ts'
 
 export interface Selector {
   readonly text: string
@@ -15,17 +24,19 @@ export type ParsedSelector =
   /** What is wrong, with the position (from 1) where it shows. */
   | { readonly ok: false; readonly message: string }
 
-type Test = (cluster: Document) => boolean
-
 /** Characters of a selector: it is evaluated for every cluster. */
 export const MAX_SELECTOR = 4096
 const MAX_REQUIREMENTS = 64
 
-/** `environment in (dev,qa), region=eu, !legacy, uses.platform_components=grafana`: all of them must hold. */
-export function parseSelector(types: Types, text: string): ParsedSelector {
+/**
+ * `environment in (dev,qa), region=eu, !legacy, uses.platform_components=grafana`: all of them must hold. With a reader
+ * also `health in (failed,unknown), operator_version<0.58`; without one such a selector is refused, since what is kept or
+ * done by it has to stay as it was previewed.
+ */
+export function parseSelector(types: Types, text: string, status?: StatusReader): ParsedSelector {
   if (text.length > MAX_SELECTOR) return { ok: false, message: `is longer than ${MAX_SELECTOR} characters` }
   try {
-    const parser = new Parser(types, text)
+    const parser = new Parser(types, text, status)
     const tests = parser.parse()
     const matches = (cluster: Document): boolean => tests.every((test) => test(cluster))
     return { ok: true, selector: { text, labels: [...parser.labels], matches } }
@@ -38,19 +49,8 @@ export function parseSelector(types: Types, text: string): ParsedSelector {
 /** A syntax error in a selector; never leaves this file. */
 class Misread extends Error {}
 
-/** How one key is read from a cluster: whether it has a value there, and whether that is one of a list. */
-interface Subject {
-  has(cluster: Document): boolean
-  isOneOf(values: readonly string[]): Test
-  /** The value for comparisons by size; NaN where the cluster has none. */
-  number(cluster: Document): number
-  /** Whether any cluster could have such a value. */
-  takes?(value: string): boolean
-}
-
 const WORD = /[A-Za-z0-9_./-]+/y
 const SPACE = /\s*/y
-const WHOLE = /^-?\d+$/
 const NAME = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
 const LABEL_KEY = new RegExp(`^(?:(?=[^/]{1,253}/)${DNS_LABEL}(?:\\.${DNS_LABEL})*/)?${NAME}$`)
 const LABEL_VALUE = new RegExp(`^(?:${NAME})?$`)
@@ -59,12 +59,14 @@ const USES = 'uses.'
 class Parser {
   readonly #types: Types
   readonly #text: string
+  readonly #status: StatusReader | undefined
   readonly labels = new Set<string>()
   #at = 0
 
-  constructor(types: Types, text: string) {
+  constructor(types: Types, text: string, status: StatusReader | undefined) {
     this.#types = types
     this.#text = text
+    this.#status = status
   }
 
   parse(): Test[] {
@@ -82,32 +84,39 @@ class Parser {
   }
 
   #requirement(): Test {
+    const start = this.#at
     if (this.#takes('!')) {
       const subject = this.#subject()
+      this.#refuseWord(subject, start)
       return (cluster) => !subject.has(cluster)
     }
     const subject = this.#subject()
     if (this.#takes('!=')) return not(this.#equals(subject))
     if (this.#takes('==') || this.#takes('=')) return this.#equals(subject)
-    if (this.#takes('>')) return this.#compares(subject, (a, b) => a > b)
-    if (this.#takes('<')) return this.#compares(subject, (a, b) => a < b)
     if (this.#takesWord('notin')) return not(this.#isIn(subject))
     if (this.#takesWord('in')) return this.#isIn(subject)
+    this.#refuseWord(subject, start)
+    if (this.#takes('>')) return this.#compares(subject, (difference) => difference > 0)
+    if (this.#takes('<')) return this.#compares(subject, (difference) => difference < 0)
     if (this.#at < this.#text.length && this.#text[this.#at] !== ',') {
       this.#expected('one of =, ==, !=, <, >, in, notin, "," or the end')
     }
     return (cluster) => subject.has(cluster)
   }
 
+  #refuseWord({ isWord }: Subject, start: number): void {
+    if (isWord) this.#fail('asks for a state of clusters without a value: use =, !=, in or notin', start)
+  }
+
   #equals(subject: Subject): Test {
     return subject.isOneOf([this.#value(subject)])
   }
 
-  #compares(subject: Subject, holds: (a: number, b: number) => boolean): Test {
+  #compares(subject: Subject, holds: (difference: number) => boolean): Test {
     const start = this.#at
     const value = this.#word() ?? ''
-    if (!WHOLE.test(value)) this.#expected('a whole number', start)
-    return (cluster) => holds(subject.number(cluster), Number(value))
+    if (!subject.isSize(value)) this.#expected(subject.sizes, start)
+    return (cluster) => holds(subject.compare(cluster, value))
   }
 
   #isIn(subject: Subject): Test {
@@ -120,10 +129,11 @@ class Parser {
   }
 
   /** A value that nobody can have would make a negation match everybody. */
-  #value({ takes }: Subject): string {
+  #value(subject: Subject): string {
     const start = this.#at
     const value = this.#word() ?? ''
-    if (takes && !takes(value)) this.#fail(`holds "${value}", which is not a label value`, start)
+    const wrong = subject.refuse?.(value)
+    if (wrong !== undefined) this.#fail(`holds "${value}", ${wrong}`, start)
     return value
   }
 
@@ -134,10 +144,11 @@ class Parser {
     if (key.startsWith(USES)) return this.#uses(key.slice(USES.length), start)
     const { cluster } = this.#types
     if (key === 'id' || cluster.list.includes(key))
-      return field(key, key === cluster.dns ? canonicalDns : undefined)
+      return fieldSubject(key, key === cluster.dns ? canonicalDns : undefined)
+    if (STATUS_KEYS.includes(key)) return this.#statusOf(key, start)
     if (!LABEL_KEY.test(key)) this.#fail(`holds "${key}", which is not a label key`, start)
     this.labels.add(key)
-    return label(cluster.labels, key)
+    return labelSubject(cluster.labels, key, LABEL_VALUE)
   }
 
   #uses(name: string, start: number): Subject {
@@ -146,14 +157,13 @@ class Parser {
       const known = this.#types.delivered.map((delivered) => USES + delivered.name).join(', ')
       return this.#fail(`holds "${USES}${name}", which is unknown: known are ${known}`, start)
     }
-    return {
-      has: (cluster) => referencesOf(cluster, type.delivery).length > 0,
-      isOneOf(values) {
-        const ids = new Set(values)
-        return (cluster) => referencesOf(cluster, type.delivery).some(({ id }) => ids.has(id))
-      },
-      number: (cluster) => referencesOf(cluster, type.delivery).length,
-    }
+    return usesSubject(type)
+  }
+
+  #statusOf(key: string, start: number): Subject {
+    if (this.#status) return statusSubject(key, this.#status)
+    const message = `holds "${key}": the status of clusters changes by itself, so it selects only in lists and in previews. Preview it, then name the clusters`
+    return this.#fail(message, start)
   }
 
   #takes(token: string): boolean {
@@ -197,41 +207,4 @@ class Parser {
 
 function not(test: Test): Test {
   return (cluster) => !test(cluster)
-}
-
-function field(name: string, canonical: ((value: string) => string) | undefined): Subject {
-  return valueSubject((cluster) => {
-    const value = cluster[name]
-    return value === undefined ? undefined : String(value)
-  }, canonical)
-}
-
-function label(property: string | undefined, key: string): Subject {
-  const subject = valueSubject((cluster) => {
-    const labels = property === undefined ? undefined : cluster[property]
-    const value = isObject(labels) ? own(labels, key) : undefined
-    return value === undefined ? undefined : String(value)
-  })
-  return { ...subject, takes: (value) => LABEL_VALUE.test(value) }
-}
-
-function valueSubject(
-  read: (cluster: Document) => string | undefined,
-  canonical: (value: string) => string = (value) => value,
-): Subject {
-  return {
-    has: (cluster) => read(cluster) !== undefined,
-    isOneOf(values) {
-      const wanted = new Set(values.map(canonical))
-      return (cluster) => {
-        const known = read(cluster)
-        return known !== undefined && wanted.has(canonical(known))
-      }
-    },
-    number: (cluster) => toWhole(read(cluster)),
-  }
-}
-
-function toWhole(text: string | undefined): number {
-  return text !== undefined && WHOLE.test(text) ? Number(text) : Number.NaN
 }

@@ -13,6 +13,7 @@ import {
 } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { parseSelector } from '../access/selector.ts'
+import type { StatusReader } from '../access/selector-subjects.ts'
 import { UnknownKeys } from '../access/unknown-keys.ts'
 import { Draft } from '../documents/draft.ts'
 import { unknownDocument } from '../documents/find-document.ts'
@@ -50,15 +51,21 @@ const CHECKS: readonly Check[] = [
   findUnmetNeeds,
 ]
 
-/** Decides all commands or none. Later commands see what earlier ones did. */
-export function* decide(types: Types, view: View, commands: readonly Command[]): Steps<Result<Decision>> {
+/** Decides all commands or none. Later commands see what earlier ones did. Only previews have a reader of status. */
+export function* decide(
+  types: Types,
+  view: View,
+  commands: readonly Command[],
+  status?: StatusReader,
+): Steps<Result<Decision>> {
   const draft = new Draft(view, types.cluster)
   const assigned = new Map<string, Assign>()
+  const work: Work = { types, draft, assigned, status }
   const outcomes: Outcome[] = []
   const problems: Problem[] = []
   for (const command of commands) {
     yield
-    const outcome = yield* run(types, draft, command, assigned)
+    const outcome = yield* run(work, command)
     if (outcome.ok) outcomes.push(outcome.value)
     else problems.push(locate(outcome.problem, command))
     if (problems.length > MAX_FOUND) break
@@ -126,13 +133,18 @@ function checkIntent(
   return details.length > 0 ? invalid(details) : succeed(undefined)
 }
 
-function* run(
-  types: Types,
-  draft: Draft,
-  command: Command,
-  assigned: Map<string, Assign>,
-): Steps<Result<Outcome>> {
-  if (command.op === 'for_clusters') return yield* runForClusters(types, draft, command, assigned)
+/** What all commands of a write work on. */
+interface Work {
+  readonly types: Types
+  readonly draft: Draft
+  /** What was assigned so far, by type and id. */
+  readonly assigned: Map<string, Assign>
+  readonly status: StatusReader | undefined
+}
+
+function* run(work: Work, command: Command): Steps<Result<Outcome>> {
+  if (command.op === 'for_clusters') return yield* runForClusters(work, command)
+  const { types, draft, assigned } = work
   if (command.op === 'patch_values') return patchValues(types, draft, command)
   if (command.op === 'create_token') return yield* createToken(types, draft, command)
   if (command.op === 'rotate_token') return rotateToken(draft, command)
@@ -166,18 +178,14 @@ function withDelivered(type: ResourceType, use: (type: DeliveredType) => Result<
   return type.delivery ? use(type as DeliveredType) : notFound('assignable type', type.name)
 }
 
-function* runForClusters(
-  types: Types,
-  draft: Draft,
-  command: ForClusters,
-  assigned: Map<string, Assign>,
-): Steps<Result<Outcome>> {
-  const found = yield* findTargets(types, draft, command)
+function* runForClusters(work: Work, command: ForClusters): Steps<Result<Outcome>> {
+  const { types, draft } = work
+  const found = yield* findTargets(work, command)
   if (!found.ok) return found
   const { ids, warnings = [] } = found.value
   for (const [i, id] of ids.entries()) {
     yield
-    const done = yield* run(types, draft, onCluster(command.command, id), assigned)
+    const done = yield* run(work, onCluster(command.command, id))
     if (draft.excess) return invalid([{ path: command.path, message: draft.excess }])
     if (!done.ok) return 'ids' in command.targets ? fail(locate(done.problem, placed(command, i))) : done
   }
@@ -191,13 +199,12 @@ function placed({ path }: ForClusters, i: number): { readonly operation: string 
 }
 
 function* findTargets(
-  types: Types,
-  draft: Draft,
+  { types, draft, status }: Work,
   { targets, path }: ForClusters,
 ): Steps<Result<{ ids: readonly string[]; warnings?: readonly string[] }>> {
   if ('ids' in targets) return succeed(targets)
   const { having, allowEmpty } = targets
-  const parsed = parseSelector(types, targets.selector)
+  const parsed = parseSelector(types, targets.selector, status)
   if (!parsed.ok) return invalid([{ path, message: parsed.message }])
   const { selector } = parsed
   const type = having && types.get(having.type)

@@ -3,6 +3,7 @@ import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
 import { type Detail, invalid, MAX_FOUND, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { parseSelector } from '../access/selector.ts'
+import { UNREAD_STATUS } from '../access/selector-subjects.ts'
 import { below } from '../documents/parse-document.ts'
 import { describeMethods } from '../guards/refuse-methods.ts'
 import type { Types, WriteMethod } from '../types/resource-type.ts'
@@ -220,7 +221,8 @@ class OperationParser {
     const place = { path: `${this.#path}/${given[0]}`, operation: this.#path }
     const spread = (targets: Targets): Command => ({ op: 'for_clusters', targets, command, ...place })
     if (clusters !== undefined) return spread({ ids: clusters as readonly string[] })
-    const parsed = parseSelector(this.#types, String(selector))
+    // Whether it may name states is decided with the write: a preview may.
+    const parsed = parseSelector(this.#types, String(selector), UNREAD_STATUS)
     if (!parsed.ok) return this.#wrong('/selector', parsed.message)
     return spread({ selector: parsed.selector.text, allowEmpty: this.#allowEmpty, ...(having && { having }) })
   }

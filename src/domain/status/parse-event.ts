@@ -9,8 +9,8 @@ export interface FluxEvent {
   readonly object: string
   /** The endpoint, of an event about a ResourceSet. */
   readonly endpoint: string | undefined
-  /** Ids that the component may have, by the object's name; empty of an event about a ResourceSet. */
-  readonly components: readonly string[]
+  /** The component, of an event about its release or its source. */
+  readonly component: string | undefined
   /** Whether the object is what makes the component ready, and not only its source. */
   readonly isRelease: boolean
   readonly verdict: 'failed' | 'succeeded'
@@ -24,8 +24,8 @@ const RELEASES = ['HelmRelease', 'Kustomization']
 const SOURCES = ['HelmChart', 'HelmRepository', 'OCIRepository']
 /** Neither a failure nor a success: something is under way, or Helm cleans up after a failure. */
 const NEUTRAL = /^(?:Progressing|DependencyNotReady|UninstallSucceeded|RollbackSucceeded|HealthCheckCanceled)/
-const MAX_REASON = 100
-const MAX_MESSAGE = 1000
+export const MAX_REASON = 100
+export const MAX_MESSAGE = 1000
 
 /** Returns undefined for events that say nothing of health; a payload may have any shape. */
 export function parseEvent(types: Types, payload: JsonObject): FluxEvent | undefined {
@@ -34,50 +34,51 @@ export function parseEvent(types: Types, payload: JsonObject): FluxEvent | undef
   const [kind, name] = [textOf(involved.kind, 64), textOf(involved.name, 253)]
   const reason = textOf(payload.reason, MAX_REASON)
   if (kind === '' || name === '' || NEUTRAL.test(reason)) return undefined
-  const endpoint = kind === 'ResourceSet' ? endpointOf(types, name) : undefined
-  const components = componentsOf(kind, name)
-  if (endpoint === undefined && components.length === 0) return undefined
+  const metadata = isObject(payload.metadata) ? payload.metadata : {}
+  const endpoint =
+    kind === 'ResourceSet' ? endpointOf(types, name, annotated(metadata, 'endpoint')) : undefined
+  const component = componentOf(kind, name, annotated(metadata, 'component'))
+  if (endpoint === undefined && component === undefined) return undefined
   return {
     object: `${kind}/${name}`,
     endpoint,
-    components,
+    component,
     isRelease: RELEASES.includes(kind),
     verdict: payload.severity === 'error' ? 'failed' : 'succeeded',
-    mark: markIn(payload.metadata),
+    mark: parseHex(annotated(metadata, 'digest')),
     reason,
     message: textOf(payload.message, MAX_MESSAGE),
   }
 }
 
-/** A text on one line, without control characters, cut off where it is too long. */
-function textOf(value: Json | undefined, max: number): string {
+/** A text on one line, well-formed and without control characters, cut off where it is too long. */
+export function textOf(value: Json | undefined, max: number): string {
   if (typeof value !== 'string') return ''
   return value
     .slice(0, max * 4)
     .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim()
     .slice(0, max)
+    .toWellFormed()
 }
 
-/** A type may be made by several ResourceSets, each named after its endpoint. */
-function endpointOf({ delivered }: Types, name: string): string | undefined {
-  const endpoints = delivered.map(({ delivery }) => delivery.endpoint)
-  const fits = endpoints.filter((endpoint) => name === endpoint || name.startsWith(`${endpoint}-`))
-  return fits.sort((one, other) => other.length - one.length)[0]
+/**
+ * Returns the value of an annotation `event.toolkit.fluxcd.io/<name>`, which arrives with the prefix of one controller or of
+ * none; empty without it.
+ */
+function annotated(metadata: JsonObject, name: string): string {
+  const key = Object.keys(metadata).find((each) => each === name || each.endsWith(`/${name}`))
+  return key === undefined ? '' : textOf(metadata[key], 253)
 }
 
-/** Flux names charts after their namespace and release; our templates name sources after their content, too. */
-function componentsOf(kind: string, name: string): string[] {
-  if (RELEASES.includes(kind)) return [name]
-  if (!SOURCES.includes(kind)) return []
-  const own = kind === 'HelmChart' ? name.replace(/^flux-system-/, '') : name
-  return [own, own.replace(/-[0-9a-f]{10}$/, '')]
+/** Our bundles say it; other ResourceSets are named after their endpoint. */
+function endpointOf(types: Types, name: string, said: string): string | undefined {
+  return [said, name].find((endpoint) => types.byEndpoint(endpoint))
 }
 
-/** The annotation `event.toolkit.fluxcd.io/digest`, which arrives with the prefix of one controller or of none. */
-function markIn(metadata: Json | undefined): AnswerMark {
-  if (!isObject(metadata)) return undefined
-  const key = Object.keys(metadata).find((name) => name === 'digest' || name.endsWith('/digest'))
-  const value = key === undefined ? undefined : metadata[key]
-  return typeof value === 'string' ? parseHex(value) : undefined
+/** Our templates say it; Flux names charts after the namespace and the release. */
+function componentOf(kind: string, name: string, said: string): string | undefined {
+  if (RELEASES.includes(kind)) return name
+  if (!SOURCES.includes(kind)) return undefined
+  return said || (kind === 'HelmChart' ? name.replace(/^flux-system-/, '') : name)
 }

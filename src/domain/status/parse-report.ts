@@ -11,73 +11,115 @@ export interface Report {
   /** The digest of the applied answer, by endpoint. */
   readonly applied: ReadonlyMap<string, Halves>
   readonly ready: readonly Omit<ReadyEntry, 'since'>[]
+  /**
+   * Of a cluster with many components: the report is about those alone whose hashed id begins with these hexadecimal
+   * digits. Empty where it is about all.
+   */
+  readonly part: string
 }
 
 /** Longer intervals are a mistake: Flux polls at least once a day. */
-const MAX_EVERY_S = 86_400
+export const MAX_EVERY_S = 86_400
 /** A resource type may be made by several ResourceSets: `<digest>:1/2` is what the first of two has applied. */
 const APPLIED = /^([0-9a-f]{16})(?::([1-9])\/([1-9]))?$/
+const PART = /^[0-9a-f]{1,2}$/
 const A_DIGEST = 'must be the digest of an answer, 16 lower-case hexadecimal digits'
 
 /** Keys that no endpoint has are ignored: a newer bundle may send more. */
 export function parseReport(types: Types, query: string): Result<Report> {
-  const details: Detail[] = []
-  const parts = new Map<string, string[]>()
-  const ready: Report['ready'][number][] = []
-  let everyMs = 0
+  const reading = new Reading(types)
   for (const [key, value] of new URLSearchParams(query)) {
-    if (details.length > MAX_FOUND) break
-    if (key === 'ready') {
-      const colon = value.lastIndexOf(':')
-      const mark = parseHex(value.slice(colon + 1))
-      if (colon < 1 || !mark)
-        details.push({
-          path: '?ready',
-          message: `is "${value.slice(0, 100)}": it must be <component>:<digest>`,
-        })
-      else ready.push({ id: value.slice(0, colon), mark })
-    } else if (key === 'every') {
-      const seconds = /^\d{1,6}$/.test(value) ? Number(value) : 0
-      if (seconds < 1 || seconds > MAX_EVERY_S)
-        details.push({ path: '?every', message: `must be seconds, from 1 to ${MAX_EVERY_S}` })
-      everyMs = seconds * 1000
-    } else if (types.byEndpoint(key)) {
-      const known = parts.get(key)
-      if (known) known.push(value)
-      else parts.set(key, [value])
+    if (reading.details.length > MAX_FOUND) break
+    reading.take(key, value)
+  }
+  const { details, everyMs, part, ready } = reading
+  return details.length > 0
+    ? invalid(details)
+    : succeed({ everyMs, part, applied: reading.applied(), ready: unambiguous(ready) })
+}
+
+class Reading {
+  readonly details: Detail[] = []
+  readonly ready: Report['ready'][number][] = []
+  everyMs = 0
+  part = ''
+  readonly #types: Types
+  readonly #marks = new Map<string, RegExpExecArray[]>()
+
+  constructor(types: Types) {
+    this.#types = types
+  }
+
+  take(key: string, value: string): void {
+    if (key === 'ready') this.#takeReady(value)
+    else if (key === 'every') this.#takeEvery(value)
+    else if (key === 'part') {
+      if (PART.test(value)) this.part = value
+      else this.#refuse(key, 'must be one or two hexadecimal digits')
+    } else if (this.#types.byEndpoint(key)) {
+      const mark = APPLIED.exec(value)
+      if (!mark) this.#refuse(key, A_DIGEST)
+      else this.#marks.set(key, [...(this.#marks.get(key) ?? []), mark])
     }
   }
-  const applied = new Map<string, Halves>()
-  for (const [endpoint, values] of parts) {
-    const message = checkParts(values)
-    if (message) details.push({ path: `?${endpoint}`, message })
-    const mark = wholeMark(values)
-    if (mark) applied.set(endpoint, mark)
+
+  /**
+   * The digest that all parts of each type have applied. While a type has two, the mark of the answer before is still
+   * being removed: nothing is known then.
+   */
+  applied(): ReadonlyMap<string, Halves> {
+    const applied = new Map<string, Halves>()
+    for (const [endpoint, marks] of this.#marks) {
+      const [, hex = '', , total] = marks[0] ?? []
+      const agree = marks.every((mark) => mark[1] === hex && mark[3] === total)
+      const parts = new Set(marks.map((mark) => mark[2]))
+      const mark = agree && parts.size === Number(total ?? 1) ? parseHex(hex) : undefined
+      if (mark) applied.set(endpoint, mark)
+    }
+    return applied
   }
-  return details.length > 0 ? invalid(details) : succeed({ everyMs, applied, ready })
+
+  #takeReady(value: string): void {
+    const colon = value.lastIndexOf(':')
+    const mark = parseHex(value.slice(colon + 1))
+    if (colon < 1 || !mark)
+      this.#refuse('ready', `is "${value.slice(0, 100)}": it must be <component>:<digest>`)
+    else this.ready.push({ id: value.slice(0, colon), mark })
+  }
+
+  #takeEvery(value: string): void {
+    const seconds = /^\d{1,6}$/.test(value) ? Number(value) : 0
+    if (seconds < 1 || seconds > MAX_EVERY_S)
+      this.#refuse('every', `must be seconds, from 1 to ${MAX_EVERY_S}`)
+    this.everyMs = seconds * 1000
+  }
+
+  #refuse(key: string, message: string): void {
+    this.details.push({ path: `?${key}`, message })
+  }
 }
 
-function checkParts(values: readonly string[]): string | undefined {
-  const matches = values.map((value) => APPLIED.exec(value))
-  if (matches.some((match) => match === null)) return A_DIGEST
-  const names = matches.map((match) => match?.[2] ?? '')
-  return new Set(names).size < names.length ? 'is given more than once' : undefined
+/** Of a component that is reported with two digests, the mark of the one before is still being removed. */
+function unambiguous(ready: Report['ready']): Report['ready'] {
+  const marks = new Map<string, Halves>()
+  const twice = new Set<string>()
+  for (const { id, mark } of ready) {
+    const known = marks.get(id)
+    if (known && !sameMark(known, mark)) twice.add(id)
+    marks.set(id, mark)
+  }
+  return [...marks].filter(([id]) => !twice.has(id)).map(([id, mark]) => ({ id, mark }))
 }
 
-/** The digest that all parts of a type have applied; undefined while they differ, or one is missing. */
-function wholeMark(values: readonly string[]): Halves | undefined {
-  const matches = values.map((value) => APPLIED.exec(value))
-  const [, hex = '', , total] = matches[0] ?? []
-  const count = Number(total ?? 1)
-  const agree = matches.every((match) => match?.[1] === hex && match[3] === total)
-  return agree && matches.length === count ? parseHex(hex) : undefined
-}
-
-/** What is known after a report: how long each digest has been reported is carried over from the one before. */
+/**
+ * What is known after a report. How long each digest has been reported is carried over from the report before, and so is
+ * what a report of a part does not speak of; `inPart` says which components it does.
+ */
 export function takeReport(
   evidence: Pick<Evidence, 'report' | 'poll'>,
   { everyMs, applied, ready }: Report,
   now: number,
+  inPart: (component: string) => boolean,
 ): ReportEvidence {
   const { report: before } = evidence
   const marks = new Map<string, AppliedMark>()
@@ -92,11 +134,9 @@ export function takeReport(
       revision: isLast ? served.revision : (same?.revision ?? 0),
     })
   }
-  const since = ({ id, mark }: Omit<ReadyEntry, 'since'>): number => before?.ready.sinceOf(id, mark) ?? now
-  return {
-    at: now,
-    everyMs,
-    applied: marks,
-    ready: new ReadyList(ready.map((entry) => ({ ...entry, since: since(entry) }))),
-  }
+  const reported = ready.map(
+    ({ id, mark }): ReadyEntry => ({ id, mark, since: before?.ready.sinceOf(id, mark) ?? now }),
+  )
+  const others = [...(before?.ready.entries() ?? [])].filter(({ id }) => !inPart(id))
+  return { at: now, everyMs, applied: marks, ready: new ReadyList([...reported, ...others]) }
 }

@@ -14,6 +14,8 @@ import type { StatusRow } from '../../domain/status/status-words.ts'
 
 /** Two gaps between polls agree where they differ by less than this share. */
 const AGREEMENT = 0.2
+/** Polls that follow each other faster are repetitions, as after a restart, and tell no interval. */
+const MIN_GAP_MS = 5000
 
 export class PollRecord implements PollEvidence {
   /** Of its note. */
@@ -35,8 +37,10 @@ export class PollRecord implements PollEvidence {
   /** Notes an answer; returns whether it differs from the one before. Allocates nothing. */
   note(at: number, mark: AnswerMark, revision: number, by: string): boolean {
     const gapMs = this.at === 0 ? 0 : at - this.at
-    if (gapMs > 0 && Math.abs(gapMs - this.#gapMs) < AGREEMENT * gapMs) this.intervalMs = gapMs
-    this.#gapMs = gapMs
+    if (gapMs >= MIN_GAP_MS) {
+      if (Math.abs(gapMs - this.#gapMs) < AGREEMENT * gapMs) this.intervalMs = gapMs
+      this.#gapMs = gapMs
+    }
     const isNew = this.at === 0 || !sameMark(mark, this.mark)
     if (isNew) {
       this.mark = mark

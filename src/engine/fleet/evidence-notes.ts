@@ -2,12 +2,21 @@
 import { hexOf, parseHex } from '../../base/digest.ts'
 import { isObject, type Json } from '../../base/json.ts'
 import type { AppliedMark, RefusalEvidence, ReportEvidence } from '../../domain/status/evidence.ts'
+import { MAX_MESSAGE, MAX_REASON, textOf } from '../../domain/status/parse-event.ts'
 import { ReadyList } from '../../domain/status/ready-list.ts'
 import { MAX_NOTE_LENGTH, type Note } from '../../store/notes.ts'
 import type { ClusterRecord, Failure, PollRecord } from './cluster-record.ts'
 
 /** Polls by cluster and endpoint, reports and refusals by cluster, failures by cluster and object. */
 export const EVIDENCE_KINDS = ['polls', 'reports', 'refusals', 'failures'] as const
+/** Failures to keep of one cluster, those that were cleared included. */
+export const MAX_FAILURES = 500
+/** Notes come from mirrors too, so nothing in them is taken at any length. */
+const MAX_NAME = 300
+const MAX_VERSION = 64
+const MAX_ENDPOINT = 63
+const MAX_ENDPOINTS = 50
+
 export type EvidenceKind = (typeof EVIDENCE_KINDS)[number]
 
 /** The key of what a cluster has several of; ids of clusters hold no space. */
@@ -19,6 +28,19 @@ export function keyOf(cluster: string, part: string): string {
 export function partsOf(key: string): [cluster: string, part: string] {
   const space = key.indexOf(' ')
   return space < 0 ? [key, ''] : [key.slice(0, space), key.slice(space + 1)]
+}
+
+const ONE = '[^\\s\\p{C}]{1,253}'
+const KEYS: Readonly<Record<EvidenceKind, RegExp>> = {
+  polls: new RegExp(`^${ONE} ${ONE}$`, 'u'),
+  reports: new RegExp(`^${ONE}$`, 'u'),
+  refusals: new RegExp(`^${ONE}$`, 'u'),
+  failures: new RegExp(`^${ONE} [A-Za-z]{1,64}/[^\\p{C}]{1,253}$`, 'u'),
+}
+
+/** Whether notes of a kind have such keys. */
+export function isKeyOf(kind: EvidenceKind, key: string): boolean {
+  return KEYS[kind].test(key)
 }
 
 export function noteOf(kind: EvidenceKind, key: string, record: ClusterRecord): Note | undefined {
@@ -118,6 +140,15 @@ function parseValue(value: string | null): readonly Json[] | null | undefined {
 
 type Content = readonly Json[] | null
 
+/** A time that is not after the note's own; that one where it is none. */
+function moment(value: Json | undefined, at: number): number {
+  return typeof value === 'number' && value > 0 && value < at ? value : at
+}
+
+function count(value: Json | undefined): number {
+  return typeof value === 'number' && value > 0 && value <= Number.MAX_SAFE_INTEGER ? value : 0
+}
+
 function mergePoll(
   poll: PollRecord | undefined,
   at: number,
@@ -128,11 +159,11 @@ function mergePoll(
   const [digest, revision, since, sinceRevision, intervalMs, version, by] = content
   poll.at = at
   poll.mark = parseHex(String(digest))
-  poll.revision = Number(revision)
-  poll.since = Number(since)
-  poll.sinceRevision = Number(sinceRevision)
-  poll.intervalMs = Number(intervalMs)
-  poll.by = String(by)
+  poll.revision = count(revision)
+  poll.since = moment(since, at)
+  poll.sinceRevision = count(sinceRevision)
+  poll.intervalMs = count(intervalMs)
+  poll.by = textOf(by, MAX_NAME)
   see(record, at, version)
   return true
 }
@@ -140,7 +171,7 @@ function mergePoll(
 function mergeReport(at: number, content: Content, record: ClusterRecord): boolean {
   if (!content || at <= (record.report?.at ?? 0)) return false
   const [everyMs, applied, ready, version] = content
-  record.report = { at, everyMs: Number(everyMs), applied: appliedIn(applied), ready: readyIn(ready) }
+  record.report = { at, everyMs: count(everyMs), applied: appliedIn(applied, at), ready: readyIn(ready, at) }
   see(record, at, version)
   return true
 }
@@ -148,26 +179,27 @@ function mergeReport(at: number, content: Content, record: ClusterRecord): boole
 function see(record: ClusterRecord, at: number, version: Json | undefined): void {
   if (at <= record.lastSeen) return
   record.lastSeen = at
-  record.operatorVersion = String(version ?? '')
+  record.operatorVersion = textOf(version, MAX_VERSION)
 }
 
-function appliedIn(value: Json | undefined): ReportEvidence['applied'] {
+function appliedIn(value: Json | undefined, at: number): ReportEvidence['applied'] {
   const marks = new Map<string, AppliedMark>()
   for (const [endpoint, parts] of Object.entries(isObject(value) ? value : {})) {
+    if (marks.size === MAX_ENDPOINTS || endpoint.length > MAX_ENDPOINT) continue
     const [digest, since, revision] = Array.isArray(parts) ? parts : []
     const mark = parseHex(String(digest))
-    if (mark) marks.set(endpoint, { mark, since: Number(since), revision: Number(revision) })
+    if (mark) marks.set(endpoint, { mark, since: moment(since, at), revision: count(revision) })
   }
   return marks
 }
 
-function readyIn(value: Json | undefined): ReadyList {
+function readyIn(value: Json | undefined, at: number): ReadyList {
   const groups = Object.entries(isObject(value) ? value : {})
   return new ReadyList(
     groups.flatMap(([since, group]) =>
       Object.entries(isObject(group) ? group : {}).flatMap(([id, digest]) => {
         const mark = parseHex(String(digest))
-        return mark ? [{ id, mark, since: Number(since) }] : []
+        return mark ? [{ id, mark, since: moment(Number(since), at) }] : []
       }),
     ),
   )
@@ -176,7 +208,7 @@ function readyIn(value: Json | undefined): ReadyList {
 function mergeRefusal(at: number, content: Content, record: ClusterRecord): boolean {
   if (!content || at <= (record.refusal?.at ?? 0)) return false
   const [status, reason] = content
-  record.refusal = { at, status: Number(status), reason: String(reason) }
+  record.refusal = { at, status: count(status), reason: textOf(reason, MAX_REASON) }
   return true
 }
 
@@ -184,6 +216,7 @@ function mergeFailure(object: string, at: number, content: Content, record: Clus
   const known = record.failures?.get(object)
   if (known && at <= ('clearedAt' in known ? known.clearedAt : known.at)) return false
   record.failures ??= new Map()
+  if (!known && record.failures.size >= MAX_FAILURES) dropOldest(record.failures)
   if (!content) {
     record.failures.set(object, { clearedAt: at })
     return true
@@ -191,14 +224,25 @@ function mergeFailure(object: string, at: number, content: Content, record: Clus
   const [since, digest, reason, message, about] = content
   const { component, endpoint } = isObject(about) ? about : {}
   if (component === undefined && endpoint === undefined) return false
-  const subject = component === undefined ? { endpoint: String(endpoint) } : { component: String(component) }
+  const subject =
+    component === undefined
+      ? { endpoint: textOf(endpoint, MAX_NAME) }
+      : { component: textOf(component, MAX_NAME) }
   record.failures.set(object, {
     at,
-    since: Number(since),
+    since: moment(since, at),
     mark: parseHex(String(digest)),
-    reason: String(reason),
-    message: String(message),
+    reason: textOf(reason, MAX_REASON),
+    message: textOf(message, MAX_MESSAGE),
     subject,
   })
   return true
+}
+
+/** The one that was noted first makes room. */
+export function dropOldest(failures: NonNullable<ClusterRecord['failures']>): void {
+  for (const object of failures.keys()) {
+    failures.delete(object)
+    return
+  }
 }

@@ -113,6 +113,7 @@ class World {
       message.cluster,
       {
         everyMs: INTERVAL_S * 1000,
+        part: '',
         applied: new Map(Object.entries(message.applied).map(([key, digest]) => [key, halves(digest)])),
         ready: Object.entries(message.ready).map(([id, digest]) => ({ id, mark: halves(digest) })),
       },
@@ -125,7 +126,7 @@ class World {
     this.replicas[replica]?.noteEvent(this.entry(message.cluster), {
       object: `HelmRelease/${message.component}`,
       endpoint: undefined,
-      components: [message.component],
+      component: message.component,
       isRelease: true,
       verdict: message.verdict,
       mark: message.digest === undefined ? undefined : parseHex(message.digest),

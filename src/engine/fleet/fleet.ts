@@ -1,4 +1,5 @@
 // What every cluster was served, has applied, and how it fares, as far as this process knows.
+import { hash } from 'node:crypto'
 import type { Digest } from '../../base/digest.ts'
 import { getOrSet } from '../../base/get-or-set.ts'
 import { findVersion } from '../../domain/documents/find-document.ts'
@@ -13,7 +14,15 @@ import { COLUMNS, type Column, type StatusRow } from '../../domain/status/status
 import { findReference, type Types } from '../../domain/types/resource-type.ts'
 import type { Note } from '../../store/notes.ts'
 import { ClusterRecord, type Failure, isAbout, PollRecord } from './cluster-record.ts'
-import { type EvidenceKind, keyOf, mergeNote, noteOf, partsOf } from './evidence-notes.ts'
+import {
+  dropOldest,
+  type EvidenceKind,
+  keyOf,
+  MAX_FAILURES,
+  mergeNote,
+  noteOf,
+  partsOf,
+} from './evidence-notes.ts'
 
 /** A change of one column of a cluster's row. */
 export interface Transition {
@@ -33,8 +42,6 @@ export interface FleetParts {
   readonly touched: (kind: EvidenceKind, key: string) => void
 }
 
-/** Failures to keep of one cluster, those that were cleared included. */
-const MAX_FAILURES = 500
 /** Changes to remember of one cluster: more of them within an hour are flapping. */
 const CHANGES = 6
 const HOUR_MS = 3_600_000
@@ -86,7 +93,11 @@ export class Fleet {
   noteReport(cluster: string, report: Report, agent: string | undefined): void {
     const record = this.#recordOf(cluster)
     const now = this.#parts.now()
-    record.report = takeReport(record, report, now)
+    const { part } = report
+    // Without parts, nothing is hashed.
+    const inPart = (component: string): boolean =>
+      part === '' || hash('sha256', component, 'hex').startsWith(part)
+    record.report = takeReport(record, report, now, inPart)
     this.reportCount++
     // What is newly ready has overcome its failure; a report that is only repeated says nothing new.
     for (const { id, since } of record.report.ready.entries())
@@ -116,7 +127,7 @@ export class Fleet {
       record.failures ??= new Map()
       const known = record.failures.get(object)
       const since = known && !('clearedAt' in known) ? known.since : now
-      if (!known && record.failures.size >= MAX_FAILURES) record.failures.delete(firstOf(record.failures))
+      if (!known && record.failures.size >= MAX_FAILURES) dropOldest(record.failures)
       record.failures.set(object, { at: now, since, mark, reason, message, subject })
       this.#parts.touched('failures', keyOf(cluster.id, object))
     }
@@ -243,12 +254,11 @@ export class Fleet {
     return version
   }
 
-  #subjectOf(cluster: Entry, { endpoint, components }: FluxEvent): Failure['subject'] | undefined {
+  #subjectOf(cluster: Entry, { endpoint, component }: FluxEvent): Failure['subject'] | undefined {
     if (endpoint !== undefined) return { endpoint }
     for (const { delivery } of this.#parts.types.delivered) {
-      if (!delivery.reportsHealth) continue
-      const component = components.find((id) => findReference(cluster.document, delivery, id))
-      if (component !== undefined) return { component }
+      if (!delivery.reportsHealth || component === undefined) continue
+      if (findReference(cluster.document, delivery, component)) return { component }
     }
     return undefined
   }
@@ -291,8 +301,4 @@ export class Fleet {
       for (const changed of this.#subscribers) changed({ cluster, time, column, from, to })
     }
   }
-}
-
-function firstOf<T>(map: ReadonlyMap<T, unknown>): T {
-  return map.keys().next().value as T
 }

@@ -1,11 +1,15 @@
 // Keeps what is known of the fleet: in the store, up to date with other replicas, and derived again as time passes.
 
+import { DEFAULT_STATUS_LIMITS, type StatusLimits } from '../../base/status-limits.ts'
+import type { StatusReader } from '../../domain/access/selector-subjects.ts'
 import { findVersion } from '../../domain/documents/find-document.ts'
 import type { State } from '../../domain/documents/state.ts'
+import type { Entry } from '../../domain/documents/view.ts'
 import type { Document, Types } from '../../domain/types/resource-type.ts'
 import { ReportOnce } from '../../runtime/report-once.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { TimeSlice } from '../../runtime/time-slice.ts'
+import type { Note } from '../../store/notes.ts'
 import { type Store, StoreError } from '../../store/store.ts'
 import { NoteBuffer } from '../note-buffer.ts'
 import { EVIDENCE_KINDS, type EvidenceKind, partsOf } from './evidence-notes.ts'
@@ -13,29 +17,25 @@ import { Fleet } from './fleet.ts'
 import { type FleetSummary, summariseFleet } from './summarise-fleet.ts'
 import { type KeptTransition, TRANSITIONS, TransitionLog } from './transition-log.ts'
 
-export interface StatusSettings {
-  /** A cluster is late, and then offline, after this many of its intervals. */
-  readonly late: number
-  readonly offline: number
-  /** How long transitions are kept. */
-  readonly retentionMs: number
+export interface StatusSettings extends StatusLimits {
   /** Whether a cluster polls somewhere that tells nothing, such as behind an air gap. */
   isUnobserved(cluster: Document): boolean
 }
 
-export const DEFAULT_STATUS: StatusSettings = {
-  late: 1.5,
-  offline: 3,
-  retentionMs: 30 * 86_400_000,
-  isUnobserved: () => false,
-}
+export const DEFAULT_STATUS: StatusSettings = { ...DEFAULT_STATUS_LIMITS, isUnobserved: () => false }
 
 export interface FollowedFleet {
   readonly fleet: Fleet
+  /** For selectors. */
+  readonly status: StatusReader
   /** Resolves when what was noted before this process is known. */
   readonly loaded: Promise<void>
   /** When a cluster changed its state, newest first. */
   transitionsOf(cluster: string): Promise<KeptTransition[]>
+  /** Whether the cluster of a note's key exists, deleted ones included. */
+  isKnown(key: string): boolean
+  /** Takes in what a mirror forwards: it is kept, and forwarded further. Ignores what is of no known cluster, or no news. */
+  take(kind: EvidenceKind, note: Note): void
   /** Calls back with every note that is to be written, for those who forward them. */
   onTouched(touched: (kind: EvidenceKind, key: string) => void): void
   /** Writes what is not in the store yet, and reads what other processes wrote; happens by itself every 10 seconds. */
@@ -76,8 +76,11 @@ export function followFleet(parts: FleetFollowerParts, stateLoaded: Promise<void
   const loaded = stateLoaded.then(() => follower.start())
   return {
     fleet: follower.fleet,
+    status: follower.status,
     loaded,
     transitionsOf: (cluster) => follower.transitions.of(cluster),
+    isKnown: (key) => follower.isKnown(partsOf(key)[0]),
+    take: (kind, note) => follower.take(kind, note),
     onTouched: (touched) => follower.forwards.push(touched),
     sync: () => follower.syncNow(),
     get summary() {
@@ -96,6 +99,13 @@ class FleetFollower {
   summary: FleetSummary | undefined
   readonly transitions: TransitionLog
   readonly forwards: ((kind: EvidenceKind, key: string) => void)[] = []
+  readonly status: StatusReader = {
+    rowOf: (id) => {
+      const cluster = this.#find(id)
+      return cluster && this.fleet.rowOf(cluster)
+    },
+    operatorVersion: (id) => this.fleet.operatorVersion(id),
+  }
   readonly #parts: FleetFollowerParts
   readonly #buffers: ReadonlyMap<EvidenceKind, NoteBuffer>
   readonly #reports: ReportOnce<StoreError>
@@ -160,6 +170,10 @@ class FleetFollower {
     await this.#attempt(() => this.#sync())
   }
 
+  take(kind: EvidenceKind, note: Note): void {
+    if (this.isKnown(partsOf(note.key)[0]) && this.fleet.merge(kind, note)) this.#touch(kind, note.key)
+  }
+
   /** One after the other, and none that is still waiting twice. */
   #every(ms: number, run: () => Promise<void>): void {
     let isWaiting = false
@@ -220,14 +234,19 @@ class FleetFollower {
   async #merge(kind: EvidenceKind, notes: ReturnType<Store['notes']['read']>): Promise<void> {
     const timeSlice = new TimeSlice()
     for await (const note of notes) {
-      if (this.#isKnown(partsOf(note.key)[0])) this.fleet.merge(kind, note)
+      if (this.isKnown(partsOf(note.key)[0])) this.fleet.merge(kind, note)
       if (timeSlice.expired) await timeSlice.yield()
     }
   }
 
-  #isKnown(cluster: string): boolean {
+  isKnown(cluster: string): boolean {
+    return this.#find(cluster) !== undefined
+  }
+
+  /** Finds deleted ones too. */
+  #find(cluster: string): Entry | undefined {
     const { types, state } = this.#parts
-    return findVersion(state, types.cluster.type.name, cluster) !== undefined
+    return findVersion(state, types.cluster.type.name, cluster)
   }
 
   async refresh(): Promise<void> {
@@ -243,12 +262,12 @@ class FleetFollower {
   /** Removes what was noted of clusters that were purged. */
   async #tidy(): Promise<void> {
     const { notes } = this.#parts.store
-    this.fleet.forget((cluster) => this.#isKnown(cluster))
+    this.fleet.forget((cluster) => this.isKnown(cluster))
     const timeSlice = new TimeSlice()
     for (const kind of [...EVIDENCE_KINDS, TRANSITIONS]) {
       const gone: string[] = []
       for await (const { key } of notes.read(kind)) {
-        if (!this.#isKnown(partsOf(key)[0])) gone.push(key)
+        if (!this.isKnown(partsOf(key)[0])) gone.push(key)
         if (timeSlice.expired) await timeSlice.yield()
       }
       if (gone.length > 0) await notes.remove(kind, gone)

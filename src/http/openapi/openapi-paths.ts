@@ -3,7 +3,7 @@ import { MIN_REVISION, type Parameter, WRITE_PARAMETERS } from '../request/param
 import type { Route, RouteDescription } from '../route.ts'
 import type { Node } from './openapi-operation.ts'
 
-type Described = Pick<Route, 'method' | 'path' | 'access'> & RouteDescription
+type Described = Pick<Route, 'method' | 'path' | 'access' | 'isReport'> & RouteDescription
 
 /** Routes as they are described: one route may be described as several. */
 export function describedRoutes(routes: readonly Route[]): Described[] {
@@ -36,8 +36,9 @@ function isInPath(parameter: Parameter): boolean {
   return parameter.in === 'path'
 }
 
-/** Adds the parameters that every read, or every write, takes. */
-function parametersOf({ method, access, parameters = [] }: Described): readonly Parameter[] {
+/** Adds the parameters that every read, or every write, takes; reports take neither. */
+function parametersOf({ method, access, parameters = [], isReport }: Described): readonly Parameter[] {
+  if (isReport) return parameters
   if (method !== 'GET') return [...parameters, ...WRITE_PARAMETERS]
   return access === 'open' ? parameters : [...parameters, MIN_REVISION]
 }

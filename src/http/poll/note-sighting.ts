@@ -3,9 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Result } from '../../base/problem.ts'
 import { EMPTY_ANSWER } from '../../domain/delivery/render-inputs.ts'
 import type { Report } from '../../domain/status/parse-report.ts'
-import type { Engine } from '../../engine/engine.ts'
 import type { Identity } from '../auth/identity.ts'
+import type { Service } from '../service.ts'
 import type { SentAnswer } from './answer.ts'
+import { noteRefusal } from './polled-cluster.ts'
 
 export interface Poll {
   readonly request: IncomingMessage
@@ -26,24 +27,17 @@ export interface ServedAnswer extends SentAnswer {
 
 /** Notes what a cluster was served or reported, or that a request in its name was refused. Every poll calls it. */
 export function noteSighting(
-  { fleet: { fleet }, state }: Pick<Engine, 'fleet' | 'state'>,
-  { request, response, dns, endpoint }: Poll,
+  service: Service,
+  { request, dns, endpoint }: Poll,
   identity: Identity | undefined,
   result: Result<ServedAnswer>,
 ): void {
-  if (result.ok) {
-    const { cluster, text, digest, revision, report } = result.value
-    if (cluster === undefined || endpoint === undefined) return
-    const agent = request.headers['user-agent']
-    if (report) fleet.noteReport(cluster, report, agent)
-    else {
-      const mark = text === EMPTY_ANSWER.text ? undefined : digest
-      fleet.notePoll(cluster, endpoint, mark, revision, agent, identity?.name ?? '')
-    }
-    return
-  }
-  const { code, reason = code } = result.problem
-  if (code !== 'unauthorized' && code !== 'forbidden') return
-  const cluster = state.clusterByDns(dns)
-  if (cluster && !cluster.deleted) fleet.noteRefusal(cluster.id, response.statusCode, reason)
+  if (!result.ok) return void noteRefusal(service, dns, result.problem)
+  const { fleet } = service.engine.fleet
+  const { cluster, text, digest, revision, report } = result.value
+  if (cluster === undefined || endpoint === undefined) return
+  const agent = request.headers['user-agent']
+  if (report) return void fleet.noteReport(cluster, report, agent)
+  const mark = text === EMPTY_ANSWER.text ? undefined : digest
+  fleet.notePoll(cluster, endpoint, mark, revision, agent, identity?.name ?? '')
 }

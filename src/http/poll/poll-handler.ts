@@ -4,7 +4,7 @@ import { fail, invalid, type Problem, type Result, succeed } from '../../base/pr
 import type { Steps } from '../../base/steps.ts'
 import { POLL_BASE } from '../../base/urls.ts'
 import { may } from '../../domain/access/permissions.ts'
-import { refuseClusterList, refusePollFor, refusePolls } from '../../domain/access/poll-access.ts'
+import { refuseClusterList, refusePolls } from '../../domain/access/poll-access.ts'
 import {
   EMPTY_ANSWER,
   renderClusterLine,
@@ -29,6 +29,7 @@ import { REVISION_HEADER } from '../request/revision-header.ts'
 import type { Service } from '../service.ts'
 import { closesConnection, sendAnswer } from './answer.ts'
 import { noteSighting, type Poll, type ServedAnswer } from './note-sighting.ts'
+import { findPolled } from './polled-cluster.ts'
 
 /** The last segment of the URL that clusters report to. */
 const ACK = 'ack'
@@ -49,7 +50,7 @@ export function createPollHandler(service: Service): PollHandler {
       identity && result.ok && result.value.text.length > LONG ? hold(poll, identity, result.value) : result
     if (answer.ok) sendAnswer(request, response, answer.value, engine.draining)
     else refuse(request, response, answer.problem, engine.state.revision)
-    if (request.method === 'GET') noteSighting(engine, poll, identity, answer)
+    if (request.method === 'GET') noteSighting(service, poll, identity, answer)
     const label = endpoint === undefined ? 'clusters' : isEndpoint(endpoint) ? endpoint : 'unknown'
     metrics.countPoll(label, response.statusCode, (performance.now() - started) / 1000)
   }
@@ -181,14 +182,9 @@ function answerPoll(
   if (refused) return fail(refused)
   const type = endpoint === ACK ? succeed(undefined) : findEndpoint(types, endpoint)
   if (!type.ok) return type
-  const found = state.clusterByDns(dns)
-  const foreign = refusePollFor(types, state, grant, dns, found)
-  if (foreign) return fail(foreign)
-  // Flux keeps what it has on a 404; an empty list would make it delete everything.
-  if (!found) {
-    const message = `no cluster with the DNS name "${dns}"`
-    return fail({ code: 'not_found', reason: 'unknown_cluster', message })
-  }
+  const polled = findPolled(service, grant, dns)
+  if (!polled.ok) return polled
+  const found = polled.value
   const { id } = found
   if (!type.value) {
     const report = parseReport(types, query)

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { PREVIEW_BODY_LIMIT } from '../../api/limits.ts'
 import { JSON_PATCH, JSON_TYPE, MERGE_PATCH } from '../../api/media-types.ts'
 import { isObject, type Json } from '../../base/json.ts'
-import { parseJson } from '../../base/parse-json.ts'
+import { findPoison, parseJson } from '../../base/parse-json.ts'
 import { fail, invalid, type Problem, type Result, succeed } from '../../base/problem.ts'
 import { may } from '../../domain/access/permissions.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
@@ -20,9 +20,29 @@ const MAX_DROPPED = 1024 * 1024
 const LINGER_MS = 1000
 
 export function addBodyParser(app: FastifyInstance, service: Service): void {
+  addParser(app, [JSON_TYPE, MERGE_PATCH, JSON_PATCH], (request) => parseBody(service, request))
+}
+
+/** For senders whose payloads are not ours to decide: any JSON object is taken, whatever its content type. */
+export function addLenientParser(app: FastifyInstance, service: Service): void {
+  // Fastify refuses a malformed content type before any parser is asked.
+  app.addHook('preParsing', async (request) => {
+    if (request.headers['content-type'] !== undefined) request.headers['content-type'] = JSON_TYPE
+  })
+  addParser(app, '*', async (request) => {
+    const read = await readBody(service, request)
+    return read.ok ? parseObject(read.value) : read
+  })
+}
+
+function addParser(
+  app: FastifyInstance,
+  types: string | string[],
+  parse: (request: FastifyRequest) => Promise<Result<Json | undefined>>,
+): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser([JSON_TYPE, MERGE_PATCH, JSON_PATCH], async (request: FastifyRequest) => {
-    const parsed = await parseBody(service, request)
+  app.addContentTypeParser(types, async (request: FastifyRequest) => {
+    const parsed = await parse(request)
     if (!parsed.ok) request.bodyProblem = parsed.problem
     return parsed.ok ? parsed.value : undefined
   })
@@ -30,6 +50,24 @@ export function addBodyParser(app: FastifyInstance, service: Service): void {
     if (request.bodyProblem) sendProblem(reply, request.bodyProblem)
     else done()
   })
+}
+
+export const NO_OBJECT: Problem = {
+  code: 'validation_error',
+  reason: 'malformed_json',
+  message: 'the body is not a JSON object',
+}
+
+/** Keys that V8 must not parse make it an empty object: whoever sent it cannot correct it. */
+function parseObject(bytes: Buffer): Result<Json> {
+  const text = bytes.toString('utf8').replace(/^\uFEFF/, '')
+  if (findPoison(text) !== undefined) return succeed({})
+  try {
+    const value = JSON.parse(text) as Json
+    return isObject(value) ? succeed(value) : fail(NO_OBJECT)
+  } catch {
+    return fail(NO_OBJECT)
+  }
 }
 
 declare module 'fastify' {
@@ -112,15 +150,17 @@ function mayWrite({ identity }: FastifyRequest): boolean {
 }
 
 function limitFor(request: FastifyRequest): number {
-  const { bodyLimit } = request.routeOptions
-  return mayWrite(request) ? bodyLimit : Math.min(bodyLimit, PREVIEW_BODY_LIMIT)
+  const { bodyLimit, config } = request.routeOptions
+  return config.isReport || mayWrite(request) ? bodyLimit : Math.min(bodyLimit, PREVIEW_BODY_LIMIT)
 }
 
 function tooLarge(limit: number): Problem {
   const role = limit === PREVIEW_BODY_LIMIT ? ' from the role viewer' : ''
+  const kib = limit / 1024
+  const size = kib < 1024 ? `${kib} KiB` : `${kib / 1024} MiB`
   return {
     code: 'payload_too_large',
-    message: `the body is larger than this route takes${role}, which is ${limit / 1024 / 1024} MiB`,
+    message: `the body is larger than this route takes${role}, which is ${size}`,
   }
 }
 

@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify'
 import { PAGES } from '../../api/limits.ts'
 import { invalid, type Result, succeed } from '../../base/problem.ts'
 import { parseSelector, type Selector } from '../../domain/access/selector.ts'
+import type { StatusReader } from '../../domain/access/selector-subjects.ts'
 import { canonicalDns, type Document } from '../../domain/types/resource-type.ts'
 import type { RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'
 import {
@@ -61,15 +62,16 @@ function filterParameters(type: RegisteredType): Parameter[] {
   })
 }
 
-/** Parses a query that `checkQuery` has accepted. */
+/** Parses a query that `checkQuery` has accepted. Status is that of the present, also with `at`. */
 export function parseListQuery(
   types: RegisteredTypes,
   type: RegisteredType,
   query: Query,
+  status: StatusReader,
 ): Result<ListQuery> {
   const listed = readQuery(type, query, LIMIT)
   if (query.selector === undefined) return succeed(listed)
-  const selected = parseSelector(types, query.selector)
+  const selected = parseSelector(types, query.selector, status)
   if (!selected.ok) return invalid([{ path: '?selector', message: selected.message }])
   const { selector } = selected
   return succeed({

@@ -154,7 +154,7 @@ export const MIN_REVISION = inQuery(
 // No example: the docs page would fill it in, and lists would be empty.
 export const SELECTOR = inQuery(
   'selector',
-  'Label selector over labels, id, cluster_name, cluster_dns, environment and uses.<type>, such as environment in (dev,qa), region=eu.',
+  'Label selector over labels, id, cluster_name, cluster_dns, environment and uses.<type>, such as environment in (dev,qa), region=eu, and over the present contact, delivery, health and operator_version.',
   { type: 'string', format: 'label-selector', minLength: 1 },
 )
 

@@ -18,14 +18,15 @@ type RawQuery = Readonly<Record<string, string | string[] | undefined>>
 const READ_QUERY = [MIN_REVISION]
 const WRITE_QUERY = WRITE_PARAMETERS.filter((parameter) => parameter.in === 'query')
 
-export function isWrite({ method }: FastifyRequest): boolean {
-  return method !== 'GET' && method !== 'HEAD'
+export function isWrite({ method, routeOptions }: FastifyRequest): boolean {
+  return method !== 'GET' && method !== 'HEAD' && !routeOptions.config.isReport
 }
 
 /** Refuses what a route does not know: a misspelt filter must not list everything, nor a misspelt flag be ignored. */
 export function checkQuery(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  const { parameters = [] } = request.routeOptions.config
-  const known = [...parameters, ...(isWrite(request) ? WRITE_QUERY : READ_QUERY)]
+  const { parameters = [], isReport } = request.routeOptions.config
+  const common = isReport ? [] : isWrite(request) ? WRITE_QUERY : READ_QUERY
+  const known = [...parameters, ...common]
   const query = request.query as RawQuery
   const unknown = checkNames(known, query)
   const unreadable = checkEncoding(request.url)

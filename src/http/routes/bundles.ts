@@ -4,7 +4,8 @@ import { YAML_TYPE } from '../../api/media-types.ts'
 import { parseDuration } from '../../base/duration.ts'
 import { invalid, type Result, succeed } from '../../base/problem.ts'
 import { parseBaseUrl } from '../../base/urls.ts'
-import { type BundleOptions, renderBundle, warnOfUnread } from '../../bootstrap/bootstrap-bundle.ts'
+import { renderBundle, warnOfBundle } from '../../bootstrap/bootstrap-bundle.ts'
+import { ACK_LEVELS, type BundleOptions } from '../../bootstrap/bundle-options.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { matchesFormat, schemaOf } from '../../registry/validator.ts'
 import { ok, READING_ONE } from '../openapi/openapi-operation.ts'
@@ -18,6 +19,8 @@ import type { Service } from '../service.ts'
 
 const DEFAULT_FLAVOR = 'concrete'
 const DEFAULT_INTERVAL = '5m'
+const DEFAULT_ACK = 'components'
+const DEFAULT_EVENTS = 'on'
 const NO_URL =
   'must be where clusters reach the service, an http:// or https:// URL such as https://fleet.example.com'
 
@@ -45,6 +48,16 @@ const OPTIONS: readonly Parameter[] = [
   secret('token_secret', 'A Secret that is there already and holds the token.'),
   secret('cert_secret', 'A Secret with a certificate for the connection.'),
   flag('flux_instance', 'Whether Flux itself is installed.', true),
+  inQuery(
+    'ack',
+    'What the cluster reports: components that are ready and answers that are applied, answers alone, or nothing.',
+    { type: 'string', enum: [...ACK_LEVELS], default: DEFAULT_ACK },
+  ),
+  inQuery('events', "Whether Flux's events are sent to the service.", {
+    type: 'string',
+    enum: ['on', 'off'],
+    default: DEFAULT_EVENTS,
+  }),
 ]
 
 function secret(name: string, description: string): Parameter {
@@ -57,7 +70,6 @@ function secret(name: string, description: string): Parameter {
 export function bundleRoutes(service: Service): Route[] {
   const { types, templates } = service
   const clusters = types.get(types.cluster.type.name) as RegisteredType
-  const unread = warnOfUnread(types, templates)
   return [
     route<'cluster'>({
       method: 'GET',
@@ -67,7 +79,7 @@ export function bundleRoutes(service: Service): Route[] {
       id: `bootstrap_${clusters.name}`,
       summary: 'What the cluster applies once to phone home: manifests, as a stream of YAML.',
       description:
-        'Several YAML documents: the input providers and ResourceSets of all types, and Flux itself unless that is left out.',
+        'Several YAML documents: the input providers and ResourceSets of all types, what reports back, and Flux itself unless that is left out.',
       parameters: [inPath('cluster', 'Id of the cluster.', idSchema(clusters)), ...OPTIONS],
       answers: {
         200: {
@@ -82,7 +94,8 @@ export function bundleRoutes(service: Service): Route[] {
         const cluster = await readEntry(service, request, reply, clusters, request.params.cluster)
         if (!cluster.ok) return sendProblem(reply, cluster.problem)
         const bundle = renderBundle(types, templates, cluster.value.value.document, options.value)
-        if (unread.length > 0) reply.header('Warning', warningHeaders(unread))
+        const warnings = warnOfBundle(types, templates, options.value.ack !== 'off')
+        if (warnings.length > 0) reply.header('Warning', warningHeaders(warnings))
         return reply.type(YAML_TYPE).send(bundle)
       },
     }),
@@ -108,6 +121,8 @@ function optionsIn(
     tokenSecret: token_secret,
     certSecret: cert_secret,
     fluxInstance: query.flux_instance !== 'false',
+    ack: (query.ack ?? DEFAULT_ACK) as BundleOptions['ack'],
+    events: (query.events ?? DEFAULT_EVENTS) === 'on',
   })
 }
 

@@ -26,7 +26,7 @@ function versionRoute(service: Service, type: RegisteredDelivery): Route {
     path: `/${name}/{id}/versions`,
     access: 'read',
     tag: 'status',
-    id: `${name}_versions`,
+    id: `versions_${name}`,
     summary: `Which versions of one ${singular} clusters are to have, and have.`,
     description:
       'Counted over all live clusters, and by their tier. A version is what a cluster is to have now, by the catalog or by an override of its own.',

@@ -98,7 +98,7 @@ function listRoute(service: Service, type: RegisteredType): Route {
     problems: [...READING, 410],
     schemas: sentSchemas(types, type),
     handler: async (request, reply) => {
-      const query = parseListQuery(types, type, request.query)
+      const query = parseListQuery(types, type, request.query, engine.fleet.status)
       if (!query.ok) return sendProblem(reply, query.problem)
       const page = await readAt(service, request, reply, {
         now: () => {

@@ -88,9 +88,9 @@ function fleetRoute(service: Service): Route {
 }
 
 /** Whether a cluster is one of those that `?selector` chooses. */
-function selecting({ types }: Service, { selector }: Query): Result<(cluster: Document) => boolean> {
+function selecting({ types, engine }: Service, { selector }: Query): Result<(cluster: Document) => boolean> {
   if (selector === undefined) return succeed(() => true)
-  const parsed = parseSelector(types, selector)
+  const parsed = parseSelector(types, selector, engine.fleet.status)
   if (!parsed.ok) return invalid([{ path: '?selector', message: parsed.message }])
   return succeed(parsed.selector.matches)
 }

@@ -2,7 +2,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ref } from '../../api/component-ref.ts'
 import { POLL_BASE } from '../../base/urls.ts'
-import type { RegisteredDelivery, RegisteredType } from '../../registry/build-types.ts'
+import { MAX_EVERY_S } from '../../domain/status/parse-report.ts'
+import type { RegisteredDelivery, RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'
 import {
   NOT_MODIFIED,
   type Node,
@@ -13,8 +14,9 @@ import {
 } from '../openapi/openapi-operation.ts'
 import { clusterListSchema, inputsSchema } from '../openapi/openapi-types.ts'
 import type { PollHandler } from '../poll/poll-handler.ts'
+import { dnsInPath } from '../request/dns-parameter.ts'
 import { pollParameters } from '../request/list-query.ts'
-import { IF_CHANGED, inPath } from '../request/parameters.ts'
+import { IF_CHANGED, inQuery, type Parameter, WHOLE } from '../request/parameters.ts'
 import { noRoute, sendProblem } from '../request/problem-response.ts'
 import { type Route, type RouteDescription, route } from '../route.ts'
 import type { Service } from '../service.ts'
@@ -27,11 +29,7 @@ export function pollRoutes({ types }: Pick<Service, 'types'>, polls: PollHandler
   }
   const cluster = types.get(types.cluster.type.name) as RegisteredType
   const [limit, offset, ...filters] = pollParameters(cluster)
-  const { example } = cluster.schema.properties?.[types.cluster.dns] ?? {}
-  const dns = inPath('dns', 'DNS name of the cluster; case and a trailing dot do not matter.', {
-    type: 'string',
-    ...(example !== undefined && { example }),
-  })
+  const dns = dnsInPath(types)
   const ofType = (type: RegisteredDelivery): RouteDescription & { path: string } => ({
     path: `${POLL_BASE}/{dns}/${type.delivery.endpoint}`,
     tag: 'polls',
@@ -61,10 +59,51 @@ export function pollRoutes({ types }: Pick<Service, 'types'>, polls: PollHandler
     }),
     route<'dns' | 'endpoint'>({
       ...pollOfAny,
-      describedAs: types.delivered.map(ofType),
+      describedAs: [...types.delivered.map(ofType), ackDescription(types, dns)],
       handler,
     }),
   ]
+}
+
+function ackDescription(types: RegisteredTypes, dns: Parameter): RouteDescription & { path: string } {
+  const digest = { type: 'string', pattern: '^[0-9a-f]{16}(?::[1-9]/[1-9])?$' }
+  return {
+    path: `${POLL_BASE}/{dns}/ack`,
+    tag: 'polls',
+    id: 'acknowledge',
+    summary: 'Takes what a cluster has applied.',
+    description:
+      "Asked by the cluster's Flux Operator as a poll whose URL is the report; other parameters are ignored. A report changes nothing of what is served. An endpoint that is left out has nothing on the cluster.",
+    parameters: [
+      dns,
+      inQuery('v', 'The version of the format.', { ...WHOLE, default: 1 }),
+      inQuery('every', 'How often the cluster polls, in seconds.', {
+        type: 'integer',
+        minimum: 1,
+        maximum: MAX_EVERY_S,
+      }),
+      inQuery(
+        'part',
+        'Of a cluster with many components: the report is about those alone whose SHA-256 of the id begins so.',
+        { type: 'string', pattern: '^[0-9a-f]{1,2}$' },
+      ),
+      inQuery('ready', 'A component that is ready, and the digest of its input.', {
+        type: 'array',
+        items: { type: 'string', pattern: '^.+:[0-9a-f]{16}$' },
+      }),
+      ...types.delivered.map(({ name, delivery }) =>
+        inQuery(delivery.endpoint, `The digest of the answer of ${name} that is applied.`, digest),
+      ),
+    ],
+    answers: {
+      200: ok('An empty list.', {
+        type: 'object',
+        required: ['inputs'],
+        properties: { inputs: { type: 'array', maxItems: 0 } },
+      }),
+    },
+    problems: READING_ONE,
+  }
 }
 
 /** One route for all endpoints; the problem for an unknown one lists those that exist. */

@@ -1,0 +1,56 @@
+// `wait`: until clusters were served, have applied, or are healthy with what they are to have.
+import { type Command, Option } from 'commander'
+import { PROGRAM, type Tools } from '../cli-command.ts'
+import { usage } from '../failure.ts'
+import { LAST, revisionNamed } from '../fleet/newest-revision.ts'
+import { type Group, revisionGroup, selectedGroup } from '../fleet/standing.ts'
+import { describeReached, waitFor } from '../fleet/wait-for-clusters.ts'
+import { DEFAULT_GOAL, GOALS, type Goal } from '../input/goals.ts'
+import { refuseNameOutput } from '../output/print.ts'
+import type { Session } from '../session.ts'
+
+interface Flags {
+  readonly revision?: string
+  readonly last?: boolean
+  readonly selector?: string
+  readonly for: Goal
+  readonly ignoreOffline?: boolean
+}
+
+const ABOUT = `
+With a revision: all clusters that it changed something for. Else: all clusters, or those of --selector, with everything
+that they are to have now. It ends with 0 when all are there; with 4 when a component failed or an answer was rejected,
+which it names; with 5 when --timeout is over (default 10m). A cluster that is offline is not there.`
+
+export function defineWait(command: Command, { run }: Tools): void {
+  command
+    .option('--revision <number>', `the clusters that this revision changed something for, or ${LAST}`)
+    .option('--last', 'the clusters of the newest revision')
+    .option('-l, --selector <selector>', 'the clusters that match this label selector')
+    .addOption(new Option('--for <state>', 'how far they have to come').choices(GOALS).default(DEFAULT_GOAL))
+    .option('--ignore-offline', 'set clusters aside that nothing is heard of, and list them')
+    .addHelpText(
+      'after',
+      `${ABOUT}\n\nExamples:\n  ${PROGRAM} wait --last\n  ${PROGRAM} wait --revision 41 --for healthy --timeout 20m --ignore-offline\n  ${PROGRAM} wait -l environment=dev --for served`,
+    )
+    .action(
+      run(async (session, flags: Flags) => {
+        refuseNameOutput(session)
+        const group = await groupOf(session, flags)
+        const options = { goal: flags.for, ignoreOffline: flags.ignoreOffline ?? false }
+        const standing = await waitFor(session, group, options)
+        await session.print({
+          value: { goal: flags.for, ...standing },
+          human: () => `${describeReached(group, standing, options)}\n`,
+        })
+      }),
+    )
+}
+
+async function groupOf(session: Session, { revision, last, selector }: Flags): Promise<Group> {
+  const given = [revision, last, selector].filter((each) => each !== undefined)
+  if (given.length > 1) throw usage('give one of --revision, --last and --selector')
+  const text = last ? LAST : revision
+  if (text === undefined) return selectedGroup(session, selector)
+  return revisionGroup(session, await revisionNamed(session, text))
+}

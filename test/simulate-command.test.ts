@@ -1,0 +1,53 @@
+// `npm run simulate` as a process, with a service of its own.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { COMPILED } from './service.ts'
+
+const MAIN = join(import.meta.dirname, '../tools/simulate/main.ts')
+
+/** Runs the command; its exit code and what it printed. */
+async function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const done = promisify(execFile)(process.execPath, [MAIN, ...args], {
+    env: { ...process.env, ...COMPILED },
+    timeout: 60_000,
+  })
+  return done.then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
+  )
+}
+
+test('fifty clusters get from a service of their own what they should, and acknowledge it', async () => {
+  const { code, stdout, stderr } = await run(
+    '--clusters',
+    '50',
+    '--interval',
+    '2s',
+    '--duration',
+    '4s',
+    '-o',
+    'json',
+  )
+  const summary = JSON.parse(stdout)
+  assert.deepEqual({ code, stderr, wrong: summary.wrong }, { code: 0, stderr: '', wrong: [] })
+  assert.equal(summary.errors, 0)
+  // However slow the machine: every cluster polls each endpoint in the first interval, and reports what it has then.
+  assert.equal(summary.compared_answers, 50 * 3)
+  assert.ok(summary.polls >= 50 * 3, `${summary.polls} polls`)
+  assert.ok(summary.acknowledgements >= 50, `${summary.acknowledgements} acknowledgements`)
+  assert.ok(summary.server.cpuSeconds > 0)
+})
+
+test('bad options are refused, all of them at once', async () => {
+  const { code, stderr } = await run('--clusters', 'many', '--interval', 'often', '--url', 'http://127.0.0.1')
+  assert.equal(code, 2)
+  assert.deepEqual(stderr.trimEnd().split('\n'), [
+    'simulate: --url and --token belong together',
+    'simulate: --clusters must be a number from 1 to 1000000, not "many"',
+    'simulate: --interval must be a duration such as 30s, not "often"',
+  ])
+  assert.match((await run('--what')).stderr, /^simulate: Unknown option '--what'/)
+})

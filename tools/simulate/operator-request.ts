@@ -1,0 +1,74 @@
+// Requests as the Flux Operator and the notification-controller send them, each on a connection of its own.
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { fluxRequest } from '../../bench/load.ts'
+import type { ClusterAnswer, ClusterRequest, EventRequest } from './exchange.ts'
+import { ResponseReader } from './response-reader.ts'
+
+export interface Target {
+  readonly host: string
+  readonly port: number
+  /** Speaks TLS; `ca` is trusted beside the usual authorities, and without one nothing is verified. */
+  readonly tls?: { readonly ca?: string } | undefined
+  /** Milliseconds without a whole answer after which the connection is dropped. */
+  readonly timeoutMs: number
+}
+
+/** Sends one request and reads its answer; a connection that fails in any way is dropped. */
+export function sendRequest(target: Target, request: ClusterRequest): Promise<ClusterAnswer> {
+  return new Promise((resolve) => {
+    const socket = open(target)
+    const reader = new ResponseReader()
+    const end = (answer: ClusterAnswer): void => {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve(answer)
+    }
+    const drop = (reason: string): void => end({ kind: 'dropped', reason })
+    const timer = setTimeout(drop, target.timeoutMs, 'timeout')
+    socket.once(target.tls ? 'secureConnect' : 'connect', () => socket.write(textOf(target, request)))
+    socket.on('error', (error: NodeJS.ErrnoException) => drop(error.code ?? error.message))
+    socket.once('close', () => end(reader.end() ?? { kind: 'dropped', reason: 'closed' }))
+    socket.on('data', (bytes: Buffer) => {
+      try {
+        if (reader.push(bytes)) end(reader.answer())
+      } catch {
+        drop('unreadable')
+      }
+    })
+  })
+}
+
+function open({ host, port, tls }: Target): Socket {
+  if (!tls) return connect({ host, port, noDelay: true })
+  const { ca } = tls
+  return connectTls({
+    host,
+    port,
+    servername: 'localhost',
+    ALPNProtocols: ['http/1.1'],
+    ...(ca === undefined ? { rejectUnauthorized: false } : { ca }),
+  }).setNoDelay(true)
+}
+
+function textOf({ host, port }: Target, request: ClusterRequest): string {
+  const authority = `${host}:${port}`
+  if (request.kind === 'event') return eventRequest(request, authority)
+  return fluxRequest(request.path, request.token, authority)
+}
+
+function eventRequest({ path, token, event }: EventRequest, host: string): string {
+  const body = JSON.stringify(event)
+  const lines = [
+    `POST ${path} HTTP/1.1`,
+    `Host: ${host}`,
+    'User-Agent: Go-http-client/1.1',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `Authorization: Bearer ${token}`,
+    'Content-Type: application/json',
+    `Gotk-Component: ${event.reportingController}`,
+    'Accept-Encoding: gzip',
+    'Connection: close',
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n${body}`
+}

@@ -1,0 +1,75 @@
+// What a run of the simulator prints: one table for people, or JSON for programs.
+import { loadavg } from 'node:os'
+import type { FleetSummary, Percentiles } from './fleet-figures.ts'
+import type { ServiceCost } from './fleet-source.ts'
+
+export interface RunSummary extends FleetSummary {
+  readonly clusters: number
+  /** Answers that were compared with what the cluster should get; equal bytes to one cluster count once. */
+  readonly compared_answers: number
+  /** What the service used during the run; null when it is not ours. */
+  readonly server: ServiceCost | null
+  /** CPU seconds of the simulation itself: where that is most of a core, it may have been the slower one. */
+  readonly simulation_cpu_seconds: number
+}
+
+export function printSummary(summary: RunSummary, format: 'table' | 'json'): void {
+  if (format === 'json') {
+    console.log(JSON.stringify({ ...summary, load_average: loadavg() }))
+    return
+  }
+  const rows: [string, string][] = [
+    ['clusters', String(summary.clusters)],
+    ['seconds', summary.seconds.toFixed(1)],
+    ['polls', String(summary.polls)],
+    ['acknowledgements', String(summary.acknowledgements)],
+    ['events', String(summary.events)],
+    ['requests a second', summary.requests_per_second.toFixed(0)],
+    ['errors', String(summary.errors)],
+    ...errorRows(summary),
+    ['connections dropped on purpose', String(summary.dropped_on_purpose)],
+    ['latency ms', percentiles(summary.latency_ms)],
+    ['wait ms, from when it was due', percentiles(summary.wait_ms)],
+    ...serverRows(summary),
+    ['simulation CPU', cpu(summary.simulation_cpu_seconds, summary.seconds)],
+    [
+      'load average',
+      loadavg()
+        .map((load) => load.toFixed(1))
+        .join(' '),
+    ],
+    ['answers compared', String(summary.compared_answers)],
+    ['wrong answers', String(summary.wrong_answers)],
+  ]
+  const width = Math.max(...rows.map(([name]) => name.length))
+  for (const [name, value] of rows) console.log(`${name.padEnd(width)}  ${value}`)
+  for (const { dns, endpoint, problems } of summary.wrong) {
+    const [first, ...more] = problems
+    const rest = more.length > 0 ? `, and ${more.length} more` : ''
+    console.log(`wrong: ${dns} ${endpoint}: ${first}${rest}`)
+  }
+}
+
+function errorRows({ errors_by_kind }: FleetSummary): [string, string][] {
+  return Object.entries(errors_by_kind).flatMap(([kind, errors]) =>
+    Object.entries(errors).map(([error, count]): [string, string] => [`  ${kind}: ${error}`, String(count)]),
+  )
+}
+
+function percentiles({ p50, p95, p99, max }: Percentiles): string {
+  const parts = Object.entries({ p50, p95, p99, max })
+  return parts.map(([name, ms]) => `${name} ${ms.toFixed(1)}`).join('  ')
+}
+
+function serverRows({ server, seconds }: RunSummary): [string, string][] {
+  if (!server) return []
+  const { cpuSeconds, rssMegabytes, peakRssMegabytes } = server
+  return [
+    ['server CPU', cpu(cpuSeconds, seconds)],
+    ['server RSS', `${rssMegabytes.toFixed(0)} MB, at most ${peakRssMegabytes.toFixed(0)} MB`],
+  ]
+}
+
+function cpu(used: number, seconds: number): string {
+  return `${used.toFixed(1)} s, ${((used / seconds) * 100).toFixed(0)} % of a core`
+}
