@@ -53,9 +53,10 @@ export function standingOf({ truth, now }: Moment): Standing {
   }
 }
 
+/** An answer without inputs is applied where nothing is there. */
 function isApplied(endpoint: EndpointTruth | undefined): boolean {
   const { served, applied } = endpoint ?? {}
-  return served !== undefined && applied !== undefined && served.digest === applied.digest
+  return served !== undefined && served.digest === (applied?.digest ?? null)
 }
 
 /** A report says that a component became ready with this digest; what happens to it later is told by events alone. */
@@ -95,7 +96,9 @@ export function judgeRow(row: StatusRow, between: Between<Standing>, isPartial =
   if (!isSettled(between)) return problems
   if (contact !== 'current') problems.push(`contact ${contact} of a settled cluster`)
   if (delivery !== 'applied' && !isPartial) problems.push(`delivery ${delivery} of a settled cluster`)
-  if (health !== 'healthy') problems.push(`health ${health} of a settled cluster`)
+  // Without components health is that of the delivery; where there are any, each is judged.
+  if (health !== 'healthy' && !(isPartial && health === 'unknown'))
+    problems.push(`health ${health} of a settled cluster`)
   return problems
 }
 
