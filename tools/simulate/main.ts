@@ -41,6 +41,8 @@ Starts a service with a made fleet, unless --url names one. Exits with 1 after w
 /** The share of connections that are dropped on purpose. */
 const DROPPED = 0.01
 
+const STATUS_TIMEOUT_MS = 60_000
+
 interface Options {
   readonly clusters: number
   readonly endpoints: readonly string[]
@@ -173,7 +175,8 @@ function buildStatusCheck(
   const ids = new Map(clusters.map(({ dns, id }) => [dns, id]))
   return new StatusCheck({
     clusters: new Map(simulated.map((cluster) => [ids.get(cluster.dns) ?? '', cluster])),
-    get: (path) => sendGet(target, path, token),
+    // A list of a large fleet takes longer than a poll.
+    get: (path) => sendGet({ ...target, timeoutMs: STATUS_TIMEOUT_MS }, path, token),
     clock,
   })
 }

@@ -12,7 +12,7 @@ import {
   type Standing,
   standingOf,
 } from './judge-status.ts'
-import type { ClusterTruth, SimulatedCluster } from './simulated-cluster.ts'
+import type { SimulatedCluster } from './simulated-cluster.ts'
 
 export interface StatusCheckOptions {
   /** By the id that the service knows them by. */
@@ -54,6 +54,8 @@ const MAX_DETAILS = 20
 export class StatusCheck {
   readonly #options: StatusCheckOptions
   readonly #wrong: WrongStatus[] = []
+  /** Whether all pages of the last list could be read. */
+  #isListed = false
   #counts = { checks: 0, rows: 0, statuses: 0, settled: 0, untold_failures: 0, wrong_statuses: 0 }
 
   constructor(options: StatusCheckOptions) {
@@ -90,10 +92,9 @@ export class StatusCheck {
       const moment = this.#momentOf(row.cluster)
       const between = [standing, standingOf(moment)] as const
       this.#count(row, between)
-      if (judgeRow(row, between).length > 0)
-        surprising.set(row.cluster, { row, between, truth: moment.truth })
+      if (judgeRow(row, between).length > 0) surprising.set(row.cluster, { row, between, moment })
     }
-    for (const id of missing) this.#found(id, ['no row'], null, this.#momentOf(id).truth)
+    if (this.#isListed) for (const id of missing) this.#found(id, ['no row'], null, this.#momentOf(id))
     return surprising
   }
 
@@ -106,11 +107,12 @@ export class StatusCheck {
 
   async *#readRows(): AsyncGenerator<StatusLine> {
     const { max } = STATUS_PAGES
-    for (let offset = 0; ; offset += max) {
+    this.#isListed = false
+    for (let offset = 0; !this.#isListed; offset += max) {
       const page = await this.#read<FleetStatus>(`/status?limit=${max}&offset=${offset}`)
       if (!page) return
       yield* page.clusters
-      if (offset + max >= page.total) return
+      this.#isListed = offset + max >= page.total
     }
   }
 
@@ -121,10 +123,10 @@ export class StatusCheck {
     this.#counts.statuses++
     const after = this.#momentOf(id)
     const { transitions: _, ...said } = status
-    this.#found(id, judgeStatus(status, [before, after]), said, after.truth)
+    this.#found(id, judgeStatus(status, [before, after]), said, after)
     if (!wrongRow) return
-    const { row, between, truth } = wrongRow
-    this.#found(id, judgeRow(row, between, isPartial(status, truth)), row, truth)
+    const { row, between, moment } = wrongRow
+    this.#found(id, judgeRow(row, between, isPartial(status, moment.truth)), row, moment)
   }
 
   #momentOf(id: string): Moment {
@@ -137,19 +139,37 @@ export class StatusCheck {
     const answer = await this.#options.get(path)
     if (answer.kind === 'answer' && answer.status === 200) return JSON.parse(answer.body) as T
     const said = answer.kind === 'answer' ? `${answer.status} ${answer.body}` : answer.reason
-    this.#found(path, ['no answer with 200'], said, null)
+    this.#found(path, ['no answer with 200'], said)
     return undefined
   }
 
-  #found(cluster: string, problems: readonly string[], said: unknown, truth: ClusterTruth | null): void {
+  #found(cluster: string, problems: readonly string[], said: unknown, moment?: Moment): void {
     if (problems.length === 0) return
     this.#counts.wrong_statuses++
-    if (this.#wrong.length < MAX_DETAILS) this.#wrong.push({ cluster, problems, said, truth })
+    if (this.#wrong.length >= MAX_DETAILS) return
+    this.#wrong.push({ cluster, problems, said, truth: moment ? describe(moment) : null })
   }
 }
 
 interface WrongRow {
   readonly row: StatusLine
   readonly between: Between<Standing>
-  readonly truth: ClusterTruth
+  readonly moment: Moment
+}
+
+/** What matters of the truth beside a status: what is not well, and what the service can know. */
+function describe({ truth, now }: Moment): Record<string, unknown> {
+  const { isAway, underWay, lastHeardAt, toldFailures, report, confirmedReport } = truth
+  const bad = Object.entries(truth.components).filter(
+    ([, { state, isReached }]) => state !== 'ready' || !isReached,
+  )
+  return {
+    isAway,
+    underWay,
+    heardSecondsAgo: lastHeardAt === undefined ? null : (now - lastHeardAt) / 1000,
+    isReportConfirmed: report === confirmedReport,
+    endpoints: truth.endpoints,
+    components: Object.fromEntries(bad),
+    toldFailures,
+  }
 }
