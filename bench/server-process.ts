@@ -62,6 +62,7 @@ export function startService(
   port: number,
   stderr: 'inherit' | 'ignore' = 'inherit',
   settings: Readonly<Record<string, string>> = {},
+  script = '../src/main.ts',
 ): Promise<Target> {
   const env = {
     AUTH_TOKEN: TOKEN,
@@ -70,7 +71,7 @@ export function startService(
     LOG_LEVEL: 'warn',
     ...settings,
   }
-  return startTarget(name, '../src/main.ts', [], port, env, stderr)
+  return startTarget(name, script, [], port, env, stderr)
 }
 
 export async function stopTarget({ child }: Target): Promise<void> {

@@ -20,14 +20,16 @@ async function run(...args: string[]): Promise<{ code: number; stdout: string; s
   )
 }
 
-test('fifty clusters get from a service of their own what they should, and acknowledge it', async () => {
+test('fifty clusters install what they get from a service of their own, and its status is true of each', async () => {
   const { code, stdout, stderr } = await run(
     '--clusters',
     '50',
     '--interval',
-    '2s',
+    '3s',
     '--duration',
-    '4s',
+    '10s',
+    '--install',
+    '--check-status',
     '-o',
     'json',
   )
@@ -38,6 +40,14 @@ test('fifty clusters get from a service of their own what they should, and ackno
   assert.equal(summary.compared_answers, 50 * 3)
   assert.ok(summary.polls >= 50 * 3, `${summary.polls} polls`)
   assert.ok(summary.acknowledgements >= 50, `${summary.acknowledgements} acknowledgements`)
+  // 20 components and 3 ResourceSets, where the machine is fast enough.
+  assert.ok(summary.events >= 50, `${summary.events} events`)
+  const { wrong, wrong_statuses, rows, statuses, settled } = summary.status_check
+  assert.deepEqual(
+    { wrong, wrong_statuses, rows, statuses },
+    { wrong: [], wrong_statuses: 0, rows: 50, statuses: 50 },
+  )
+  assert.ok(settled > 0, 'no cluster was settled')
   assert.ok(summary.server.cpuSeconds > 0)
 })
 

@@ -359,7 +359,7 @@ test('a cluster that is away sends nothing, and polls everything at once when it
   )
   assert.deepEqual(timesOf(sent, COMPONENTS), [0, 10_000, 45_000])
   assert.deepEqual(timesOf(sent, 'ack'), [0, 10_000, 45_000])
-  assert.equal(cluster.truth(50_000).lastAnsweredAt, 45_000)
+  assert.equal(cluster.truth(50_000).lastHeardAt, 45_000)
 })
 
 test('an answer that the operator refuses changes nothing', () => {

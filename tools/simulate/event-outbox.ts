@@ -12,14 +12,28 @@ export interface Posting {
   readonly dueAt: number
 }
 
+/** A failure that somebody took note of. */
+export interface ToldFailure {
+  readonly kind: string
+  readonly name: string
+  /** When it happened. */
+  readonly at: number
+}
+
 export class EventOutbox {
   readonly #sentAt = new Map<string, number>()
+  readonly #failures = new Map<string, ToldFailure>()
   #waiting: Posting[] = []
   #lost = 0
 
   /** Events that nobody will hear of: lost on the way, held back, or given up after the last attempt. */
   get lost(): number {
     return this.#lost
+  }
+
+  /** Of every object whose last event that was taken is a failure. */
+  get toldFailures(): readonly ToldFailure[] {
+    return [...this.#failures.values()]
   }
 
   get dueAt(): number {
@@ -44,7 +58,10 @@ export class EventOutbox {
   }
 
   answered({ event, attempt }: Pick<Posting, 'event' | 'attempt'>, answer: ClusterAnswer, now: number): void {
-    if (answer.kind === 'answer' && answer.status < 300) return
+    if (answer.kind === 'answer' && answer.status < 300) {
+      this.#told(event)
+      return
+    }
     const delay = RETRIES_MS[attempt]
     const isFinal = answer.kind === 'answer' && answer.status < 500 && answer.status !== 429
     if (delay === undefined || isFinal) {
@@ -53,6 +70,12 @@ export class EventOutbox {
     }
     const wait = Math.max(delay, (answer.kind === 'answer' && answer.retryAfterMs) || 0)
     this.#waiting.push({ event, attempt: attempt + 1, dueAt: now + wait })
+  }
+
+  #told({ involvedObject: { kind, name }, severity, timestamp }: FluxEvent): void {
+    const object = `${kind}/${name}`
+    if (severity === 'error') this.#failures.set(object, { kind, name, at: Date.parse(timestamp) })
+    else this.#failures.delete(object)
   }
 
   /** An event that did not get this far. */

@@ -5,6 +5,8 @@ import type { Oracle } from './oracle.ts'
 export interface FleetSource {
   readonly target: Target
   readonly clusters: readonly Caller[]
+  /** May read the status of all of them. */
+  readonly token: string
   readonly oracle: Oracle
   /** What the service has used so far; undefined when it is not ours, or the system does not tell. */
   cost(): ServiceCost | undefined
@@ -13,6 +15,7 @@ export interface FleetSource {
 
 /** A cluster, and the token that it shows. */
 interface Caller {
+  readonly id: string
   readonly dns: string
   readonly token: string
 }

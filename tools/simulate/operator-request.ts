@@ -16,6 +16,15 @@ export interface Target {
 
 /** Sends one request and reads its answer; a connection that fails in any way is dropped. */
 export function sendRequest(target: Target, request: ClusterRequest): Promise<ClusterAnswer> {
+  return send(target, textOf(target, request))
+}
+
+/** The same for any GET. */
+export function sendGet(target: Target, path: string, token: string): Promise<ClusterAnswer> {
+  return send(target, fluxRequest(path, token, authorityOf(target)))
+}
+
+function send(target: Target, text: string): Promise<ClusterAnswer> {
   return new Promise((resolve) => {
     const socket = open(target)
     const reader = new ResponseReader()
@@ -26,7 +35,7 @@ export function sendRequest(target: Target, request: ClusterRequest): Promise<Cl
     }
     const drop = (reason: string): void => end({ kind: 'dropped', reason })
     const timer = setTimeout(drop, target.timeoutMs, 'timeout')
-    socket.once(target.tls ? 'secureConnect' : 'connect', () => socket.write(textOf(target, request)))
+    socket.once(target.tls ? 'secureConnect' : 'connect', () => socket.write(text))
     socket.on('error', (error: NodeJS.ErrnoException) => drop(error.code ?? error.message))
     socket.once('close', () => end(reader.end() ?? { kind: 'dropped', reason: 'closed' }))
     socket.on('data', (bytes: Buffer) => {
@@ -51,8 +60,12 @@ function open({ host, port, tls }: Target): Socket {
   }).setNoDelay(true)
 }
 
-function textOf({ host, port }: Target, request: ClusterRequest): string {
-  const authority = `${host}:${port}`
+function authorityOf({ host, port }: Target): string {
+  return `${host}:${port}`
+}
+
+function textOf(target: Target, request: ClusterRequest): string {
+  const authority = authorityOf(target)
   if (request.kind === 'event') return eventRequest(request, authority)
   return fluxRequest(request.path, request.token, authority)
 }

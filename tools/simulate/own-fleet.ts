@@ -2,8 +2,8 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cluster, clusterDns, clusterToken, writeFleet } from '../../bench/fleet.ts'
-import { cpuSeconds, residentMegabytes, startService, stopTarget } from '../../bench/server-process.ts'
+import { cluster, clusterDns, clusterId, clusterToken, writeFleet } from '../../bench/fleet.ts'
+import { cpuSeconds, residentMegabytes, startService, stopTarget, TOKEN } from '../../bench/server-process.ts'
 import { findPort } from '../../test/find-port.ts'
 import { benchFleetInputs, type Endpoint } from './bench-fleet-inputs.ts'
 import type { FleetSource } from './fleet-source.ts'
@@ -32,7 +32,8 @@ export async function openOwnFleet({ clusters, tls, timeoutMs }: OwnFleetOptions
     benchFleetInputs(cluster(numbers.get(dns) ?? 0), endpoint as Endpoint)
   return {
     target: { host: '127.0.0.1', port, timeoutMs, tls: certificate && { ca: certificate.ca } },
-    clusters: [...numbers].map(([dns, n]) => ({ dns, token: clusterToken(n) })),
+    clusters: [...numbers].map(([dns, n]) => ({ id: clusterId(n), dns, token: clusterToken(n) })),
+    token: TOKEN,
     oracle: new Oracle({ expect, isUnchanging: true }),
     cost() {
       if (!existsSync(`/proc/${service.child.pid}`)) return undefined

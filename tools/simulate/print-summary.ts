@@ -2,11 +2,14 @@
 import { loadavg } from 'node:os'
 import type { FleetSummary, Percentiles } from './fleet-figures.ts'
 import type { ServiceCost } from './fleet-source.ts'
+import type { StatusCheckSummary } from './status-check.ts'
 
 export interface RunSummary extends FleetSummary {
   readonly clusters: number
   /** Answers that were compared with what the cluster should get; equal bytes to one cluster count once. */
   readonly compared_answers: number
+  /** What the service said of clusters beside what was so; null when nobody asked. */
+  readonly status_check: StatusCheckSummary | null
   /** What the service used during the run; null when it is not ours. */
   readonly server: ServiceCost | null
   /** CPU seconds of the simulation itself: where that is most of a core, it may have been the slower one. */
@@ -40,6 +43,7 @@ export function printSummary(summary: RunSummary, format: 'table' | 'json'): voi
     ],
     ['answers compared', String(summary.compared_answers)],
     ['wrong answers', String(summary.wrong_answers)],
+    ...statusRows(summary),
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
   for (const [name, value] of rows) console.log(`${name.padEnd(width)}  ${value}`)
@@ -48,6 +52,22 @@ export function printSummary(summary: RunSummary, format: 'table' | 'json'): voi
     const rest = more.length > 0 ? `, and ${more.length} more` : ''
     console.log(`wrong: ${dns} ${endpoint}: ${first}${rest}`)
   }
+  for (const { cluster, problems, said, truth } of summary.status_check?.wrong ?? []) {
+    console.log(`wrong status: ${cluster}: ${problems.join('; ')}`)
+    console.log(`  said:  ${JSON.stringify(said)}`)
+    console.log(`  truth: ${JSON.stringify(truth)}`)
+  }
+}
+
+function statusRows({ status_check }: RunSummary): [string, string][] {
+  if (!status_check) return []
+  const { checks, rows, statuses, settled, untold_failures, wrong_statuses } = status_check
+  return [
+    ['statuses compared', `${rows} rows and ${statuses} in full, at ${checks} times`],
+    ['  of settled clusters', String(settled)],
+    ['  failures nobody told of', String(untold_failures)],
+    ['wrong statuses', String(wrong_statuses)],
+  ]
 }
 
 function errorRows({ errors_by_kind }: FleetSummary): [string, string][] {

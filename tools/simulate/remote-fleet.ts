@@ -29,7 +29,8 @@ export async function openRemoteFleet(options: RemoteFleetOptions): Promise<Flee
   const ids = new Map(parsed.inputs.map(({ id, cluster_dns }) => [String(cluster_dns), String(id)]))
   return {
     target: targetOf(new URL(base), timeoutMs),
-    clusters: [...ids.keys()].map((dns) => ({ dns, token })),
+    clusters: [...ids].map(([dns, id]) => ({ id, dns, token })),
+    token,
     oracle: new Oracle({ expect: askReaders(base, token, ids) }),
     cost: () => undefined,
     async close() {},

@@ -1,7 +1,7 @@
 // One cluster as its service sees it: a state machine that says what to send next, and takes the answers.
 
 import { POLL_BASE } from '../../src/base/urls.ts'
-import { EventOutbox } from './event-outbox.ts'
+import { EventOutbox, type ToldFailure } from './event-outbox.ts'
 import type { AckRequest, ClusterAnswer, ClusterRequest, FluxEvent } from './exchange.ts'
 import { resourceSetEvent } from './flux-events.ts'
 import { PollSchedule } from './poll-schedule.ts'
@@ -66,14 +66,21 @@ export interface ClusterOptions {
 export interface ClusterTruth {
   readonly dns: string
   readonly isAway: boolean
-  /** When it last sent a request, and when it last got an answer, whatever that was. */
-  readonly lastSentAt: number | undefined
-  readonly lastAnsweredAt: number | undefined
+  /** What it says of its interval, in milliseconds. */
+  readonly everyMs: number
+  /** Requests without an answer so far. */
+  readonly underWay: number
+  /** When the service last heard a poll or a report, or may have: a connection that breaks leaves that open. */
+  readonly lastHeardAt: number | undefined
   readonly endpoints: Readonly<Record<string, EndpointTruth>>
   readonly components: Readonly<Record<string, ComponentTruth>>
   /** The report that it would send now, and the last one that the service confirmed. */
   readonly report: string
   readonly confirmedReport: string | undefined
+  /** When the confirmed one was sent. */
+  readonly confirmedSentAt: number | undefined
+  /** What the service was told fails, and not that it works again. */
+  readonly toldFailures: readonly ToldFailure[]
   readonly lostEvents: number
 }
 
@@ -98,8 +105,10 @@ export class SimulatedCluster {
   #report: string
   #confirmedReport: string | undefined
   #isAway = false
-  #lastSentAt: number | undefined
-  #lastAnsweredAt: number | undefined
+  #underWay = 0
+  #lastHeardAt: number | undefined
+  #ackSentAt = 0
+  #confirmedSentAt: number | undefined
 
   constructor(options: ClusterOptions) {
     const { dns, token, endpoints, interval, startsAt = 0, isSettled = false } = options
@@ -138,19 +147,22 @@ export class SimulatedCluster {
     const { dueAt } = this.#ack
     if (dueAt <= now) {
       this.#ack.started()
+      this.#ackSentAt = now
       requests.push({ kind: 'ack', ...this.#addressed(`ack?${this.#report}`, dueAt) })
     }
     for (const posting of this.#outbox.take(now)) {
       requests.push({ kind: 'event', ...this.#addressed('events', posting.dueAt), ...posting })
     }
-    if (requests.length > 0) this.#lastSentAt = now
+    this.#underWay += requests.length
     return requests
   }
 
   /** Takes what became of a request. */
   answered(request: ClusterRequest, answer: ClusterAnswer, now: number): void {
     this.#advance(now)
-    if (answer.kind === 'answer') this.#lastAnsweredAt = now
+    this.#underWay--
+    const isHeard = answer.kind === 'answer' || !answer.isInjected
+    if (isHeard && request.kind !== 'event') this.#lastHeardAt = now
     if (request.kind === 'event') this.#outbox.answered(request, answer, now)
     else if (request.kind === 'ack') this.#ackAnswered(request, answer, now)
     else this.#endpoints.find(({ name }) => name === request.endpoint)?.answered(answer, now)
@@ -168,12 +180,15 @@ export class SimulatedCluster {
     return {
       dns: this.dns,
       isAway: this.#isAway,
-      lastSentAt: this.#lastSentAt,
-      lastAnsweredAt: this.#lastAnsweredAt,
+      everyMs: this.#every * 1000,
+      underWay: this.#underWay,
+      lastHeardAt: this.#lastHeardAt,
       endpoints: Object.fromEntries(this.#endpoints.map((endpoint) => [endpoint.name, endpoint.truth()])),
       components: this.#components.states(),
       report: this.#report,
       confirmedReport: this.#confirmedReport,
+      confirmedSentAt: this.#confirmedSentAt,
+      toldFailures: this.#outbox.toldFailures,
       lostEvents: this.#outbox.lost,
     }
   }
@@ -255,7 +270,10 @@ export class SimulatedCluster {
 
   #ackAnswered({ path }: AckRequest, answer: ClusterAnswer, now: number): void {
     const isConfirmed = answer.kind === 'answer' && answer.status === 200
-    if (isConfirmed) this.#confirmedReport = path.slice(path.indexOf('?') + 1)
+    if (isConfirmed) {
+      this.#confirmedReport = path.slice(path.indexOf('?') + 1)
+      this.#confirmedSentAt = this.#ackSentAt
+    }
     this.#ack.ended(isConfirmed ? 'succeeded' : answer.kind === 'dropped' ? 'dropped' : 'failed', now)
   }
 

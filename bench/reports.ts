@@ -1,0 +1,247 @@
+// `npm run bench:reports`: what acknowledgements and events cost beside polls, how many of them are taken, and what it
+// costs to note each poll; all in one run, each request on a connection of its own.
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { POLL_BASE } from '../src/base/urls.ts'
+import { findPort } from '../test/find-port.ts'
+import type { ClusterRequest, FluxEvent } from '../tools/simulate/exchange.ts'
+import { componentEvent } from '../tools/simulate/flux-events.ts'
+import { sendGet, sendRequest } from '../tools/simulate/operator-request.ts'
+import { parseInputs } from '../tools/simulate/parse-inputs.ts'
+import { cluster, clusterDns, clusterToken, writeFleet } from './fleet.ts'
+import { median, percentile, runLoad } from './load.ts'
+import { printTable, progress } from './print.ts'
+import { cpuSeconds, startService, stopTarget, type Target, TOKEN } from './server-process.ts'
+
+/** So many that hardly any is polled twice between two writes of what was noted: every poll pays for its own. */
+const CLUSTERS = Number(process.env.BENCH_CLUSTERS ?? 20_000)
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
+const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 15_000)
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 10)
+/** Of clusters whose digests are known. Events have a budget for each cluster, and one for all. */
+const REPORTING = 1000
+const REPORTS = 4000
+const EVENTS = 1000
+const CONNECTIONS = 8
+const ENDPOINTS = ['platform-components', 'namespaces', 'rolebindings']
+
+const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-bench-'))
+const targets: Target[] = []
+try {
+  await main()
+} finally {
+  for (const target of targets) await stopTarget(target)
+  rmSync(folder, { recursive: true, force: true })
+}
+
+type Make = (n: number) => ClusterRequest
+
+async function main(): Promise<void> {
+  progress(`writing a fleet of ${CLUSTERS} clusters`)
+  const database = join(folder, 'fleet.db')
+  await writeFleet(database, CLUSTERS, true)
+  copyFileSync(database, join(folder, 'quiet.db'))
+  const noting = await start('with sightings', 'fleet.db')
+  await comparePolls(noting, await start('without sightings', 'quiet.db', 'without-sightings.ts'))
+  progress('asking for digests')
+  const acks = await acknowledgements(noting)
+  await compareKinds(noting, {
+    poll: (n) => requestOf('poll', n, 'platform-components'),
+    'acknowledgement of 20 components': (n) => acks[n % acks.length] as ClusterRequest,
+    'event of 1 kB': (n) => eventOf(n, 1000),
+    'event of 4 kB': (n) => eventOf(n, 4000),
+  })
+  await measureRates(noting, acks)
+  console.log(
+    `\nLoad average: ${loadavg()
+      .map((load) => load.toFixed(1))
+      .join(' ')}`,
+  )
+}
+
+async function start(name: string, file: string, script?: string): Promise<Target> {
+  const target = await startService(
+    name,
+    `sqlite://${join(folder, file)}`,
+    await findPort(),
+    'inherit',
+    {},
+    script,
+  )
+  targets.push(target)
+  return target
+}
+
+function requestOf(kind: 'poll' | 'ack', n: number, path: string): ClusterRequest {
+  const dns = clusterDns(n % CLUSTERS)
+  const addressed = { dns, token: clusterToken(n % CLUSTERS), path: `${POLL_BASE}/${dns}/${path}`, dueAt: 0 }
+  return kind === 'ack' ? { kind, ...addressed } : { kind, endpoint: path, ...addressed }
+}
+
+/** A failure and then a success of one component after the other, filled up to a length. */
+function eventOf(n: number, length: number): ClusterRequest {
+  const at = n % CLUSTERS
+  const dns = clusterDns(at)
+  const { id = '' } = cluster(at).platform_components[n % 20] ?? {}
+  const component = { id, kind: 'HelmRelease', digest: '0123456789abcdef', revision: '1.0.0' } as const
+  const bare = componentEvent(component, n % 2 === 0, Date.now())
+  const message = bare.message.padEnd(length - JSON.stringify(bare).length + bare.message.length, '.')
+  const event: FluxEvent = { ...bare, message }
+  const path = `${POLL_BASE}/${dns}/events`
+  return { kind: 'event', dns, token: clusterToken(at), path, dueAt: 0, event, attempt: 0 }
+}
+
+/** What clusters report that have applied everything. */
+async function acknowledgements(target: Target): Promise<ClusterRequest[]> {
+  const requests: ClusterRequest[] = []
+  for (let n = 0; n < Math.min(REPORTING, CLUSTERS); n++) {
+    const query = ['v=1', 'every=300']
+    for (const endpoint of ENDPOINTS) {
+      const { path, token } = requestOf('poll', n, endpoint)
+      const answer = await sendGet(addressOf(target), path, token)
+      const parsed = parseInputs(answer.kind === 'answer' ? answer.body : '')
+      if (!parsed.ok) throw new Error(`${path}: ${parsed.problem}`)
+      query.push(`${endpoint}=${parsed.inputs[0]?.answer_digest}`)
+      if (endpoint === 'platform-components')
+        query.push(...parsed.inputs.map(({ id, digest }) => `ready=${id}:${digest}`))
+    }
+    requests.push(requestOf('ack', n, `ack?${query.join('&')}`))
+  }
+  return requests
+}
+
+function addressOf({ port }: Target) {
+  return { host: '127.0.0.1', port, timeoutMs: 30_000 }
+}
+
+/** Sends so many, a few at once; throws where one is not taken. Returns microseconds of CPU for each. */
+async function costOf(target: Target, make: Make, first: number, count: number): Promise<number> {
+  const before = cpuSeconds(target)
+  let sent = 0
+  const work = async (): Promise<void> => {
+    while (sent < count) {
+      const answer = await sendRequest(addressOf(target), make(first + sent++))
+      if (answer.kind === 'dropped' || answer.status > 202) throw new Error(JSON.stringify(answer))
+    }
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, work))
+  return ((cpuSeconds(target) - before) / count) * 1e6
+}
+
+async function compareKinds(target: Target, kinds: Readonly<Record<string, Make>>): Promise<void> {
+  const samples = new Map(Object.keys(kinds).map((kind): [string, number[]] => [kind, []]))
+  for (let round = 0; round <= ROUNDS; round++) {
+    progress(`round ${round} of ${ROUNDS}: polls, acknowledgements, events`)
+    for (const [kind, make] of Object.entries(kinds)) {
+      const count = kind.startsWith('event') ? EVENTS : REPORTS
+      const cost = await costOf(target, make, round * count, count)
+      if (round > 0) samples.get(kind)?.push(cost)
+    }
+  }
+  const poll = median(samples.get('poll') ?? [])
+  const rows = [...samples].map(([kind, costs]) => {
+    const cost = median(costs)
+    return [kind, cost.toFixed(0), `${(cost / poll).toFixed(2)}×`]
+  })
+  progress('')
+  console.log(`\nOne process, ${CLUSTERS} clusters with a token each, a connection for every request:\n`)
+  printTable(['', 'CPU µs', 'of a poll'], rows)
+}
+
+/** In turns, so that both see the same machine. */
+async function comparePolls(noting: Target, quiet: Target): Promise<void> {
+  const pair = [noting, quiet]
+  const costs = new Map(pair.map((target): [Target, number[]] => [target, []]))
+  for (let round = 0; round <= ROUNDS; round++) {
+    progress(`round ${round} of ${ROUNDS}: polls with and without sightings`)
+    for (const target of round % 2 === 0 ? pair : pair.toReversed()) {
+      const cost = await pollCost(target)
+      if (round > 0) costs.get(target)?.push(cost)
+    }
+  }
+  const [withNotes = [], without = []] = costs.values()
+  const ratio = median(withNotes.map((cost, i) => cost / (without[i] ?? cost)))
+  progress('')
+  console.log('What noting each poll costs, until it is in the store:\n')
+  printTable(
+    ['', 'CPU µs per poll', 'of the other, median of rounds'],
+    [
+      [noting.name, median(withNotes).toFixed(1), `${ratio.toFixed(3)}×`],
+      [quiet.name, median(without).toFixed(1), ''],
+    ],
+  )
+}
+
+async function pollCost(target: Target): Promise<number> {
+  const numbers = Array.from({ length: CLUSTERS }, (_, n) => n)
+  const before = cpuSeconds(target)
+  await runLoad({
+    port: target.port,
+    paths: numbers.map((n) => `${POLL_BASE}/${clusterDns(n)}/platform-components`),
+    token: TOKEN,
+    tokens: numbers.map(clusterToken),
+    requests: REQUESTS,
+    connections: CONNECTIONS,
+    reconnect: true,
+  })
+  // What was noted is written every 10 seconds; the price of it belongs to this round.
+  await sleep(WRITTEN_MS)
+  return ((cpuSeconds(target) - before) / REQUESTS) * 1e6
+}
+
+const WRITTEN_MS = 11_000
+
+interface Taken {
+  readonly sent: number
+  readonly errors: number
+  readonly waits: readonly number[]
+  readonly seconds: number
+  readonly cpu: number
+}
+
+async function measureRates(target: Target, acks: readonly ClusterRequest[]): Promise<void> {
+  const loads: readonly (readonly [name: string, rate: number, make: Make])[] = [
+    ['acknowledgements', 5000, (n) => acks[n % acks.length] as ClusterRequest],
+    ['events of 1 kB', 500, (n) => eventOf(n, 1000)],
+  ]
+  const rows: string[][] = []
+  for (const [name, rate, make] of loads) {
+    progress(`${rate} ${name} a second for ${SECONDS} s`)
+    const { sent, errors, waits, seconds, cpu } = await sendSteadily(target, make, rate)
+    const reached = (sent - errors) / seconds
+    rows.push([
+      `${rate} ${name} a second`,
+      reached.toFixed(0),
+      String(errors),
+      percentile(waits, 0.5).toFixed(1),
+      percentile(waits, 0.99).toFixed(1),
+      `${((cpu / seconds) * 100).toFixed(0)} %`,
+    ])
+  }
+  progress('')
+  console.log(`\nSent at a steady rate for ${SECONDS} s; a wait counts from the moment a request was due:\n`)
+  printTable(['', 'taken a second', 'errors', 'wait p50 ms', 'wait p99 ms', 'of a core'], rows)
+}
+
+/** Sends what is due, however many are under way; the time ends with the last answer. */
+async function sendSteadily(target: Target, make: Make, rate: number): Promise<Taken> {
+  const waits: number[] = []
+  const underWay: Promise<void>[] = []
+  let errors = 0
+  const used = cpuSeconds(target)
+  const begun = performance.now()
+  const one = async (n: number): Promise<void> => {
+    const answer = await sendRequest(addressOf(target), make(n))
+    waits.push(performance.now() - begun - (n * 1000) / rate)
+    if (answer.kind === 'dropped' || answer.status > 202) errors++
+  }
+  for (let sent = 0; sent < rate * SECONDS; await sleep(5)) {
+    const due = Math.min(rate * SECONDS, ((performance.now() - begun) / 1000) * rate)
+    while (sent < due) underWay.push(one(sent++))
+  }
+  await Promise.all(underWay)
+  const seconds = (performance.now() - begun) / 1000
+  return { sent: underWay.length, errors, waits, seconds, cpu: cpuSeconds(target) - used }
+}
