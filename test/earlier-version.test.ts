@@ -85,6 +85,22 @@ async function assertReplays(service: TestService): Promise<void> {
   }
 }
 
+/** Nothing was noted of clusters then: their status begins with their next poll. */
+async function assertStatusBegins(service: TestService): Promise<void> {
+  await service.engine.fleet.loaded
+  const contacts = async () => {
+    await service.engine.fleet.sync()
+    const { status, body, text } = await service.call('GET', '/status', { token: READ_TOKEN })
+    assert.equal(status, 200, text)
+    return [body.total > 1, body.counts.contact.never === body.total, body.counts.contact.current]
+  }
+  assert.deepEqual(await contacts(), [true, true, 0])
+  const early = '/api/v2/flux/clusters/early.k8s.example.com/namespaces'
+  assert.equal((await service.call('GET', early, { token: READ_TOKEN })).status, 200)
+  assert.deepEqual(await contacts(), [true, false, 1])
+  assert.equal(service.engine.fleet.pendingNotes, 0)
+}
+
 /** What is written now goes on from the history that is there. */
 async function assertGoesOn(service: TestService, store: Store): Promise<void> {
   const answer = await service.call('PATCH', '/clusters/early', { body: { node_count: 12 } })
@@ -109,6 +125,14 @@ suite('a database of an earlier version opens and serves the same bytes, but for
     const store = openEarlier(t, false)
     await assertServesTheSame(await start(t, { store, now }))
   })
+
+  for (const write of [true, false])
+    test(`the status of its clusters is empty at first in a process that ${write ? 'writes' : 'only reads'}`, async (t) => {
+      const failures: string[] = []
+      const onStoreError = ({ message }: Error) => failures.push(message)
+      await assertStatusBegins(await start(t, { store: openEarlier(t, write), now, onStoreError }))
+      assert.deepEqual(failures, [])
+    })
 })
 
 suite('a backup of an earlier version restores', () => {

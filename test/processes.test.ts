@@ -228,6 +228,7 @@ describe('a read-only process that may not write to the database file nor to its
     }
     reader.child.kill('SIGTERM')
     assert.equal(await reader.exitCode(), 0)
+    assert.doesNotMatch(reader.output(), /"level":[56]0/, 'what it may not note is no failure')
     const written = await writer.call('POST', '/namespaces', { body: { id: 'last' } })
     assert.equal(written.status, 201, 'the writer goes on')
   })

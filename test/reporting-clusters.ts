@@ -51,13 +51,16 @@ export class ReportingCluster {
     }
   }
 
-  /** Reports everything that it was served as applied, and its components as ready but for some. */
-  async report({ except = [] as readonly string[], every = 300 } = {}): Promise<void> {
+  /** Reports everything that it was served as applied, and its components as ready but for some; to a replica perhaps. */
+  async report(
+    { except = [] as readonly string[], every = 300 } = {},
+    to: TestService = this.#service,
+  ): Promise<void> {
     const query = new URLSearchParams({ v: '1', every: String(every) })
     for (const [endpoint, [first]] of this.#got) if (first) query.set(endpoint, first.answer_digest)
     for (const { id, digest } of this.#got.get('platform-components') ?? [])
       if (!except.includes(id)) query.append('ready', `${id}:${digest}`)
-    assert.equal((await this.#get(`ack?${query}`)).status, 200)
+    assert.equal((await this.#get(`ack?${query}`, READ_TOKEN, to)).status, 200)
   }
 
   async settle(): Promise<void> {
@@ -78,8 +81,8 @@ export class ReportingCluster {
     assert.ok(engine.fleet.fleet.noteEvent(entry, parseEvent(types, payload) ?? assert.fail()))
   }
 
-  #get(path: string, token = READ_TOKEN) {
-    return this.#service.call('GET', `${BASE}/${this.id}.k8s.example.com/${path}`, { token })
+  #get(path: string, token = READ_TOKEN, to: TestService = this.#service) {
+    return to.call('GET', `${BASE}/${this.id}.k8s.example.com/${path}`, { token })
   }
 }
 

@@ -43,6 +43,19 @@ export function isKeyOf(kind: EvidenceKind, key: string): boolean {
   return KEYS[kind].test(key)
 }
 
+/** The keys of all notes of a cluster. */
+export function keysOf(
+  cluster: string,
+  { polls, failures }: ClusterRecord,
+): [kind: EvidenceKind, keys: string[]][] {
+  return [
+    ['polls', polls.flatMap((poll) => poll?.key ?? [])],
+    ['reports', [cluster]],
+    ['refusals', [cluster]],
+    ['failures', [...(failures?.keys() ?? [])].map((object) => keyOf(cluster, object))],
+  ]
+}
+
 export function noteOf(kind: EvidenceKind, key: string, record: ClusterRecord): Note | undefined {
   const [, part] = partsOf(key)
   if (kind === 'polls') return pollNote(record, part)

@@ -216,9 +216,13 @@ export class Fleet {
     return mergeNote(kind, note, record, (endpoint) => this.#pollOf(record, cluster, endpoint))
   }
 
-  /** Forgets clusters that are no more. */
-  forget(isKnown: (cluster: string) => boolean): void {
-    for (const cluster of this.#records.keys()) if (!isKnown(cluster)) this.#records.delete(cluster)
+  /** By cluster; some of them may have been purged. */
+  get records(): ReadonlyMap<string, ClusterRecord> {
+    return this.#records
+  }
+
+  forget(cluster: string): void {
+    this.#records.delete(cluster)
   }
 
   #recordOf(cluster: string): ClusterRecord {

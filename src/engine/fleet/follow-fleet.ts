@@ -14,8 +14,10 @@ import { type Store, StoreError } from '../../store/store.ts'
 import { NoteBuffer } from '../note-buffer.ts'
 import { EVIDENCE_KINDS, type EvidenceKind, partsOf } from './evidence-notes.ts'
 import { Fleet } from './fleet.ts'
+import { forgetPurged, removeUnknown } from './forget-purged.ts'
 import { type FleetSummary, summariseFleet } from './summarise-fleet.ts'
 import { type KeptTransition, TRANSITIONS, TransitionLog } from './transition-log.ts'
+import { OBSERVING, UnobservedTime } from './unobserved-time.ts'
 
 export interface StatusSettings extends StatusLimits {
   /** Whether a cluster polls somewhere that tells nothing, such as behind an air gap. */
@@ -28,7 +30,7 @@ export interface FollowedFleet {
   readonly fleet: Fleet
   /** For selectors. */
   readonly status: StatusReader
-  /** Resolves when what was noted before this process is known. */
+  /** Resolves when what was noted before this process is known, or the store is unavailable: it is then read later. */
   readonly loaded: Promise<void>
   /** When a cluster changed its state, newest first. */
   transitionsOf(cluster: string): Promise<KeptTransition[]>
@@ -46,6 +48,8 @@ export interface FollowedFleet {
   readonly pendingNotes: number
   /** Derives all states again; happens by itself every 5 seconds. */
   refresh(): Promise<void>
+  /** Compares the store with what is known; happens by itself every hour. */
+  tidy(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -62,14 +66,14 @@ export interface FleetFollowerParts {
 const SYNC_MS = 10_000
 /** Clocks of replicas may differ by so much, and notes are written so late. */
 const OVERLAP_MS = 20_000
+/** After a failure of the store other replicas may take so long to write what they could not. */
+const RECOVERY_MS = 60_000
 /** How often states are derived again. */
 const REFRESH_MS = 5000
 /** How often clusters that are no more are forgotten. */
 const TIDY_MS = 3_600_000
 /** The interval of a bundle that says nothing else. */
 const DEFAULT_INTERVAL_MS = 300_000
-/** The note whose time says when a process of the service last ran. */
-const OBSERVING = 'observing'
 
 export function followFleet(parts: FleetFollowerParts, stateLoaded: Promise<void>): FollowedFleet {
   const follower = new FleetFollower(parts)
@@ -90,6 +94,7 @@ export function followFleet(parts: FleetFollowerParts, stateLoaded: Promise<void
       return follower.pendingNotes
     },
     refresh: () => follower.refresh(),
+    tidy: () => follower.tidy(),
     stop: () => follower.stop(),
   }
 }
@@ -110,9 +115,14 @@ class FleetFollower {
   readonly #buffers: ReadonlyMap<EvidenceKind, NoteBuffer>
   readonly #reports: ReportOnce<StoreError>
   readonly #timers: NodeJS.Timeout[] = []
-  /** The last stretch in which no process of the service ran. */
-  #gap = { from: 0, until: 0 }
+  readonly #unobserved = new UnobservedTime()
+  /** Whether what was noted before this process is known. */
+  #isLoaded = false
+  #startedAt = 0
   #readUntil = 0
+  #restoredAt = 0
+  /** The revision of the clusters at which those that were purged have been forgotten. */
+  #forgottenAt = -1
   #running: Promise<void> = Promise.resolve()
   #isStopped = false
 
@@ -120,7 +130,10 @@ class FleetFollower {
     this.#parts = parts
     const { types, state, settings, store } = parts
     const now = (): number => parts.now().getTime()
-    this.#reports = new ReportOnce({ failed: parts.failed })
+    const restored = () => {
+      this.#restoredAt = now()
+    }
+    this.#reports = new ReportOnce({ failed: parts.failed, restored })
     this.fleet = new Fleet({
       types,
       state,
@@ -128,7 +141,7 @@ class FleetFollower {
       rules: {
         ...settings,
         defaultIntervalMs: DEFAULT_INTERVAL_MS,
-        unobservedAfter: (moment) => this.#unobservedAfter(moment),
+        unobservedAfter: (moment) => this.#unobserved.after(moment),
       },
       touched: (kind, key) => this.#touch(kind, key),
     })
@@ -138,17 +151,23 @@ class FleetFollower {
   }
 
   async start(): Promise<void> {
-    const begun = this.#parts.now().getTime()
-    this.#readUntil = begun
-    await this.#attempt(async () => {
-      for await (const { time } of this.#parts.store.notes.read(OBSERVING, [OBSERVING]))
-        this.#gap = { from: Date.parse(time), until: begun }
-      for (const kind of EVIDENCE_KINDS) await this.#merge(kind, this.#parts.store.notes.read(kind))
-    })
+    this.#startedAt = this.#parts.now().getTime()
+    await this.#attempt(() => this.#load())
     if (this.#isStopped) return
-    this.#every(SYNC_MS, () => this.#sync())
+    this.#every(SYNC_MS, () => this.#attempt(() => this.#sync()))
     this.#every(REFRESH_MS, () => this.refresh())
-    this.#every(TIDY_MS, () => this.#tidy())
+    this.#every(TIDY_MS, () => this.#attempt(() => this.tidy()))
+  }
+
+  /** A store that is unavailable at the start is read when it is back, before anything is noted about this process. */
+  async #load(): Promise<void> {
+    const { store, now } = this.#parts
+    const begun = now().getTime()
+    for await (const note of store.notes.read(OBSERVING, [OBSERVING]))
+      this.#unobserved.learn(note, this.#startedAt)
+    for (const kind of EVIDENCE_KINDS) await this.#merge(kind, store.notes.read(kind))
+    this.#readUntil = begun
+    this.#isLoaded = true
   }
 
   async stop(): Promise<void> {
@@ -182,7 +201,7 @@ class FleetFollower {
       isWaiting = true
       this.#running = this.#running.then(async () => {
         isWaiting = false
-        if (!this.#isStopped) await this.#attempt(run)
+        if (!this.#isStopped) await run()
       })
     }, ms)
     this.#timers.push(timer.unref())
@@ -200,13 +219,13 @@ class FleetFollower {
   }
 
   #bufferOf(kind: EvidenceKind): NoteBuffer {
-    const { store, failed } = this.#parts
+    const { store } = this.#parts
     return new NoteBuffer({
       store,
       kind,
       noteOf: (key) => this.fleet.noteOf(kind, key),
       flushMs: SYNC_MS,
-      failed,
+      failed: (error) => this.#reports.fail(error),
     })
   }
 
@@ -217,18 +236,29 @@ class FleetFollower {
 
   async #sync(): Promise<void> {
     const { store, now } = this.#parts
+    if (!this.#isLoaded) await this.#load()
     await this.#keep()
+    await this.#forgetPurged()
     if (store.isPrivate) return
     const since = new Date(this.#readUntil - OVERLAP_MS).toISOString()
     const begun = now().getTime()
     for (const kind of EVIDENCE_KINDS) await this.#merge(kind, store.notes.readSince(kind, since))
-    this.#readUntil = begun
+    // Notes are read by their own times, and those of an outage are written after it.
+    if (!this.#reports.failure && begun > this.#restoredAt + RECOVERY_MS) this.#readUntil = begun
   }
 
   async #keep(): Promise<void> {
+    const { store, now } = this.#parts
     await this.transitions.flush()
-    const time = this.#parts.now().toISOString()
-    await this.#parts.store.notes.record(OBSERVING, [{ key: OBSERVING, time, value: null }])
+    if (this.#isLoaded) await store.notes.record(OBSERVING, [this.#unobserved.note(now().getTime())])
+  }
+
+  async #forgetPurged(): Promise<void> {
+    const { store, types, state } = this.#parts
+    const changedAt = state.changedAt(types.cluster.type.name)
+    if (changedAt === this.#forgottenAt) return
+    await forgetPurged(this.fleet, this.transitions, store.notes, (cluster) => this.isKnown(cluster))
+    this.#forgottenAt = changedAt
   }
 
   async #merge(kind: EvidenceKind, notes: ReturnType<Store['notes']['read']>): Promise<void> {
@@ -259,23 +289,12 @@ class FleetFollower {
     }
   }
 
-  /** Removes what was noted of clusters that were purged. */
-  async #tidy(): Promise<void> {
+  /** Removes what other processes noted of clusters that were purged, and takes in what they wrote too late for a sync. */
+  async tidy(): Promise<void> {
     const { notes } = this.#parts.store
-    this.fleet.forget((cluster) => this.isKnown(cluster))
-    const timeSlice = new TimeSlice()
-    for (const kind of [...EVIDENCE_KINDS, TRANSITIONS]) {
-      const gone: string[] = []
-      for await (const { key } of notes.read(kind)) {
-        if (!this.isKnown(partsOf(key)[0])) gone.push(key)
-        if (timeSlice.expired) await timeSlice.yield()
-      }
-      if (gone.length > 0) await notes.remove(kind, gone)
-    }
-  }
-
-  #unobservedAfter(moment: number): number {
-    const { from, until } = this.#gap
-    return moment >= until ? 0 : until - Math.max(from, moment)
+    this.#forgottenAt = -1
+    for (const kind of EVIDENCE_KINDS) await this.#merge(kind, notes.read(kind))
+    for (const kind of [...EVIDENCE_KINDS, TRANSITIONS])
+      await removeUnknown(notes, kind, (cluster) => this.isKnown(cluster))
   }
 }

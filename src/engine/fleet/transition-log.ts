@@ -1,5 +1,4 @@
 // When clusters changed their state: one note for each cluster, with its last transitions, newest first.
-import { getOrSet } from '../../base/get-or-set.ts'
 import { TimeSlice } from '../../runtime/time-slice.ts'
 import type { Note } from '../../store/notes.ts'
 import type { Store } from '../../store/store.ts'
@@ -18,7 +17,8 @@ export class TransitionLog {
   readonly #store: Pick<Store, 'notes'>
   readonly #retentionMs: number
   readonly #now: () => number
-  #pending = new Map<string, KeptTransition[]>()
+  /** As many of a cluster as are kept, however long the store is unavailable. */
+  readonly #pending = new Map<string, readonly KeptTransition[]>()
 
   constructor(store: Pick<Store, 'notes'>, retentionMs: number, now: () => number) {
     this.#store = store
@@ -27,7 +27,7 @@ export class TransitionLog {
   }
 
   add({ cluster, ...transition }: Transition): void {
-    getOrSet(this.#pending, cluster, () => []).push(transition)
+    this.#pending.set(cluster, [...(this.#pending.get(cluster) ?? []), transition].slice(-MAX_KEPT))
   }
 
   /** Newest first, those that are not in the store yet included. */
@@ -52,13 +52,19 @@ export class TransitionLog {
         return { key, time, value: JSON.stringify(joined.map((each) => Object.values(each))) }
       })
       await this.#store.notes.record(TRANSITIONS, notes)
-      for (const [key, written] of taken) this.#drop(key, written.length)
+      for (const [key, written] of taken) this.#drop(key, written)
       if (timeSlice.expired) await timeSlice.yield()
     }
   }
 
-  #drop(cluster: string, count: number): void {
-    const left = this.#pending.get(cluster)?.slice(count) ?? []
+  /** Drops what is not in the store yet. */
+  forget(cluster: string): void {
+    this.#pending.delete(cluster)
+  }
+
+  /** What was added meanwhile stays. */
+  #drop(cluster: string, written: readonly KeptTransition[]): void {
+    const left = this.#pending.get(cluster)?.filter((each) => !written.includes(each)) ?? []
     if (left.length > 0) this.#pending.set(cluster, left)
     else this.#pending.delete(cluster)
   }

@@ -1,5 +1,5 @@
 // The default store: one SQLite file, for any number of processes on one host.
-import { existsSync } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Applied } from '../../domain/documents/state.ts'
 import { NO_HASH } from '../hash-chain.ts'
@@ -95,8 +95,8 @@ function readerOf(db: DatabaseSync): LogReader {
 }
 
 /**
- * A read-only process records notes too, with a thread of its own, unless the mode is `ro`. The next batch is posted when
- * one is written, so that commits pass in between.
+ * A read-only process records notes too, with a thread of its own, unless the mode is `ro` or it may not write to the
+ * file. The next batch is posted when one is written, so that commits pass in between.
  */
 function openNotes(
   db: DatabaseSync,
@@ -106,7 +106,7 @@ function openNotes(
 ): Notes & { close(): Promise<void> } {
   let own: SqliteWriter | undefined
   const writing = (): SqliteWriter | undefined => {
-    if (writer || mode === 'ro') return writer
+    if (writer || mode === 'ro' || !isWritable(options.path)) return writer
     // A thread that has failed to start earlier may start now.
     if (!own || own.hasEnded) own = new SqliteWriter(options)
     return own
@@ -123,6 +123,15 @@ function openNotes(
       for await (const batch of keyBatchesOf(keys)) await thread?.call('removeNotes', kind, batch)
     },
     close: async () => own?.close(),
+  }
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
   }
 }
 
