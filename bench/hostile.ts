@@ -156,7 +156,13 @@ async function prepare(setting: Setting): Promise<Tokens> {
 }
 
 async function measureClient({ observer, patienceMs, answer }: Setting): Promise<void> {
-  const bare = await startTarget('bare node:http', 'bare-server.ts', [answer, String(BARE_PORT)], BARE_PORT, {})
+  const bare = await startTarget(
+    'bare node:http',
+    'bare-server.ts',
+    [answer, String(BARE_PORT)],
+    BARE_PORT,
+    {},
+  )
   const watch = { port: BARE_PORT, clusters: CLUSTERS, patienceMs, rate: RATE, isAdminThere: false }
   try {
     await observer.observe({ ...watch, seconds: 1 })
