@@ -37,7 +37,7 @@ function settle(fleet: TestService['engine']['fleet']['fleet'], cluster: Entry, 
   if (n % 100 === 1) return
   const applied = new Map(desired.flatMap(({ endpoint, mark }) => (mark ? [[endpoint, mark] as const] : [])))
   const ready = desired.flatMap(({ components }) => components)
-  fleet.noteReport(cluster.id, { everyMs: 300_000, part: '', applied, ready }, AGENT)
+  fleet.noteReport(cluster.id, { everyMs: 300_000, applied, ready, part: '' }, AGENT)
 }
 
 interface Row {
