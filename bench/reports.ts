@@ -11,7 +11,7 @@ import { componentEvent } from '../tools/simulate/flux-events.ts'
 import { sendGet, sendRequest } from '../tools/simulate/operator-request.ts'
 import { parseInputs } from '../tools/simulate/parse-inputs.ts'
 import { cluster, clusterDns, clusterToken, writeFleet } from './fleet.ts'
-import { median, percentile, runLoad } from './load.ts'
+import { median, percentile, pollDuring, runLoad } from './load.ts'
 import { printTable, progress } from './print.ts'
 import { cpuSeconds, startService, stopTarget, type Target, TOKEN } from './server-process.ts'
 
@@ -25,6 +25,8 @@ const REPORTING = 1000
 const REPORTS = 4000
 const EVENTS = 1000
 const CONNECTIONS = 8
+/** What was noted is written every 10 seconds. */
+const WRITTEN_MS = 11_000
 const ENDPOINTS = ['platform-components', 'namespaces', 'rolebindings']
 
 const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-bench-'))
@@ -150,33 +152,44 @@ async function compareKinds(target: Target, kinds: Readonly<Record<string, Make>
   printTable(['', 'CPU µs', 'of a poll'], rows)
 }
 
+/** CPU µs per poll: while polls are answered, and until what was noted is in the store and derived. */
+interface PollCost {
+  readonly answered: number
+  readonly kept: number
+}
+
 /** In turns, so that both see the same machine. */
 async function comparePolls(noting: Target, quiet: Target): Promise<void> {
-  const pair = [noting, quiet]
-  const costs = new Map(pair.map((target): [Target, number[]] => [target, []]))
-  for (let round = 0; round <= ROUNDS; round++) {
+  const rounds: { readonly noting: PollCost; readonly quiet: PollCost }[] = []
+  await pollCost(noting)
+  await pollCost(quiet)
+  for (let round = 1; round <= ROUNDS; round++) {
     progress(`round ${round} of ${ROUNDS}: polls with and without sightings`)
-    for (const target of round % 2 === 0 ? pair : pair.toReversed()) {
-      const cost = await pollCost(target)
-      if (round > 0) costs.get(target)?.push(cost)
-    }
+    const first = await pollCost(round % 2 === 0 ? noting : quiet)
+    const second = await pollCost(round % 2 === 0 ? quiet : noting)
+    rounds.push(round % 2 === 0 ? { noting: first, quiet: second } : { noting: second, quiet: first })
   }
-  const [withNotes = [], without = []] = costs.values()
-  const ratio = median(withNotes.map((cost, i) => cost / (without[i] ?? cost)))
   progress('')
-  console.log('What noting each poll costs, until it is in the store:\n')
+  console.log(`What it costs to note each poll, ${REQUESTS} polls of ${CLUSTERS} clusters in a round:\n`)
+  const rowOf = (name: string, of: keyof PollCost): string[] => [
+    name,
+    median(rounds.map(({ noting }) => noting[of])).toFixed(1),
+    median(rounds.map(({ quiet }) => quiet[of])).toFixed(1),
+    `${median(rounds.map(({ noting, quiet }) => noting[of] / quiet[of])).toFixed(3)}×`,
+  ]
   printTable(
-    ['', 'CPU µs per poll', 'of the other, median of rounds'],
+    ['CPU µs per poll', noting.name, quiet.name, 'median of ratios'],
     [
-      [noting.name, median(withNotes).toFixed(1), `${ratio.toFixed(3)}×`],
-      [quiet.name, median(without).toFixed(1), ''],
+      rowOf('while polls are answered', 'answered'),
+      rowOf(`and ${WRITTEN_MS / 1000} s after, until all is kept`, 'kept'),
     ],
   )
 }
 
-async function pollCost(target: Target): Promise<number> {
+async function pollCost(target: Target): Promise<PollCost> {
   const numbers = Array.from({ length: CLUSTERS }, (_, n) => n)
   const before = cpuSeconds(target)
+  const since = (): number => ((cpuSeconds(target) - before) / REQUESTS) * 1e6
   await runLoad({
     port: target.port,
     paths: numbers.map((n) => `${POLL_BASE}/${clusterDns(n)}/platform-components`),
@@ -186,62 +199,69 @@ async function pollCost(target: Target): Promise<number> {
     connections: CONNECTIONS,
     reconnect: true,
   })
-  // What was noted is written every 10 seconds; the price of it belongs to this round.
+  const answered = since()
   await sleep(WRITTEN_MS)
-  return ((cpuSeconds(target) - before) / REQUESTS) * 1e6
+  return { answered, kept: since() }
 }
 
-const WRITTEN_MS = 11_000
-
 interface Taken {
-  readonly sent: number
-  readonly errors: number
+  readonly count: number
+  readonly errors: string
   readonly waits: readonly number[]
-  readonly seconds: number
-  readonly cpu: number
 }
 
 async function measureRates(target: Target, acks: readonly ClusterRequest[]): Promise<void> {
-  const loads: readonly (readonly [name: string, rate: number, make: Make])[] = [
-    ['acknowledgements', 5000, (n) => acks[n % acks.length] as ClusterRequest],
-    ['events of 1 kB', 500, (n) => eventOf(n, 1000)],
+  const paths = acks.map(({ path }) => path)
+  const rows = [
+    await rateRow(target, '5000 acknowledgements a second', () => acknowledgeSteadily(target, paths, 5000)),
+    await rateRow(target, '500 events of 1 kB a second', () => postSteadily(target, 500)),
   ]
-  const rows: string[][] = []
-  for (const [name, rate, make] of loads) {
-    progress(`${rate} ${name} a second for ${SECONDS} s`)
-    const { sent, errors, waits, seconds, cpu } = await sendSteadily(target, make, rate)
-    const reached = (sent - errors) / seconds
-    rows.push([
-      `${rate} ${name} a second`,
-      reached.toFixed(0),
-      String(errors),
-      percentile(waits, 0.5).toFixed(1),
-      percentile(waits, 0.99).toFixed(1),
-      `${((cpu / seconds) * 100).toFixed(0)} %`,
-    ])
-  }
   progress('')
   console.log(`\nSent at a steady rate for ${SECONDS} s; a wait counts from the moment a request was due:\n`)
-  printTable(['', 'taken a second', 'errors', 'wait p50 ms', 'wait p99 ms', 'of a core'], rows)
+  printTable(['', 'taken a second', 'errors', 'wait p50 ms', 'wait p99 ms', 'server, of a core'], rows)
 }
 
-/** Sends what is due, however many are under way; the time ends with the last answer. */
-async function sendSteadily(target: Target, make: Make, rate: number): Promise<Taken> {
+/** The time ends with the last answer. */
+async function rateRow(target: Target, name: string, send: () => Promise<Taken>): Promise<string[]> {
+  progress(`${name} for ${SECONDS} s`)
+  const used = cpuSeconds(target)
+  const begun = performance.now()
+  const { count, errors, waits } = await send()
+  const seconds = (performance.now() - begun) / 1000
+  return [
+    name,
+    (count / seconds).toFixed(0),
+    errors,
+    percentile(waits, 0.5).toFixed(1),
+    percentile(waits, 0.99).toFixed(1),
+    `${(((cpuSeconds(target) - used) / seconds) * 100).toFixed(0)} %`,
+  ]
+}
+
+/** By the thread that sends with least effort: here the sender is soon the slower one. */
+async function acknowledgeSteadily({ port }: Target, paths: readonly string[], rate: number): Promise<Taken> {
+  try {
+    const waits = await pollDuring({ port, paths, token: TOKEN, rate }, () => sleep(SECONDS * 1000))
+    return { count: waits.length, errors: '0', waits }
+  } catch (error) {
+    return { count: 0, errors: String(error), waits: [] }
+  }
+}
+
+async function postSteadily(target: Target, rate: number): Promise<Taken> {
   const waits: number[] = []
   const underWay: Promise<void>[] = []
   let errors = 0
-  const used = cpuSeconds(target)
   const begun = performance.now()
   const one = async (n: number): Promise<void> => {
-    const answer = await sendRequest(addressOf(target), make(n))
+    const answer = await sendRequest(addressOf(target), eventOf(n, 1000))
     waits.push(performance.now() - begun - (n * 1000) / rate)
-    if (answer.kind === 'dropped' || answer.status > 202) errors++
+    if (answer.kind === 'dropped' || answer.status !== 202) errors++
   }
   for (let sent = 0; sent < rate * SECONDS; await sleep(5)) {
     const due = Math.min(rate * SECONDS, ((performance.now() - begun) / 1000) * rate)
     while (sent < due) underWay.push(one(sent++))
   }
   await Promise.all(underWay)
-  const seconds = (performance.now() - begun) / 1000
-  return { sent: underWay.length, errors, waits, seconds, cpu: cpuSeconds(target) - used }
+  return { count: underWay.length - errors, errors: String(errors), waits }
 }
