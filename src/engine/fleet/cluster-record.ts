@@ -56,7 +56,7 @@ export interface Failure extends FailureEvidence {
 
 export class ClusterRecord implements Evidence {
   /** By the place of the endpoint among all. */
-  readonly polls: (PollRecord | undefined)[] = []
+  readonly polls: (PollRecord | undefined)[]
   report: ReportEvidence | undefined
   refusal: RefusalEvidence | undefined
   /** By object, as `HelmRelease/grafana`; undefined values were cleared, at that time. */
@@ -77,6 +77,8 @@ export class ClusterRecord implements Evidence {
 
   constructor(endpoints: ReadonlyMap<string, number>) {
     this.#endpoints = endpoints
+    // An array that grows would have room for 17.
+    this.polls = new Array(endpoints.size).fill(undefined)
   }
 
   poll(endpoint: string): PollRecord | undefined {
