@@ -32,12 +32,10 @@ export class PollRecord implements PollEvidence {
     this.key = key
   }
 
-  /** Notes an answer; returns whether it differs from the one before. Allocates nothing. */
+  /** Notes an answer; returns whether it, or the interval, differs from what was known. Allocates nothing. */
   note(at: number, mark: AnswerMark, revision: number, by: string): boolean {
-    const gapMs = this.at === 0 ? 0 : at - this.at
-    if (gapMs > 0 && Math.abs(gapMs - this.#gapMs) < AGREEMENT * gapMs) this.intervalMs = gapMs
-    this.#gapMs = gapMs
     const isNew = this.at === 0 || !sameMark(mark, this.mark)
+    const isLearned = this.#learnInterval(this.at === 0 ? 0 : at - this.at)
     if (isNew) {
       this.mark = mark
       this.since = at
@@ -46,8 +44,20 @@ export class PollRecord implements PollEvidence {
     this.at = at
     this.revision = revision
     this.by = by
-    return isNew
+    return isNew || isLearned
   }
+
+  /** Small differences are ignored, so that a cluster's state is not derived again after each of its polls. */
+  #learnInterval(gapMs: number): boolean {
+    const isConfirmed = agree(gapMs, this.#gapMs) && !agree(gapMs, this.intervalMs)
+    if (isConfirmed) this.intervalMs = gapMs
+    this.#gapMs = gapMs
+    return isConfirmed
+  }
+}
+
+function agree(gapMs: number, other: number): boolean {
+  return gapMs > 0 && Math.abs(gapMs - other) < AGREEMENT * gapMs
 }
 
 export interface Failure extends FailureEvidence {
