@@ -98,6 +98,15 @@ describe('contact', () => {
     pass(7200)
     await poll('one', 'namespaces')
     assert.equal((await status('one')).contact.expected_interval_s, 31, 'a pause is no interval')
+    for (let i = 0; i < 5; i++) {
+      pass(0.01)
+      await poll('one', 'namespaces')
+    }
+    assert.equal(
+      (await status('one')).contact.expected_interval_s,
+      31,
+      'nor is a poll that is repeated at once',
+    )
   })
 
   test('goes by a newly learned interval in lists too', async (t) => {

@@ -14,6 +14,8 @@ import type { StatusRow } from '../../domain/status/status-words.ts'
 
 /** Two gaps between polls agree where they differ by less than this share. */
 const AGREEMENT = 0.2
+/** Polls that follow each other faster are repeated ones, and say nothing of the interval. */
+const LEAST_GAP_MS = 1000
 
 export class PollRecord implements PollEvidence {
   /** Of its note. */
@@ -49,6 +51,7 @@ export class PollRecord implements PollEvidence {
 
   /** Small differences are ignored, so that a cluster's state is not derived again after each of its polls. */
   #learnInterval(gapMs: number): boolean {
+    if (gapMs < LEAST_GAP_MS) return false
     const isConfirmed = agree(gapMs, this.#gapMs) && !agree(gapMs, this.intervalMs)
     if (isConfirmed) this.intervalMs = gapMs
     this.#gapMs = gapMs
@@ -57,7 +60,7 @@ export class PollRecord implements PollEvidence {
 }
 
 function agree(gapMs: number, other: number): boolean {
-  return gapMs > 0 && Math.abs(gapMs - other) < AGREEMENT * gapMs
+  return Math.abs(gapMs - other) < AGREEMENT * gapMs
 }
 
 export interface Failure extends FailureEvidence {
