@@ -102,7 +102,23 @@ describe('contact', () => {
       pass(1)
       await poll('one', 'namespaces')
     }
-    assert.equal((await status('one')).contact.expected_interval_s, 31, 'and nor are repetitions')
+    assert.equal(
+      (await status('one')).contact.expected_interval_s,
+      31,
+      'nor is a poll that is repeated at once',
+    )
+  })
+
+  test('goes by a newly learned interval in lists too', async (t) => {
+    const { service, poll, status, pass } = await start(t)
+    const listed = async () => (await service.call('GET', '/status')).body.clusters[0].contact
+    for (let i = 0; i < 3; i++) {
+      pass(10)
+      await poll('one', 'namespaces')
+      assert.equal(await listed(), 'current')
+    }
+    pass(16)
+    assert.deepEqual([(await status('one')).contact.state, await listed()], ['late', 'late'])
   })
 
   test('is refused while polls in its name fail with 401 or 403, but not for a cluster that still polls', async (t) => {

@@ -8,13 +8,13 @@ export interface ReadyEntry {
   readonly since: number
 }
 
-const FIELDS = 3
-
 export class ReadyList {
   /** In order, so that an id is found by bisection. */
   readonly #ids: readonly string[]
-  /** Three numbers for each id: the halves of the digest, and the time. */
-  readonly #numbers: Float64Array
+  /** By the place of the id: the halves of the digest, and the time. Many small typed arrays would take more memory. */
+  readonly #a: readonly number[]
+  readonly #b: readonly number[]
+  readonly #since: readonly number[]
 
   /** Of two entries with one id the first counts. */
   constructor(entries: Iterable<ReadyEntry>) {
@@ -22,9 +22,9 @@ export class ReadyList {
     for (const entry of entries) if (!byId.has(entry.id)) byId.set(entry.id, entry)
     const sorted = [...byId.values()].sort((one, other) => (one.id < other.id ? -1 : 1))
     this.#ids = sorted.map(({ id }) => id)
-    this.#numbers = new Float64Array(sorted.length * FIELDS)
-    for (const [i, { mark, since }] of sorted.entries())
-      this.#numbers.set([mark.a, mark.b, since], i * FIELDS)
+    this.#a = sorted.map(({ mark }) => mark.a)
+    this.#b = sorted.map(({ mark }) => mark.b)
+    this.#since = sorted.map(({ since }) => since)
   }
 
   get size(): number {
@@ -33,22 +33,23 @@ export class ReadyList {
 
   /** When an id was first reported with this digest; undefined when the last report does not hold it. */
   sinceOf(id: string, { a, b }: Halves): number | undefined {
-    const at = this.#indexOf(id) * FIELDS
-    if (at < 0 || this.#numbers[at] !== a || this.#numbers[at + 1] !== b) return undefined
-    return this.#numbers[at + 2]
+    const at = this.#indexOf(id)
+    return at >= 0 && this.#a[at] === a && this.#b[at] === b ? this.#since[at] : undefined
   }
 
   /** The digest that an id was reported with. */
   markOf(id: string): Halves | undefined {
-    const at = this.#indexOf(id) * FIELDS
-    return at < 0 ? undefined : { a: this.#numbers[at] as number, b: this.#numbers[at + 1] as number }
+    const at = this.#indexOf(id)
+    return at < 0 ? undefined : this.#markAt(at)
   }
 
   *entries(): Generator<ReadyEntry> {
-    for (const [i, id] of this.#ids.entries()) {
-      const [a, b, since] = this.#numbers.subarray(i * FIELDS) as unknown as [number, number, number]
-      yield { id, mark: { a, b }, since }
-    }
+    for (const [at, id] of this.#ids.entries())
+      yield { id, mark: this.#markAt(at), since: this.#since[at] as number }
+  }
+
+  #markAt(at: number): Halves {
+    return { a: this.#a[at] as number, b: this.#b[at] as number }
   }
 
   #indexOf(id: string): number {

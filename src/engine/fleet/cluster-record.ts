@@ -14,8 +14,8 @@ import type { StatusRow } from '../../domain/status/status-words.ts'
 
 /** Two gaps between polls agree where they differ by less than this share. */
 const AGREEMENT = 0.2
-/** Polls that follow each other faster are repetitions, as after a restart, and tell no interval. */
-const MIN_GAP_MS = 5000
+/** Polls that follow each other faster are repeated ones, and say nothing of the interval. */
+const LEAST_GAP_MS = 5000
 
 export class PollRecord implements PollEvidence {
   /** Of its note. */
@@ -34,14 +34,10 @@ export class PollRecord implements PollEvidence {
     this.key = key
   }
 
-  /** Notes an answer; returns whether it differs from the one before. Allocates nothing. */
+  /** Notes an answer; returns whether it, or the interval, differs from what was known. Allocates nothing. */
   note(at: number, mark: AnswerMark, revision: number, by: string): boolean {
-    const gapMs = this.at === 0 ? 0 : at - this.at
-    if (gapMs >= MIN_GAP_MS) {
-      if (Math.abs(gapMs - this.#gapMs) < AGREEMENT * gapMs) this.intervalMs = gapMs
-      this.#gapMs = gapMs
-    }
     const isNew = this.at === 0 || !sameMark(mark, this.mark)
+    const isLearned = this.#learnInterval(this.at === 0 ? 0 : at - this.at)
     if (isNew) {
       this.mark = mark
       this.since = at
@@ -50,8 +46,21 @@ export class PollRecord implements PollEvidence {
     this.at = at
     this.revision = revision
     this.by = by
-    return isNew
+    return isNew || isLearned
   }
+
+  /** Small differences are ignored, so that a cluster's state is not derived again after each of its polls. */
+  #learnInterval(gapMs: number): boolean {
+    if (gapMs < LEAST_GAP_MS) return false
+    const isConfirmed = agree(gapMs, this.#gapMs) && !agree(gapMs, this.intervalMs)
+    if (isConfirmed) this.intervalMs = gapMs
+    this.#gapMs = gapMs
+    return isConfirmed
+  }
+}
+
+function agree(gapMs: number, other: number): boolean {
+  return Math.abs(gapMs - other) < AGREEMENT * gapMs
 }
 
 export interface Failure extends FailureEvidence {
@@ -60,7 +69,7 @@ export interface Failure extends FailureEvidence {
 
 export class ClusterRecord implements Evidence {
   /** By the place of the endpoint among all. */
-  readonly polls: (PollRecord | undefined)[] = []
+  readonly polls: (PollRecord | undefined)[]
   report: ReportEvidence | undefined
   refusal: RefusalEvidence | undefined
   /** By object, as `HelmRelease/grafana`; undefined values were cleared, at that time. */
@@ -81,6 +90,8 @@ export class ClusterRecord implements Evidence {
 
   constructor(endpoints: ReadonlyMap<string, number>) {
     this.#endpoints = endpoints
+    // An array that grows would have room for 17.
+    this.polls = new Array(endpoints.size).fill(undefined)
   }
 
   poll(endpoint: string): PollRecord | undefined {
