@@ -130,6 +130,8 @@ async function startStores(
         log.error({ err: error, doing }, 'the store failed')
       },
       onStoreBack: () => log.info('store connection restored'),
+      controlsRollouts: config.mode === 'crud' && !upstream,
+      onRolloutProblem: (err) => log.warn({ err }, 'a step of a rollout cannot be taken now'),
       ...(config.snapshotFolder !== undefined && { snapshots: openSnapshots(config.snapshotFolder) }),
     })
   const engine = await start(

@@ -21,6 +21,7 @@ const ARROWS: Record<string, readonly string[]> = {
     'domain',
     'store/hash-chain.ts',
     'store/idempotency.ts',
+    'store/leases.ts',
     'store/notes.ts',
     'store/store.ts',
     'transfer/export-log.ts',

@@ -58,7 +58,7 @@ function received(view: View): Map<string, Map<string, JsonObject>> {
   const answers = new Map<string, Map<string, JsonObject>>()
   for (const entry of view.all('clusters')) {
     for (const type of types.delivered) {
-      const { text } = renderInputs(servedTo(view, entry.id), types, type, entry)
+      const { text } = renderInputs(servedTo(types, view, entry.id), types, type, entry)
       const { inputs } = JSON.parse(withoutDigests(text))
       const byId = new Map<string, JsonObject>(inputs.map((input: JsonObject) => [input.id, input]))
       answers.set(`${entry.id} ${type.delivery.endpoint}`, byId)
@@ -294,7 +294,7 @@ function textsOf(view: View): Record<string, string> {
   for (const entry of view.all('clusters')) {
     for (const type of types.delivered) {
       texts[`${entry.id} ${type.delivery.endpoint}`] = renderInputs(
-        servedTo(view, entry.id),
+        servedTo(types, view, entry.id),
         types,
         type,
         entry,
@@ -316,7 +316,7 @@ async function assertClusterViews(
         const entry = view.get('clusters', id)
         const known = (documents as Record<string, unknown>)[`clusters/${id}`]
         assert.deepEqual(entry && { document: entry.document, revision: entry.revision }, known)
-        const text = entry && renderInputs(servedTo(view, entry.id), types, type, entry).text
+        const text = entry && renderInputs(servedTo(types, view, entry.id), types, type, entry).text
         assert.equal(text, (inputs as Record<string, string>)[`${id} ${type.delivery.endpoint}`])
       }
     }

@@ -703,6 +703,7 @@ test('status says which server it is and what it holds, and verify that its log 
     platform_components: 4,
     rolebindings: 2,
     network_policies: 2,
+    strategies: 0,
   })
   assert.match(status, /^Server: +http:\/\/127\.0\.0\.1:\d+\/$/m)
   assert.match(status, /^network_policies: +2$/m)

@@ -261,10 +261,10 @@ describe('the cost of a poll', () => {
     const texts: string[] = []
     const found = [1, 2].map(() => {
       reads = 0
-      texts.push(renderInputs(servedTo(view, cluster.id), types, type, cluster).text)
+      texts.push(renderInputs(servedTo(types, view, cluster.id), types, type, cluster).text)
       return reads
     })
-    const plain = renderInputs(servedTo(engine.state, entry.id), types, type, entry).text
+    const plain = renderInputs(servedTo(types, engine.state, entry.id), types, type, entry).text
     assert.deepEqual(texts, [plain, plain])
     assert.equal(JSON.parse(plain).inputs.length, platform_components.length)
     return found

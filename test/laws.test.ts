@@ -111,7 +111,7 @@ function assertMerged({ state }: Engine): void {
         ...(delivery !== undefined && { delivery }),
       }
     })
-    const { text } = renderInputs(servedTo(state, entry.id), types, type, entry)
+    const { text } = renderInputs(servedTo(types, state, entry.id), types, type, entry)
     assert.equal(withoutDigests(text), JSON.stringify({ inputs }))
   }
 }

@@ -273,7 +273,7 @@ export function answersOf({ state }: Engine): Record<string, { text: string; eta
     const entry = state.clusterByDns(name)
     if (!entry) continue
     for (const type of types.delivered) {
-      const { text, digest } = renderInputs(servedTo(state, entry.id), types, type, entry)
+      const { text, digest } = renderInputs(servedTo(types, state, entry.id), types, type, entry)
       answers[`${name}/${type.delivery.endpoint}`] = { text, etag: `${digest.a}.${digest.b}` }
     }
   }

@@ -40,6 +40,7 @@ export const REASON_TEXTS: {
     unknown_parameter: reason('the URL has a parameter that the route does not know', 'correct its name'),
     malformed_json: reason('the body is not JSON in UTF-8', 'correct the body'),
     incomplete_body: reason('the body ended too early', 'send the request again'),
+    not_staged: reason('a rollout cannot stage such a change', 'write it without a rollout'),
     revision_in_future: reason('it names a revision that does not exist yet', 'use an earlier revision'),
   },
   forbidden: {
@@ -94,6 +95,21 @@ export const REASON_TEXTS: {
     token_not_restorable: reason('tokens do not come back', 'create another one'),
     too_many_secrets: reason('too many earlier secrets are still valid', 'rotate with a shorter `grace`'),
     revision_mismatch: reason('the store is at another revision than expected', READ_AGAIN),
+    held_by_rollout: reason(
+      'a running rollout changes the same field',
+      'amend, supersede or abort the rollout, or bypass it with a reason',
+    ),
+    nothing_to_roll_out: reason('no cluster would be served anything else', 'write it without a rollout'),
+    rollout_ended: reason('the rollout is finished or aborted', 'start another one'),
+    rollout_state: reason('the rollout is in another state', 'read it again'),
+    rollout_unfinished: reason('waves of the rollout have not passed', 'wait, or `confirm=finish`'),
+    too_many_rollouts: reason('too many rollouts are active', 'wait for one to end, or abort it'),
+    wave_ended: reason('the wave has passed, or was skipped', 'leave it'),
+    own_approval: reason('the wave needs the approval of somebody else', 'ask somebody else'),
+    frozen: reason(
+      'a freeze covers clusters that the write would change',
+      'wait until it is over, or bypass it with a reason',
+    ),
     behind_caller: reason(
       'the service is behind what the caller has already',
       'copy from another one, or wait',

@@ -6,6 +6,7 @@ import type { ExplainedInput } from '../domain/delivery/explain-input.ts'
 import type { Impact } from '../domain/delivery/impact.ts'
 import type { DescribedChange } from '../domain/documents/describe-change.ts'
 import type { Objection } from '../domain/guards/guard.ts'
+import type { PlannedWave } from './rollout-schema.ts'
 
 /** The body of a refused request. */
 export interface ErrorBody {
@@ -31,6 +32,9 @@ export interface Preview {
   readonly requires: readonly Requirement[]
   readonly requires_confirmation: readonly string[]
   readonly plan: string
+  /** Of a rollout: its waves with their members, and how long it takes at least. */
+  readonly waves?: readonly PlannedWave[]
+  readonly expected_duration_s?: number
 }
 
 /** What one guard objects to, and what lifts it, if anything does. */
@@ -39,7 +43,7 @@ export interface Requirement {
   readonly reason?: Reason
   readonly message: string
   readonly details?: readonly Detail[]
-  readonly lifted_by?: 'confirm'
+  readonly lifted_by?: 'confirm' | 'bypass'
 }
 
 /** The result of a batch, a revert or a rollback. */

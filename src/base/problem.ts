@@ -41,6 +41,7 @@ export const REASONS = {
     'malformed_json',
     'incomplete_body',
     'revision_in_future',
+    'not_staged',
   ],
   forbidden: [
     'needs_poller',
@@ -74,6 +75,15 @@ export const REASONS = {
     'too_many_secrets',
     'revision_mismatch',
     'behind_caller',
+    'held_by_rollout',
+    'nothing_to_roll_out',
+    'rollout_ended',
+    'rollout_state',
+    'rollout_unfinished',
+    'too_many_rollouts',
+    'wave_ended',
+    'own_approval',
+    'frozen',
   ],
   plan_changed: ['plan_changed'],
   destructive_change: ['brake'],
@@ -150,6 +160,20 @@ export function invalid(
     ? `${first.path || 'the document'} ${first.message}${more}`
     : 'the request is not valid'
   return fail({ code: 'validation_error', reason, message, details: details.slice(0, MAX_DETAILS) })
+}
+
+/** A refusal because of how things stand. */
+export function conflictOf(
+  reason: ReasonOf<'conflict'>,
+  message: string,
+  details: readonly Detail[] = [],
+): Problem {
+  return {
+    code: 'conflict',
+    reason,
+    message,
+    ...(details.length > 0 && { details: details.slice(0, MAX_DETAILS) }),
+  }
 }
 
 /** A refusal of what the caller may not do. */

@@ -25,7 +25,7 @@ export async function explain(
   { cluster: id, revision }: { cluster: string; revision: number },
 ): Promise<Result<ExplainedInput[]>> {
   const { name, singular } = types.cluster.type
-  const view = servedTo(await past.cluster(revision, id, type), id)
+  const view = servedTo(types, await past.cluster(revision, id, type), id)
   const cluster = view.get(name, id)?.document
   if (!cluster) return notFound(singular, id)
   const ofCluster = new Setters(`${name}/${id}`)

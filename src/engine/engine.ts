@@ -13,6 +13,7 @@ import { DEFAULT_STATUS, type FollowedFleet, followFleet, type StatusSettings } 
 import { Follower, type StoreUse } from './follower.ts'
 import { HeadChecks } from './head-checks.ts'
 import { openPast, type Past } from './past.ts'
+import { type RolloutController, startController } from './rollouts/controller.ts'
 import { keepSnapshots, type Snapshots } from './snapshot.ts'
 import { followUses, type TokenUses } from './token-uses.ts'
 import { type Turn, WriteQueue } from './write-queue.ts'
@@ -66,6 +67,10 @@ export interface EngineParts {
   readonly snapshots?: Snapshots
   /** Only of a mirror: how far its copy is behind the upstream. */
   readonly upstream?: () => ReplicationStatus
+  /** Called when a step of a rollout cannot be taken now. */
+  readonly onRolloutProblem?: (problem: unknown) => void
+  /** Whether this process takes the steps of rollouts, if no other one does. */
+  readonly controlsRollouts?: boolean
 }
 
 /** Writes that may wait in the queue; twice as many for a write of an administrator. */
@@ -96,6 +101,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const keeper = snapshots && keepFrom(snapshots, follower, onStoreError)
 
   const write = queueWrites(writer, queue, guarded)
+  const controller = parts.controlsRollouts ? controlRollouts(parts, follower, fleet.fleet, write) : undefined
 
   return {
     get isLoaded() {
@@ -138,6 +144,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       stopped = true
       unwatch()
       checks.pause()
+      await controller?.stop()
       await queue.drained()
       await checks.stop()
       await follower.settled()
@@ -147,6 +154,24 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       await store.close()
     },
   }
+}
+
+function controlRollouts(
+  { store, types, now, onRolloutProblem = () => {} }: EngineParts,
+  follower: Follower,
+  fleet: FollowedFleet['fleet'],
+  write: (request: WriteRequest) => Promise<Result<Written>>,
+): RolloutController {
+  return startController({
+    types,
+    state: follower.state,
+    fleet,
+    leases: store.leases,
+    now,
+    write: (commands, author, options) => write({ commands, author, options }),
+    subscribe: (published) => follower.subscribe(published),
+    failed: onRolloutProblem,
+  })
 }
 
 /** Previews run at once; writes wait for their turn, those of administrators first. */

@@ -110,7 +110,7 @@ async function expandRollback(
   const revision = await past.resolve(to, 'revision' in to ? '/to_revision' : '/to_time')
   if (!revision.ok) return revision
   const clusters = types.cluster.type.name
-  const chosen = new Set(command.types ?? (selector ? [clusters] : types.all.map(({ name }) => name)))
+  const chosen = new Set(command.types ?? (selector ? [clusters] : rolledBack(types)))
   const wanted = ids && new Set(ids)
   const matches = (type: string, id: string, then: Document | undefined): boolean => {
     const document = view.get(type, id)?.document ?? then
@@ -129,6 +129,11 @@ async function expandRollback(
   if (!known.ok) return known
   const warnings = selector ? await runTimeSliced(warnOfUnknownKeys(types.cluster, view, selector)) : []
   return succeed({ commands, warnings })
+}
+
+/** What a rollback is about that names no types. */
+function rolledBack({ all }: Types): string[] {
+  return all.filter(({ isFleetWide }) => !isFleetWide).map(({ name }) => name)
 }
 
 function canRollBack(types: Types, type: string): boolean {

@@ -7,6 +7,7 @@ import {
   type Guard,
   METHODS_GUARD,
   type Objection,
+  ROLLOUT_GUARD,
   SCOPE_GUARD,
 } from '../domain/guards/guard.ts'
 import { runTimeSliced } from '../runtime/run-time-sliced.ts'
@@ -14,13 +15,14 @@ import { planChanged, planOf } from './plan.ts'
 
 const PLAN_GUARD: Guard = {
   stopsPreview: true,
-  *check({ plan, comparison, changes }) {
-    if (plan === undefined || (yield* planOf(comparison.types, changes)) === plan) return []
+  *check({ plan, comparison, changes, staged }) {
+    if (plan === undefined) return []
+    if ((staged?.rollout.plan ?? (yield* planOf(comparison.types, changes))) === plan) return []
     return [{ kind: 'plan', problem: planChanged(changes) }]
   },
 }
 
-const GUARDS: readonly Guard[] = [METHODS_GUARD, SCOPE_GUARD, PLAN_GUARD, BRAKE_GUARD]
+const GUARDS: readonly Guard[] = [METHODS_GUARD, SCOPE_GUARD, PLAN_GUARD, ROLLOUT_GUARD, BRAKE_GUARD]
 
 export interface Verdict {
   /** Objections of guards that let the write pass, lifted or not; a preview lists them. */

@@ -5,11 +5,14 @@ import type { Steps } from '../base/steps.ts'
 import type { At } from '../domain/commands/command.ts'
 import { Comparison } from '../domain/delivery/compare-served.ts'
 import { type Impact, impactOf } from '../domain/delivery/impact.ts'
+import { servedTo } from '../domain/delivery/served-view.ts'
 import type { BeforeAndAfter } from '../domain/documents/describe-change.ts'
 import { findVersion } from '../domain/documents/find-document.ts'
 import { Overlay } from '../domain/documents/overlay.ts'
 import type { State } from '../domain/documents/state.ts'
 import type { Entry, PolledView, View } from '../domain/documents/view.ts'
+import { HOLDS } from '../domain/rollouts/hold.ts'
+import { ROLLOUT_PLANS, ROLLOUTS } from '../domain/rollouts/rollout.ts'
 import { type DeliveredType, referencesOf, type Types } from '../domain/types/resource-type.ts'
 import { runTimeSliced } from '../runtime/run-time-sliced.ts'
 import { TimeSlice } from '../runtime/time-slice.ts'
@@ -130,10 +133,14 @@ class LoggedPast implements Past {
   async cluster(revision: number, id: string, type: DeliveredType): Promise<View> {
     const clusters = this.#types.cluster.type.name
     const view = new Overlay(this.#state, this.#types.cluster, revision)
-    const entry = await this.entry(revision, clusters, id)
-    view.lay(clusters, id, entry)
+    view.lay(clusters, id, await this.entry(revision, clusters, id))
+    view.lay(HOLDS, id, await this.entry(revision, HOLDS, id))
+    for (const staged of [ROLLOUTS, ROLLOUT_PLANS])
+      for await (const past of this.#store.changedAfter(revision, { type: staged }))
+        view.lay(staged, past.id, past.was && toEntry(past.id, past.was))
     const timeSlice = new TimeSlice()
-    for (const { id: assigned } of entry ? referencesOf(entry.document, type.delivery) : []) {
+    const cluster = servedTo(this.#types, view, id).get(clusters, id)
+    for (const { id: assigned } of cluster ? referencesOf(cluster.document, type.delivery) : []) {
       view.lay(type.name, assigned, await this.entry(revision, type.name, assigned))
       if (timeSlice.expired) await timeSlice.yield()
     }

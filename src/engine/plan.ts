@@ -6,7 +6,11 @@ import type { Change } from '../domain/documents/view.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 
 /** Equal for equal changes, whatever order they were made in and whatever else is in the fleet. */
-export function* planOf({ system }: Types, changes: readonly Change[]): Steps<string> {
+export function* planOf(
+  { system }: Types,
+  changes: readonly Change[],
+  rollout?: PlannedRollout,
+): Steps<string> {
   const hash = createHash('sha256')
   for (const { type, id, before, after } of [...changes].sort(byPlace)) {
     yield
@@ -15,7 +19,20 @@ export function* planOf({ system }: Types, changes: readonly Change[]): Steps<st
     const json = planned ? JSON.stringify(planned) : after?.json
     hash.update(`${before ? JSON.stringify(before.document) : ''}\n${json ?? ''}\n`)
   }
+  if (rollout) {
+    hash.update(`${JSON.stringify(rollout.spec)}\n`)
+    for (const wave of rollout.members) {
+      yield
+      hash.update(`${JSON.stringify(wave)}\n`)
+    }
+  }
   return `sha256:${hash.digest('hex')}`
+}
+
+/** What the plan of a rollout is bound to beside its changes. */
+export interface PlannedRollout {
+  readonly spec: object
+  readonly members: readonly (readonly string[])[]
 }
 
 /** By type and id. Changes mostly come in this order, so that sorting them costs little. */

@@ -148,7 +148,7 @@ describe('what was saved is read back', () => {
     for (const type of types.delivered) {
       const polled = ({ state: view }: Saved) =>
         renderInputs(
-          servedTo(view, 'one'),
+          servedTo(types, view, 'one'),
           types,
           type,
           view.get('clusters', 'one') ?? assert.fail('no cluster'),

@@ -7,9 +7,14 @@ import { type Outcome, summarise, type WriteCommand } from '../domain/commands/c
 import { type Decision, decide } from '../domain/commands/decide.ts'
 import { Comparison } from '../domain/delivery/compare-served.ts'
 import { IMPACT_LIMIT, type Impact, impactOf } from '../domain/delivery/impact.ts'
+import { Draft } from '../domain/documents/draft.ts'
 import type { Applied } from '../domain/documents/state.ts'
 import type { Change, View } from '../domain/documents/view.ts'
 import type { DecidedWrite, Objection } from '../domain/guards/guard.ts'
+import type { Surroundings } from '../domain/rollouts/advance.ts'
+import type { RolloutPlan } from '../domain/rollouts/rollout.ts'
+import { putStaged } from '../domain/rollouts/rollout-commands.ts'
+import { type RolloutRequest, type StagedWrite, stageWrite } from '../domain/rollouts/stage-write.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import { runTimeSliced } from '../runtime/run-time-sliced.ts'
 import type { IdempotencyRecord } from '../store/idempotency.ts'
@@ -41,10 +46,24 @@ export interface WriteOptions {
   readonly impactLimit?: number
   /** Writes once for this key; a repetition returns the first response. */
   readonly idempotency?: Idempotency
+  /** Makes a rollout of the changes instead of writing them at once. */
+  readonly rollout?: RolloutOptions
+  /** The rollout that the write finishes or amends: it holds nothing against that. */
+  readonly ownRollout?: string
+  /** Lets the write pass what rollouts and freezes hold against it; the reason is in the audit. */
+  readonly bypass?: boolean
   /** Whose turn the write takes in the queue; by default the author's. */
   readonly caller?: string
   /** Ends it before anything is committed; its reason is an `Interrupted`. */
   readonly signal?: AbortSignal
+}
+
+/** How the changes of a write are to be rolled out. */
+export type RolloutOptions = Pick<RolloutRequest, 'strategy' | 'spec' | 'path' | 'operations'> & {
+  /** A running rollout that is aborted in the same revision. */
+  readonly supersedes?: string
+  /** A running rollout that gets these changes in place of its own; its waves start again where `restart` is set. */
+  readonly amends?: { readonly id: string; readonly restart: boolean }
 }
 
 export interface Idempotency {
@@ -68,6 +87,8 @@ export interface Written {
   readonly objections: readonly Objection[]
   readonly impact?: Impact
   readonly plan?: string
+  /** The rollout that the write starts or amends. */
+  readonly staged?: StagedWrite
   /** The response to the first write with the same key: nothing was done now. */
   readonly replayed?: string
   /** The response as it was kept, where the state may have moved on since. */
@@ -92,7 +113,11 @@ export interface WriterParts {
 }
 
 interface Decided {
+  /** What is committed. */
   readonly decision: Decision
+  /** What was asked for: of a rollout, the whole change. */
+  readonly whole: Decision
+  readonly staged: StagedWrite | undefined
   readonly objections: readonly Objection[]
   readonly comparison: Comparison
 }
@@ -144,9 +169,11 @@ export class Writer {
     try {
       const decided = await this.#decide(request, view, options.signal)
       if (!decided.ok) return decided
-      const { decision, objections, comparison } = decided.value
-      const assessed = await assess(decision, comparison, options, options.signal)
-      return succeed({ ...decision, objections, revision: view.revision, ...assessed })
+      const { decision, objections, staged, whole } = decided.value
+      const assessed = await assess(decided.value, options, options.signal)
+      // What a preview shows of a rollout is the whole change, not the documents that keep it.
+      const shown = { ...decision, changes: whole.changes, ...(staged && { staged }) }
+      return succeed({ ...shown, objections, revision: view.revision, ...assessed })
     } finally {
       view.release()
     }
@@ -176,23 +203,22 @@ export class Writer {
   async #finish(
     request: WriteRequest,
     base: number,
-    { decision, objections, comparison }: Decided,
+    decided: Decided,
     turn: Turn,
   ): Promise<Attempt<Written>> {
     const { options } = request
+    const { decision, objections, staged } = decided
     if (decision.changes.length === 0) {
-      const assessed = await assess(decision, comparison, options, turn.signal)
+      const assessed = await assess(decided, options, turn.signal)
       if (this.#parts.follower.state.revision !== base) return RACED
       turn.hold()
       return succeed({ ...decision, objections, revision: base, ...assessed })
     }
     turn.hold()
     // The impact is worked out while the store is writing.
-    const done = await this.#commit(request, base, decision, undefined, () =>
-      assess(decision, comparison, options),
-    )
+    const done = await this.#commit(request, base, decision, undefined, () => assess(decided, options))
     if (isRaced(done) || !done.ok) return done
-    return succeed({ ...decision, objections, revision: base + 1, ...done.value })
+    return succeed({ ...decision, objections, revision: base + 1, ...done.value, ...(staged && { staged }) })
   }
 
   /** With an idempotency key the response is kept with the commit, so all of it is worked out before. */
@@ -200,13 +226,14 @@ export class Writer {
     request: WriteRequest,
     idempotency: Idempotency,
     base: number,
-    { decision, objections, comparison }: Decided,
+    decided: Decided,
     turn: Turn,
   ): Promise<Attempt<Written>> {
     const { store, now, follower } = this.#parts
+    const { decision, objections, staged } = decided
     const revision = base + Number(decision.changes.length > 0)
-    const assessed = await assess(decision, comparison, request.options, turn.signal)
-    const written: Written = { ...decision, objections, revision, ...assessed }
+    const assessed = await assess(decided, request.options, turn.signal)
+    const written: Written = { ...decision, objections, revision, ...assessed, ...(staged && { staged }) }
     if (follower.state.revision !== base) return RACED
     turn.hold()
     const { key, fingerprint } = idempotency
@@ -253,15 +280,71 @@ export class Writer {
     if (!decided.ok) return decided
     const decision = decided.value
     const comparison = new Comparison(types, view, decision.after)
-    const write: DecidedWrite = { comparison, changes: decision.changes, grant, plan, brake }
-    const lifted = new Set(confirmRemovals ? ['confirm' as const] : [])
+    const staged = await this.#stage({ commands, author, options }, decision, comparison, signal)
+    if (staged && !staged.ok) return staged
+    const { ownRollout = options.rollout?.amends?.id ?? options.rollout?.supersedes } = options
+    const write: DecidedWrite = {
+      comparison,
+      changes: decision.changes,
+      grant,
+      plan,
+      staged: staged?.value.staged,
+      ownRollout,
+      brake,
+    }
+    const lifted = new Set<Objection['liftedBy']>([
+      ...(confirmRemovals ? ['confirm' as const] : []),
+      ...(options.bypass ? ['bypass' as const] : []),
+    ])
     const { objections, refusals } = await askGuards(write, { dryRun, lifted, signal })
     const [first, ...others] = refusals
     if (first) return fail(await refusalOf([first, ...others], write, impactLimit, signal))
     const isUndo = commands.some(isHistoryCommand)
     const noticed = await warnOfDefinitions(types, past, view, { decision, actor: author.actor, isUndo })
-    const warnings = [...expanded.value.warnings, ...decision.warnings, ...noticed]
-    return succeed({ decision: { ...decision, warnings }, objections, comparison })
+    const warnings = [
+      ...expanded.value.warnings,
+      ...decision.warnings,
+      ...noticed,
+      ...(staged?.value.staged.warnings ?? []),
+    ]
+    const whole = { ...decision, warnings }
+    const committed = staged ? { ...whole, ...staged.value.committed } : whole
+    return succeed({ decision: committed, whole, objections, comparison, staged: staged?.value.staged })
+  }
+
+  /** Makes a rollout of a decision, where that is asked for: what is committed then is the rollout alone. */
+  async #stage(
+    { commands, author, options }: WriteRequest,
+    { changes }: Decision,
+    comparison: Comparison,
+    signal: AbortSignal | undefined,
+  ): Promise<Result<{ staged: StagedWrite; committed: Pick<Decision, 'changes' | 'after'> }> | undefined> {
+    const { rollout, grant, operation = summarise(commands) } = options
+    if (!rollout) return undefined
+    const { types, before } = comparison
+    const { now } = this.#parts
+    const around: Surroundings = {
+      now: now().toISOString(),
+      revision: before.revision + 1,
+      blockOf: () => undefined,
+    }
+    const request: RolloutRequest = {
+      ...rollout,
+      // No other revision has this number, so that no other rollout has this id.
+      id: `r${before.revision + 1}`,
+      message: author.message,
+      startedBy: author.actor,
+      grant,
+      operation,
+    }
+    const digest = (members: RolloutPlan['members']) =>
+      planOf(types, changes, { spec: rollout.spec, members })
+    const staged = await runTimeSliced(stageWrite(comparison, changes, request, around, digest), signal)
+    if (!staged.ok) return staged
+    const draft = new Draft(before, types.cluster)
+    const put = putStaged(types, draft, staged.value, rollout, { by: author.actor, around })
+    if (!put.ok) return put
+    return succeed({ staged: put.value, committed: { changes: draft.changes(), after: draft } })
   }
 
   /** Commits, runs `meanwhile` during the commit, and publishes. */
@@ -297,15 +380,14 @@ export class Writer {
 
 /** Computes the impact and the plan of a decision, where the caller asked for them. */
 async function assess(
-  { changes }: Decision,
-  comparison: Comparison,
+  { whole: { changes }, comparison, staged }: Decided,
   { plan, impactLimit }: WriteOptions,
   signal?: AbortSignal,
 ): Promise<Pick<Written, 'impact' | 'plan'>> {
   if (impactLimit === undefined) return plan === undefined ? {} : { plan }
   return {
     impact: await runTimeSliced(impactOf(comparison, impactLimit), signal),
-    plan: plan ?? (await runTimeSliced(planOf(comparison.types, changes), signal)),
+    plan: plan ?? staged?.rollout.plan ?? (await runTimeSliced(planOf(comparison.types, changes), signal)),
   }
 }
 

@@ -37,6 +37,7 @@ import { pollRoutes } from './routes/poll-routes.ts'
 import { reportRoutes } from './routes/reports.ts'
 import { propagationRoutes } from './routes/revision-propagation.ts'
 import { revisionRoutes } from './routes/revisions.ts'
+import { rolloutActionRoutes, rolloutRoutes } from './routes/rollouts.ts'
 import { tokenRoutes, whoamiRoutes } from './routes/tokens.ts'
 import { watchRoutes } from './routes/watch-revisions.ts'
 import type { Service } from './service.ts'
@@ -82,6 +83,7 @@ const CRUD_ROUTES = [
   assignmentRoutes,
   revisionRoutes,
   batchRoutes,
+  rolloutActionRoutes,
   tokenRoutes,
 ]
 
@@ -91,6 +93,7 @@ function routesOf(service: Service, handler: PollHandler): Routes {
     polls: pollRoutes(service, handler),
     api: [
       ...(mode === 'crud' ? CRUD_ROUTES : []).flatMap((build) => build(service)),
+      ...rolloutRoutes(service),
       ...statusRoutes(service),
       ...propagationRoutes(service),
       ...versionRoutes(service),

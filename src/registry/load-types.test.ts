@@ -128,8 +128,8 @@ test('names that the service has routes for, or will have, are no kinds', (t) =>
   const names = [
     'batch',
     'revisions',
-    ...'alerts approvals console debug events fleet freezes holds login mcp'.split(' '),
-    ...'policies proposals reports rollouts status strategies webhooks'.split(' '),
+    ...'alerts approvals console debug events fleet holds login mcp'.split(' '),
+    ...'policies proposals reports rollout_plans rollouts status webhooks'.split(' '),
   ]
   for (const kind of names) {
     const { problems } = load(t, { 'a.yaml': quota({ kind }) })

@@ -18,6 +18,8 @@ export interface FluxSection extends RuleKeys {
   readonly noun?: string
   /** Whether tools keep its documents for themselves; an export leaves them out. */
   readonly bookkeeping?: boolean
+  /** Whether its documents decide about the whole fleet: callers whose scope is a part of it may not write them. */
+  readonly fleet_wide?: boolean
   readonly endpoint?: string
   readonly assigned_by?: string
   readonly reference?: { readonly [name: string]: SchemaObject }
@@ -82,6 +84,7 @@ const fluxSchema = {
     singular: { type: 'string', minLength: 1 },
     noun: { type: 'string', pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$' },
     bookkeeping: { type: 'boolean' },
+    fleet_wide: { type: 'boolean' },
     endpoint: { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' },
     assigned_by: name,
     reference: { type: 'object', additionalProperties: { type: 'object' } },

@@ -127,8 +127,8 @@ function assertAnswers(source: Engine, target: Engine, { selector }: Selection):
     assert.equal(here !== undefined, isServed, `${name} is ${isServed ? '' : 'not '}served`)
     if (!here || !there) continue
     for (const type of types.delivered) {
-      const wanted = renderInputs(servedTo(source.state, there.id), types, type, there)
-      const given = renderInputs(servedTo(target.state, here.id), types, type, here)
+      const wanted = renderInputs(servedTo(types, source.state, there.id), types, type, there)
+      const given = renderInputs(servedTo(types, target.state, here.id), types, type, here)
       assert.equal(given.text, wanted.text, `${name}/${type.delivery.endpoint}`)
       assert.deepEqual(given.digest, wanted.digest)
     }

@@ -89,7 +89,7 @@ export class Replay {
   poll(dns: string, endpoint: string): string | undefined {
     const { state } = this
     const [type, cluster] = [types.byEndpoint(endpoint), state.clusterByDns(dns)]
-    return type && cluster && renderInputs(servedTo(state, cluster.id), types, type, cluster).text
+    return type && cluster && renderInputs(servedTo(types, state, cluster.id), types, type, cluster).text
   }
 }
 

@@ -2,6 +2,7 @@
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
 import type { Token } from '../access/token.ts'
 import type { DocumentVersion } from '../documents/view.ts'
+import type { Rollout, RolloutPlan } from '../rollouts/rollout.ts'
 import type { Document } from '../types/resource-type.ts'
 
 /** The state a caller expects the document to be in: If-Match and If-None-Match of HTTP. */
@@ -171,6 +172,53 @@ export interface RevokeToken extends Base {
   readonly name: string
 }
 
+/** Writes a rollout as it was worked out: its start, its amendment, or a step of the controller. */
+export interface PutRollout extends Base {
+  readonly op: 'put_rollout'
+  readonly rollout: Rollout
+  readonly plan?: RolloutPlan
+}
+export type RolloutAction =
+  | { readonly kind: 'pause' | 'abort'; readonly remark?: string }
+  | { readonly kind: 'resume' | 'retry' }
+  | {
+      readonly kind: 'approve'
+      readonly wave?: string
+      readonly when?: 'before' | 'after'
+      readonly remark?: string
+    }
+  | { readonly kind: 'skip'; readonly wave: string }
+  | { readonly kind: 'skip'; readonly clusters: readonly string[] }
+/** What a person does to a rollout. */
+export interface ActOnRollout extends Base {
+  readonly op: 'act_on_rollout'
+  readonly id: string
+  readonly action: RolloutAction
+  readonly by: string
+  /** RFC 3339, UTC. */
+  readonly at: string
+}
+/** Makes the edits of a rollout part of the documents. */
+export interface FinishRollout extends Base {
+  readonly op: 'finish_rollout'
+  readonly id: string
+  readonly by: string
+  readonly at: string
+}
+/** Keeps a cluster at what it is served now. */
+export interface HoldCluster extends Base {
+  readonly op: 'hold_cluster'
+  readonly cluster: string
+  readonly until?: string
+  readonly reason: string
+  readonly by: string
+  readonly at: string
+}
+export interface ReleaseCluster extends Base {
+  readonly op: 'release_cluster'
+  readonly cluster: string
+}
+
 /** A command that `decide` runs without reading the log. */
 export type Command =
   | Create
@@ -187,6 +235,11 @@ export type Command =
   | CreateToken
   | RotateToken
   | RevokeToken
+  | PutRollout
+  | ActOnRollout
+  | FinishRollout
+  | HoldCluster
+  | ReleaseCluster
 /** A command that reads the log: the engine replaces it by undos and resets. */
 export type HistoryCommand = Revert | Rollback
 /** What a write consists of. Plain data: it can be stored, sent, and run later. */
@@ -226,6 +279,16 @@ function summariseOne(command: WriteCommand): string {
       return `rotate token ${command.name}`
     case 'revoke_token':
       return `revoke token ${command.name}`
+    case 'put_rollout':
+      return `advance rollout ${command.rollout.id}`
+    case 'act_on_rollout':
+      return `${command.action.kind} rollout ${command.id}`
+    case 'finish_rollout':
+      return `finish rollout ${command.id}`
+    case 'hold_cluster':
+      return `hold cluster ${command.cluster}`
+    case 'release_cluster':
+      return `release cluster ${command.cluster}`
     case 'for_clusters':
       return summariseOn(command.command, describeTargets(command.targets))
     case 'revert':

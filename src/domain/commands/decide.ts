@@ -24,6 +24,13 @@ import { checkIntegrity } from '../guards/check-integrity.ts'
 import { checkPatchNames } from '../guards/check-patch-names.ts'
 import { findUnmetNeeds } from '../guards/unmet-needs.ts'
 import { warnOfReserved } from '../guards/warn-of-reserved.ts'
+import {
+  actOnRollout,
+  finishRollout,
+  holdCluster,
+  putRollout,
+  releaseCluster,
+} from '../rollouts/rollout-commands.ts'
 import { type DeliveredType, findReference, type ResourceType, type Types } from '../types/resource-type.ts'
 import { assign, patchValues, unassign } from './assignment-commands.ts'
 import { type Assign, type Command, type ForClusters, type Outcome, onCluster } from './command.ts'
@@ -149,6 +156,11 @@ function* run(work: Work, command: Command): Steps<Result<Outcome>> {
   if (command.op === 'create_token') return yield* createToken(types, draft, command)
   if (command.op === 'rotate_token') return rotateToken(draft, command)
   if (command.op === 'revoke_token') return revokeToken(draft, command)
+  if (command.op === 'put_rollout') return putRollout(draft, command)
+  if (command.op === 'act_on_rollout') return actOnRollout(types, draft, command)
+  if (command.op === 'finish_rollout') return yield* finishRollout(types, draft, command)
+  if (command.op === 'hold_cluster') return holdCluster(types, draft, command)
+  if (command.op === 'release_cluster') return releaseCluster(draft, command.cluster)
   const type = types.get(command.type)
   if (!type) return notFound('type', command.type)
   switch (command.op) {

@@ -80,7 +80,7 @@ type Item = JsonObject & { readonly id: string }
 type IdList = readonly Item[]
 
 /** Whether a value is a list of references: each of them is undone alone, whatever its index. */
-function isIdList(value: Json | undefined): value is IdList {
+export function isIdList(value: Json | undefined): value is IdList {
   return Array.isArray(value) && value.every((item) => isObject(item) && typeof item.id === 'string')
 }
 

@@ -58,6 +58,11 @@ export class InputComparison {
     this.#changed = changed
   }
 
+  /** Whether it is known which definitions can differ: a cluster whose own document is the same differs by these alone. */
+  get isPlain(): boolean {
+    return this.#changed !== undefined
+  }
+
   /** For a cluster whose own document is the same in both views. */
   compareDefinitions(type: DeliveredType, cluster: Document): EndpointDifference | undefined {
     if (!this.#mayDiffer(type)) return undefined

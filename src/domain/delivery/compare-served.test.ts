@@ -64,12 +64,12 @@ function overlay(base: View, edits: Edits): Overlay {
 /** Serves some clusters from a view with edits laid over it, whatever the view: those of one wave from the same one. */
 function serveWaves(waves: readonly Edits[], waveOf: (cluster: string, view: View) => number): ServedTo {
   const known = new Map<View, Map<number, ServedView>>()
-  return (view, id) => {
+  return (_types, view, id) => {
     const wave = waveOf(id, view)
     const edits = waves[wave]
-    if (!edits) return servedTo(view, id)
+    if (!edits) return servedTo(types, view, id)
     const byWave = getOrSet(known, view, () => new Map<number, ServedView>())
-    return getOrSet(byWave, wave, () => servedTo(overlay(view, edits), id))
+    return getOrSet(byWave, wave, () => servedTo(types, overlay(view, edits), id))
   }
 }
 
@@ -182,7 +182,7 @@ test('whatever views clusters are served from, the comparison is the difference 
         const served = serveWaves(waves, (id, view) => open[ids.indexOf(id)]?.[view === state ? 0 : 1] ?? -1)
         const comparison = new Comparison(types, state, after, served)
         for (const id of ids) {
-          const [had, has] = [inputsOf(served(state, id), id), inputsOf(served(after, id), id)]
+          const [had, has] = [inputsOf(served(types, state, id), id), inputsOf(served(types, after, id), id)]
           const expected = ['a', 'b', 'c'].flatMap((input) => {
             if (isDeepStrictEqual(had.get(input), has.get(input))) return []
             return `${had.has(input) ? (has.has(input) ? '~' : '-') : '+'}${input}`

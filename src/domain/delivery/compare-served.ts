@@ -2,6 +2,8 @@
 import { getOrSet } from '../../base/get-or-set.ts'
 import type { Overlay } from '../documents/overlay.ts'
 import type { Entry, View } from '../documents/view.ts'
+import { StagedView } from '../rollouts/staged-view.ts'
+import { restagedClusters, stagingOf } from '../rollouts/staging.ts'
 import type { Types } from '../types/resource-type.ts'
 import { type EndpointDifference, InputComparison } from './compare-inputs.ts'
 import { type ServedTo, type ServedView, servedTo } from './served-view.ts'
@@ -39,7 +41,8 @@ export class Comparison {
   *candidates(): Generator<string> {
     const type = this.types.cluster.type.name
     if (this.#definitions.size === 0) {
-      yield* [...this.#clusters.keys()].sort()
+      const restaged = restagedClusters(stagingOf(this.types, this.before), stagingOf(this.types, this.after))
+      yield* [...new Set([...this.#clusters.keys(), ...restaged])].sort()
       return
     }
     const others = [...this.#clusters.keys()].filter((id) => !this.before.get(type, id)).sort()
@@ -71,7 +74,8 @@ export class Comparison {
     const type = this.types.cluster.type.name
     const pair = this.#pairFor(id)
     const before = pair.before.get(type, id)
-    const after = this.#isPlain(pair) && !this.#clusters.has(id) ? before : pair.after.get(type, id)
+    const isSame = !this.#clusters.has(id) && pair.isPlain
+    const after = isSame ? before : pair.after.get(type, id)
     if (!before && !after) return []
     const differences: EndpointDifference[] = []
     for (const delivered of this.types.delivered) {
@@ -85,8 +89,8 @@ export class Comparison {
   }
 
   #pairFor(cluster: string): InputComparison {
-    const before = this.#servedTo(this.before, cluster)
-    const after = this.#servedTo(this.after, cluster)
+    const before = this.#servedTo(this.types, this.before, cluster)
+    const after = this.#servedTo(this.types, this.after, cluster)
     const last = this.#lastPair
     if (last?.before === before && last.after === after) return last
     const byAfter = getOrSet(this.#pairs, before, () => new Map<ServedView, InputComparison>())
@@ -98,9 +102,14 @@ export class Comparison {
     return pair
   }
 
-  /** Whether clusters are served from the compared views themselves: then only what is laid over one can differ. */
+  /**
+   * Whether clusters are served from the compared views themselves, or with the same rollouts laid over both: then only
+   * what is laid over one view can differ.
+   */
   #isPlain({ before, after }: Pick<InputComparison, 'before' | 'after'>): boolean {
-    return (before as View) === this.before && (after as View) === this.after
+    const [one, other]: readonly View[] = [before, after]
+    if (one instanceof StagedView && other instanceof StagedView) return one.hasSameOverlays(other)
+    return one === this.before && other === this.after
   }
 
   /** Whether the cluster's own document changes. */

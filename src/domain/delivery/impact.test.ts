@@ -543,7 +543,7 @@ function received(view: View): Map<string, Json> {
   const inputs = new Map<string, Json>()
   for (const entry of view.all('clusters')) {
     for (const type of types.delivered) {
-      const { text } = renderInputs(servedTo(view, entry.id), types, type, entry)
+      const { text } = renderInputs(servedTo(types, view, entry.id), types, type, entry)
       for (const input of JSON.parse(withoutDigests(text)).inputs) {
         inputs.set(`${entry.id}/${type.delivery.endpoint}/${input.id}`, input)
       }

@@ -33,7 +33,7 @@ const ofAnswers = new OneToOne()
 /** Compares the digests in every answer of a view with its texts, and with those that are told without texts. */
 function noteAnswers(view: View): void {
   for (const id of ['k0', 'k1', 'k2', 'k3']) {
-    const served = servedTo(view, id)
+    const served = servedTo(types, view, id)
     const cluster = view.get('clusters', id) ?? view.tombstone('clusters', id)
     if (!cluster) continue
     for (const type of types.delivered) {

@@ -187,15 +187,21 @@ function renderDefinition(
       const unmet = unmetDependencies(view, type, document, reference, enabled)
       return buildFragments(delivery, document, reference, unmet)
     }
-    const waits = delivery.waitsFor.some((field) => idsIn(document[field]).length > 0)
-    kept = { reference, waits, variants: new Map() }
-    definition.rendered = kept
+    // Any other plain reference gives the same fragments.
+    kept ??= newlyRendered(definition, delivery, reference)
   }
   const unmet = kept.waits ? unmetDependencies(view, type, document, reference, enabled) : NONE
   const key = unmet.length === 0 ? '' : unmet.join(',')
   const fragments = kept.variants.get(key) ?? buildFragments(delivery, document, reference, unmet)
   if (kept.variants.size < MAX_VARIANTS) kept.variants.set(key, fragments)
   return fragments
+}
+
+function newlyRendered(definition: Entry, { waitsFor }: Delivery, reference: Reference): RenderedDefinition {
+  const waits = waitsFor.some((field) => idsIn(definition.document[field]).length > 0)
+  const rendered = { reference, waits, variants: new Map() }
+  definition.rendered = rendered
+  return rendered
 }
 
 const NONE: readonly string[] = []

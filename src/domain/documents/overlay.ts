@@ -5,12 +5,16 @@ import type { Entry, View } from './view.ts'
 
 const NOTHING: ReadonlyMap<string, unknown> = new Map()
 
+/** Stamps of overlays are negative, those of the state are revisions. */
+let lastStamp = 0
+
 export class Overlay implements View {
   readonly revision: number
   protected base: View
   readonly #cluster: ClusterType
   readonly #laid = new Map<string, Map<string, Entry | undefined>>()
   readonly #dnsIds = new Map<string, Set<string>>()
+  readonly #stamps = new Map<string, number>()
 
   constructor(base: View, cluster: ClusterType, revision: number) {
     this.base = base
@@ -21,6 +25,7 @@ export class Overlay implements View {
   /** Puts an entry in the place of what the base has; undefined hides that. */
   lay(type: string, id: string, entry: Entry | undefined): void {
     getOrSet(this.#laid, type, () => new Map()).set(id, entry)
+    this.#stamps.set(type, --lastStamp)
     if (!entry || type !== this.#cluster.type.name) return
     getOrSet(this.#dnsIds, dnsOf(this.#cluster, entry.document), () => new Set()).add(id)
   }
@@ -92,6 +97,10 @@ export class Overlay implements View {
   /** Returns those of the base: tombstones that are laid over it are not among them. */
   tombstonesWithDns(dns: string): readonly Entry[] {
     return this.base.tombstonesWithDns(dns)
+  }
+
+  stamp(type: string): number {
+    return this.#stamps.get(type) ?? this.base.stamp(type)
   }
 
   /** The bounds of the base: what is laid over it is checked on its own. */

@@ -92,9 +92,13 @@ export class State implements PolledView {
     return this.#indexes.byKey(TOKENS, hash)
   }
 
-  /** The last revision published by this process that changed a document of a type; 0 when none did. */
+  /** The last revision published by this process that changed a document of a type, or loaded them; 0 when none did. */
   changedAt(type: string): number {
     return this.#changedAt.get(type) ?? 0
+  }
+
+  stamp(type: string): number {
+    return this.changedAt(type)
   }
 
   /** Names of all types that hold documents, known to the registry or not. */
@@ -191,6 +195,7 @@ export class State implements PolledView {
       for (const view of this.#frozen) view.moveOnto(former)
       this.#frozen.clear()
     }
+    for (const type of [...this.typeNames(), ...other.typeNames()]) this.#changedAt.set(type, other.revision)
     this.#collections = other.#collections
     this.#indexes = other.#indexes
     this.#references = other.#references

@@ -51,6 +51,8 @@ export interface View {
   tombstonesWithDns(dns: string): readonly Entry[]
   /** Upper bounds that no cluster exceeds. */
   readonly ceilings: Ceilings
+  /** Stays the same as long as no document of a type changes in this view. */
+  stamp(type: string): number
 }
 
 /** A view that can be polled. */

@@ -35,7 +35,8 @@ export function* checkLimits(types: Types, draft: Draft, before: View): Steps<Re
     const largestIn = (view: View): number => getOrSet(sizes, view, () => largestDefinition(view, type))
     for (const { type: name, id, origins } of touched) {
       yield
-      const problem = name === clusters && limitProblem(types, servedTo(draft, id), type, id, largestIn)
+      const problem =
+        name === clusters && limitProblem(types, servedTo(types, draft, id), type, id, largestIn)
       if (problem)
         return invalid(
           [{ path: pointerTo(origins, pointer('', type.delivery.assignedBy)), message: problem }],
@@ -50,7 +51,7 @@ export function* checkLimits(types: Types, draft: Draft, before: View): Steps<Re
     for (const { id, document } of draft.all(clusters)) {
       yield
       const cause = changed.find((definition) => findReference(document, type.delivery, definition.id))
-      const problem = cause && limitProblem(types, servedTo(draft, id), type, id, largestIn)
+      const problem = cause && limitProblem(types, servedTo(types, draft, id), type, id, largestIn)
       if (problem)
         return invalid([{ path: pointerTo(cause.origins, ''), message: problem }], 'answer_too_large')
     }

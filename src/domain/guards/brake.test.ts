@@ -454,7 +454,9 @@ function received(view: View): Map<string, Map<string, Map<string, boolean>>> {
       entry.id,
       new Map(
         types.delivered.map((type) => {
-          const { inputs } = JSON.parse(renderInputs(servedTo(view, entry.id), types, type, entry).text)
+          const { inputs } = JSON.parse(
+            renderInputs(servedTo(types, view, entry.id), types, type, entry).text,
+          )
           return [
             type.delivery.endpoint,
             new Map(inputs.map((input: JsonObject) => [input.id, input.enabled !== false])),

@@ -7,8 +7,14 @@ import type { Steps } from '../../base/steps.ts'
 import { type EndpointDifference, receivedBy } from '../delivery/compare-inputs.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import { servedTo } from '../delivery/served-view.ts'
-import type { Change, Entry } from '../documents/view.ts'
-import { type DeliveredType, isEnabled, type Reference, referencesOf } from '../types/resource-type.ts'
+import type { Change, Entry, View } from '../documents/view.ts'
+import {
+  type DeliveredType,
+  isEnabled,
+  type Reference,
+  referencesOf,
+  type Types,
+} from '../types/resource-type.ts'
 
 /** Fewer clusters than this may lose something without confirmation, whatever share they are. */
 const MIN_CLUSTERS = 5
@@ -150,9 +156,20 @@ function environmentOf({ types: { cluster } }: Comparison, { document }: Entry):
 }
 
 /** Whether a cluster that had inputs of a type is left without any, or one that had enabled ones without these. */
-function empties({ before, after }: Comparison, type: DeliveredType, was: Entry, is: Entry): boolean {
-  const had = receivedBy(servedTo(before, was.id), type, was.document)
-  const has = receivedBy(servedTo(after, is.id), type, is.document)
+function empties(comparison: Comparison, type: DeliveredType, was: Entry, is: Entry): boolean {
+  const had = servedReferences(comparison.types, comparison.before, type, was)
+  const has = servedReferences(comparison.types, comparison.after, type, is)
   const on = (reference: Reference): boolean => isEnabled(type.delivery, reference)
   return had.length > 0 && (has.length === 0 || (had.some(on) && !has.some(on)))
+}
+
+function servedReferences(
+  types: Types,
+  view: View,
+  type: DeliveredType,
+  cluster: Entry,
+): readonly Reference[] {
+  const served = servedTo(types, view, cluster.id)
+  const { document } = served.get(types.cluster.type.name, cluster.id) ?? cluster
+  return receivedBy(served, type, document)
 }

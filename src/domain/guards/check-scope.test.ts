@@ -228,7 +228,7 @@ function answersTo(view: View, id: string): Json[] {
   const entry = view.get('clusters', id)
   return entry
     ? types.delivered.map((type) =>
-        JSON.parse(renderInputs(servedTo(view, entry.id), types, type, entry).text),
+        JSON.parse(renderInputs(servedTo(types, view, entry.id), types, type, entry).text),
       )
     : []
 }
@@ -238,7 +238,7 @@ function answersIfRestored(view: View, tombstone: Entry): Json[] {
   const { id, document, revision, size } = tombstone
   const entry = { id, document, revision, size, deleted: false }
   return types.delivered.map((type) =>
-    JSON.parse(renderInputs(servedTo(view, entry.id), types, type, entry).text),
+    JSON.parse(renderInputs(servedTo(types, view, entry.id), types, type, entry).text),
   )
 }
 

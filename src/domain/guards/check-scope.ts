@@ -10,6 +10,7 @@ import type { Change, Entry, View } from '../documents/view.ts'
 import { dnsOf, type Types } from '../types/resource-type.ts'
 import { typesTouched } from '../types/types-touched.ts'
 import { refuseHeld } from './refuse-held.ts'
+import { refuseRollouts } from './refuse-rollouts.ts'
 
 /** Returns why the changes of a write go beyond a grant; undefined when they do not. */
 export function* checkScope(
@@ -30,7 +31,9 @@ export function* checkScope(
   const scope = { selector: parsed?.selector, types: allowed }
   return (
     purged ??
+    refuseFleetWide(grant, comparison.types, changes) ??
     refuseTypes(grant, comparison.types, changes) ??
+    refuseRollouts(scope, comparison, changes) ??
     (yield* refuseClusters(scope.selector, comparison, changes)) ??
     (yield* refuseHeld(scope, comparison, changes))
   )
@@ -44,6 +47,18 @@ function refusePurge({ cluster }: Types, changes: readonly Change[]): Problem | 
     'purge_needs_admin',
     `this leaves no trace of ${singular} ${named(purged.map(({ id }) => id))}, which only the role ${leastRoleWith('purge')} may: delete without purge`,
     purged.map(({ id }) => ({ path: `/${name}/${id}`, message: 'would be purged' })),
+  )
+}
+
+/** Documents that decide about the whole fleet, for callers whose scope is a part of it. */
+function refuseFleetWide(grant: Grant, types: Types, changes: readonly Change[]): Problem | undefined {
+  if (grant.selector === undefined) return undefined
+  const wide = changes.filter(({ type }) => types.get(type)?.isFleetWide)
+  if (wide.length === 0) return undefined
+  return forbidden(
+    'out_of_scope',
+    `this decides about the whole fleet, and your scope is the clusters (${grant.selector})`,
+    wide.map(({ type, id }) => ({ path: `/${type}/${id}`, message: 'is of a type that no scope covers' })),
   )
 }
 

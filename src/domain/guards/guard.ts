@@ -5,18 +5,20 @@ import type { Steps } from '../../base/steps.ts'
 import type { Grant } from '../access/grant.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change } from '../documents/view.ts'
+import type { StagedWrite } from '../rollouts/stage-write.ts'
 import { findRemovals } from './brake.ts'
 import { checkScope } from './check-scope.ts'
+import { checkHeldFields } from './held-by-rollout.ts'
 import { refuseMethods } from './refuse-methods.ts'
 
-export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'brake'] as const
+export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'rollout', 'brake'] as const
 
 export interface Objection {
   readonly kind: (typeof OBJECTION_KINDS)[number]
   /** The problem that the write is refused with. */
   readonly problem: Problem
   /** What lifts the objection; undefined where nothing does. */
-  readonly liftedBy?: 'confirm'
+  readonly liftedBy?: 'confirm' | 'bypass'
 }
 
 /** A write that has been decided. */
@@ -27,6 +29,10 @@ export interface DecidedWrite {
   readonly grant: Grant | undefined
   /** The plan that the write is bound to. */
   readonly plan: string | undefined
+  /** Set where the changes are to be a rollout. */
+  readonly staged: StagedWrite | undefined
+  /** The rollout that the write finishes or amends. */
+  readonly ownRollout: string | undefined
   readonly brake: BrakePercents
 }
 
@@ -53,6 +59,21 @@ export const SCOPE_GUARD: Guard = {
   *check({ comparison, changes, grant }) {
     const problem = grant && (yield* checkScope(grant, comparison, changes))
     return problem ? [{ kind: 'scope', problem }] : []
+  },
+}
+
+export const ROLLOUT_GUARD: Guard = {
+  stopsPreview: false,
+  *check({ comparison, changes, staged, ownRollout }) {
+    const { types, before } = comparison
+    const problem = yield* checkHeldFields({
+      types,
+      before,
+      changes,
+      isStaged: staged !== undefined,
+      except: ownRollout,
+    })
+    return problem ? [{ kind: 'rollout', problem, liftedBy: 'bypass' }] : []
   },
 }
 

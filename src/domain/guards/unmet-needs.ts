@@ -31,16 +31,16 @@ export function* findUnmetNeeds(types: Types, draft: Draft, before: View): Steps
     if (type !== clusters || !is || is.deleted) continue
     const had = was && !was.deleted ? was.document : undefined
     if (had && changed.size === 0 && isAssignedSame(types, had, is.document)) continue
-    const old = new Holdings(types, servedTo(before, id), had)
-    const now = new Holdings(types, servedTo(draft, id), is.document)
+    const old = new Holdings(types, servedTo(types, before, id), had)
+    const now = new Holdings(types, servedTo(types, draft, id), is.document)
     for (const delivered of needing)
       for (const reference of now.references(delivered)) remark(remarks, id, delivered, reference, old, now)
   }
   for (const { id, document } of changed.size > 0 ? draft.all(clusters) : []) {
     yield
     if (draft.has(clusters, id)) continue
-    const old = new Holdings(types, servedTo(before, id), document)
-    const now = new Holdings(types, servedTo(draft, id), document)
+    const old = new Holdings(types, servedTo(types, before, id), document)
+    const now = new Holdings(types, servedTo(types, draft, id), document)
     for (const [delivered, ids] of changed)
       for (const reference of now.references(delivered))
         if (ids.has(reference.id)) remark(remarks, id, delivered, reference, old, now)

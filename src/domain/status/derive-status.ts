@@ -37,7 +37,7 @@ interface ExpectedInterval {
 }
 
 /** How often a cluster speaks: as it says itself, or by the gaps between its polls. */
-function expectedInterval(
+export function expectedInterval(
   evidence: Pick<Evidence, 'report' | 'poll'>,
   endpoints: readonly string[],
   { defaultIntervalMs }: StatusRules,
@@ -72,8 +72,8 @@ export function situationOf(parts: Omit<Situation, 'interval' | 'contact'>): Sit
   return { ...parts, interval, contact: contactOf(parts, interval.ms) }
 }
 
-function contactOf(
-  { cluster, evidence, rules, clock }: Omit<Situation, 'interval' | 'contact'>,
+export function contactOf(
+  { cluster, evidence, rules, clock }: Omit<Situation, 'interval' | 'contact' | 'desired'>,
   intervalMs: number,
 ): Contact {
   if (cluster.deleted) return 'deleted'

@@ -23,7 +23,7 @@ export interface Desired {
 
 /** One entry for each delivered type. */
 export function desiredOf(types: Types, view: View, cluster: Entry): Desired[] {
-  const served = servedTo(view, cluster.id)
+  const served = servedTo(types, view, cluster.id)
   const current = cluster.deleted ? cluster : (served.get(types.cluster.type.name, cluster.id) ?? cluster)
   return types.delivered.map((type) => {
     const { delivery } = type
@@ -47,12 +47,13 @@ export function desiredOf(types: Types, view: View, cluster: Entry): Desired[] {
  * to the cluster too, or left out, so that nothing else can change its inputs while the cluster's own entry is the same.
  */
 export function isGivenNewer(
+  types: Types,
   view: View,
   { name, delivery }: DeliveredType,
   cluster: Entry,
   revision: number,
 ): boolean {
-  const served = servedTo(view, cluster.id)
+  const served = servedTo(types, view, cluster.id)
   for (const { id } of referencesOf(cluster.document, delivery)) {
     const definition = served.get(name, id)
     if (!definition || definition.revision > revision) return true

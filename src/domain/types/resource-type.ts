@@ -41,6 +41,8 @@ export interface ResourceType {
   normalise(document: JsonObject): JsonObject
   /** Everything wrong with a normalised document, on its own. */
   check(document: JsonObject): Detail[]
+  /** Whether its documents decide about the whole fleet: no scope covers them, and no rollback touches them unasked. */
+  readonly isFleetWide: boolean
   /** Ids that no new document may have, each with the reason. */
   readonly reserved: ReadonlyMap<string, string>
   /** Fields that name documents of a type (one id, or a list of ids). */

@@ -2,6 +2,8 @@
 import { isObject } from '../../base/json.ts'
 import { named } from '../../base/sentences.ts'
 import { asToken, TOKENS, withoutSecrets } from '../access/token.ts'
+import { HOLDS } from '../rollouts/hold.ts'
+import { ROLLOUT_PLANS, ROLLOUTS } from '../rollouts/rollout.ts'
 import {
   type Document,
   type DocumentName,
@@ -52,8 +54,44 @@ const SOURCE_TYPE: SystemType = {
   irreversible: 'ignored',
 }
 
+// A revert of what a rollout finished leaves the rollout itself as it ended.
+const ROLLOUT_TYPE: SystemType = {
+  name: ROLLOUTS,
+  singular: 'rollout',
+  isSearchable: true,
+  inPartialCopies: true,
+  irreversible: 'ignored',
+  operations: ['put_rollout', 'act_on_rollout', 'finish_rollout'],
+  gaugeHelp: 'Rollouts, those that have ended included.',
+}
+
+const PLAN_TYPE: SystemType = {
+  name: ROLLOUT_PLANS,
+  singular: 'plan of a rollout',
+  isSearchable: false,
+  inPartialCopies: true,
+  irreversible: 'ignored',
+}
+
+const HOLD_TYPE: SystemType = {
+  name: HOLDS,
+  singular: 'hold',
+  isSearchable: true,
+  inPartialCopies: true,
+  clusterOf: ({ id }) => id,
+  irreversible: 'ignored',
+  operations: ['hold_cluster', 'release_cluster'],
+  gaugeHelp: 'Clusters that are held at what they were served.',
+}
+
 /** System types without a resource file. */
-export const SYSTEM_TYPES: readonly SystemType[] = [TOKEN_TYPE, SOURCE_TYPE]
+export const SYSTEM_TYPES: readonly SystemType[] = [
+  TOKEN_TYPE,
+  SOURCE_TYPE,
+  ROLLOUT_TYPE,
+  PLAN_TYPE,
+  HOLD_TYPE,
+]
 
 /**
  * The system type of a resource file that keeps an inventory: it names documents of the whole fleet, so no partial copy

@@ -1,5 +1,5 @@
 // What this process knows of one cluster: changed in place, since every poll notes something.
-import type { Entry } from '../../domain/documents/view.ts'
+import type { Entry, View } from '../../domain/documents/view.ts'
 import type {
   AnswerMark,
   Evidence,
@@ -35,8 +35,8 @@ export class PollRecord implements PollEvidence {
   }
 
   /** Notes an answer; returns whether it, or the interval, differs from what was known. Allocates nothing. */
-  note(at: number, mark: AnswerMark, revision: number, by: string): boolean {
-    const isNew = this.at === 0 || !sameMark(mark, this.mark)
+  note(at: number, mark: AnswerMark, revision: number, by: string, servedFrom: number): boolean {
+    const isNew = this.at === 0 || !sameMark(mark, this.mark) || this.revision < servedFrom
     const isLearned = this.#learnInterval(this.at === 0 ? 0 : at - this.at)
     if (isNew) {
       this.mark = mark
@@ -80,6 +80,7 @@ export class ClusterRecord implements Evidence {
   /** What was derived last, from which entry, at which revision, and how long that holds. */
   row: StatusRow | undefined
   rowEntry: Entry | undefined
+  rowView: View | undefined
   rowRevision = -1
   rowUntil = 0
   /** Since when the row has said that the cluster is behind; 0 when it does not. */

@@ -91,14 +91,14 @@ class World {
   /** What a cluster gets, as the cluster itself reads it. */
   answer(cluster: string, endpoint: string): { digest: string; inputs: readonly JsonObject[] } {
     const type = types.byEndpoint(endpoint) as DeliveredType
-    const { text } = renderInputs(servedTo(this.state, cluster), types, type, this.entry(cluster))
+    const { text } = renderInputs(servedTo(types, this.state, cluster), types, type, this.entry(cluster))
     const { inputs } = JSON.parse(text) as { inputs: JsonObject[] }
     return { digest: String(inputs[0]?.answer_digest ?? ''), inputs }
   }
 
   poll(replica: number, cluster: string, endpoint: string): void {
     const type = types.byEndpoint(endpoint) as DeliveredType
-    const view = servedTo(this.state, cluster)
+    const view = servedTo(types, this.state, cluster)
     const { digest: mark } = renderInputs(view, types, type, this.entry(cluster))
     const { digest, inputs } = this.answer(cluster, endpoint)
     const served = inputs.length > 0 ? mark : undefined

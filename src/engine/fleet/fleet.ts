@@ -2,15 +2,23 @@
 import { hash } from 'node:crypto'
 import type { Digest } from '../../base/digest.ts'
 import { getOrSet } from '../../base/get-or-set.ts'
+import { servedTo } from '../../domain/delivery/served-view.ts'
 import { findVersion } from '../../domain/documents/find-document.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
-import { rowOf, type Situation, type StatusRules, situationOf } from '../../domain/status/derive-status.ts'
+import {
+  contactOf,
+  expectedInterval,
+  rowOf,
+  type Situation,
+  type StatusRules,
+  situationOf,
+} from '../../domain/status/derive-status.ts'
 import { desiredOf, isGivenNewer } from '../../domain/status/desired.ts'
 import { findProblem, type Trouble } from '../../domain/status/find-problem.ts'
 import type { FluxEvent } from '../../domain/status/parse-event.ts'
 import { type Report, takeReport } from '../../domain/status/parse-report.ts'
 import { StatusClock } from '../../domain/status/status-clock.ts'
-import { COLUMNS, type Column, type StatusRow } from '../../domain/status/status-words.ts'
+import { COLUMNS, type Column, type Contact, type StatusRow } from '../../domain/status/status-words.ts'
 import { findReference, type Types } from '../../domain/types/resource-type.ts'
 import type { Note } from '../../store/notes.ts'
 import { ClusterRecord, type Failure, isAbout, PollRecord } from './cluster-record.ts'
@@ -64,7 +72,10 @@ export class Fleet {
     this.#endpoints = new Map(this.#endpointNames.map((endpoint, i) => [endpoint, i]))
   }
 
-  /** Notes an answered poll; `mark` is undefined for an answer without inputs. Every poll calls it. */
+  /**
+   * Notes an answered poll; `mark` is undefined for an answer without inputs. `servedFrom` is the revision from which on
+   * the cluster is served from its present view: evidence from before is not about it. Every poll calls it.
+   */
   notePoll(
     cluster: string,
     endpoint: string,
@@ -72,12 +83,13 @@ export class Fleet {
     revision: number,
     agent: string | undefined,
     by: string,
+    servedFrom = 0,
   ): void {
     const record = this.#recordOf(cluster)
     const now = this.#parts.now()
     const poll = this.#pollOf(record, cluster, endpoint)
     if (!poll) return
-    if (poll.note(now, mark, revision, by) || record.row?.contact !== 'current') record.outdate()
+    if (poll.note(now, mark, revision, by, servedFrom) || record.row?.contact !== 'current') record.outdate()
     this.#see(record, now, agent)
     this.#parts.touched('polls', poll.key)
   }
@@ -154,6 +166,7 @@ export class Fleet {
       record.row &&
       now < record.rowUntil &&
       record.rowEntry === cluster &&
+      record.rowView === servedTo(types, state, cluster.id) &&
       this.#isUnchanged(record, cluster)
     )
       return record.row
@@ -162,11 +175,21 @@ export class Fleet {
     const before = record.row
     record.row = row
     record.rowEntry = cluster
+    record.rowView = servedTo(types, state, cluster.id)
     record.rowRevision = state.revision
     record.rowUntil = situation.clock.until
     record.behindSince = row.delivery === 'behind' ? record.behindSince || now : 0
     if (before && before !== row) this.#publish(cluster.id, record, before, row)
     return row
+  }
+
+  /** How often a cluster is expected to poll, and whether it speaks to the service: cheaper than its whole row. */
+  pulseOf(cluster: Entry): { readonly intervalMs: number; readonly contact: Contact } {
+    const { rules, now } = this.#parts
+    const evidence = this.#recordOf(cluster.id)
+    const { ms: intervalMs } = expectedInterval(evidence, this.#endpointNames, rules)
+    const clock = new StatusClock(now())
+    return { intervalMs, contact: contactOf({ cluster, evidence, rules, clock }, intervalMs) }
   }
 
   lastSeen(cluster: string): number {
@@ -285,7 +308,7 @@ export class Fleet {
     const { rowRevision } = record
     if (state.revision === rowRevision) return true
     for (const type of types.delivered)
-      if (state.changedAt(type.name) > rowRevision && isGivenNewer(state, type, cluster, rowRevision))
+      if (state.changedAt(type.name) > rowRevision && isGivenNewer(types, state, type, cluster, rowRevision))
         return false
     record.rowRevision = state.revision
     return true

@@ -69,6 +69,7 @@ function tagsOf(types: RegisteredTypes, used: ReadonlySet<string>): Node[] {
       .filter(({ name }) => used.has(name))
       .map(({ name, file }) => ({ name, description: file.metadata?.description ?? name })),
     { name: 'revisions', description: 'Who changed what, when and why.' },
+    { name: 'rollouts', description: 'Changes that reach the fleet wave by wave.' },
     { name: 'status', description: 'What clusters were served, have applied, and how they fare.' },
     { name: 'tokens', description: 'Who may come in, and what they may do.' },
     { name: 'operations', description: 'Probes, metrics and this description.' },

@@ -21,6 +21,8 @@ export interface ServedAnswer extends SentAnswer {
   /** The id of the cluster; undefined for the list of clusters, like the endpoint. */
   readonly cluster: string | undefined
   readonly endpoint: string | undefined
+  /** The revision from which on the cluster is served from its present view. */
+  readonly servedFrom?: number
   /** What the cluster says it has applied, where it reported that. */
   readonly report?: Report
 }
@@ -34,10 +36,10 @@ export function noteSighting(
 ): void {
   if (!result.ok) return void noteRefusal(service, dns, result.problem)
   const { fleet } = service.engine.fleet
-  const { cluster, text, digest, revision, report } = result.value
+  const { cluster, text, digest, revision, report, servedFrom } = result.value
   if (cluster === undefined || endpoint === undefined) return
   const agent = request.headers['user-agent']
   if (report) return void fleet.noteReport(cluster, report, agent)
   const mark = text === EMPTY_ANSWER.text ? undefined : digest
-  fleet.notePoll(cluster, endpoint, mark, revision, agent, identity?.name ?? '')
+  fleet.notePoll(cluster, endpoint, mark, revision, agent, identity?.name ?? '', servedFrom)
 }

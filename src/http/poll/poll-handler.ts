@@ -13,6 +13,7 @@ import {
 } from '../../domain/delivery/render-inputs.ts'
 import { servedTo } from '../../domain/delivery/served-view.ts'
 import type { View } from '../../domain/documents/view.ts'
+import { stagingOf } from '../../domain/rollouts/staging.ts'
 import { parseReport } from '../../domain/status/parse-report.ts'
 import type { ClusterType } from '../../domain/types/resource-type.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
@@ -192,11 +193,13 @@ function answerPoll(
     const { revision } = state
     return succeed({ ...EMPTY_ANSWER, revision, cluster: id, endpoint, report: report.value })
   }
-  const view = servedTo(state, id)
+  const view = servedTo(types, state, id)
   // The served view may have another version of the cluster, and has none of a deleted one.
-  const cluster = (view as View) === state ? found : (view.get(types.cluster.type.name, id) ?? found)
+  const isStaged = (view as View) !== state
+  const cluster = isStaged ? (view.get(types.cluster.type.name, id) ?? found) : found
   const { text, digest } = renderInputs(view, types, type.value, cluster)
-  return succeed({ text, digest, revision: state.revision, cluster: id, endpoint })
+  const servedFrom = isStaged ? stagingOf(types, state).servedFrom(id) : 0
+  return succeed({ text, digest, revision: state.revision, cluster: id, endpoint, servedFrom })
 }
 
 async function answerList(

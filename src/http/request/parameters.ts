@@ -195,6 +195,11 @@ export const WRITE_PARAMETERS: readonly Parameter[] = [
     'Confirms a write that takes inputs from many clusters, or the last of a type from one.',
     { type: 'string', enum: ['removals'] },
   ),
+  inQuery(
+    'rollout',
+    'The name of a strategy: the change reaches its clusters wave by wave. Answers 202 with the rollout.',
+    { type: 'string', minLength: 1, maxLength: 253 },
+  ),
   IMPACT,
 ]
 

@@ -6,14 +6,17 @@ import type { Command, Outcome, WriteCommand } from '../../domain/commands/comma
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import type { Written } from '../../engine/writer.ts'
+import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { identityOf } from '../auth/identity.ts'
 import { onlyPreviews } from '../auth/require-access.ts'
 import { inLane, senderOf } from '../load/callers.ts'
+import { previewRollout } from '../rollouts/preview-rollout.ts'
 import type { Service } from '../service.ts'
 import { sendProblem } from './problem-response.ts'
 import {
   fleetAnswer,
   previewAnswer,
+  rolloutAnswer,
   sendWriteAnswer,
   type WriteAnswer,
   withWriteHeaders,
@@ -63,9 +66,10 @@ async function runWrite(
   const author = parseAuthor(service, request)
   if (!author.ok) return sendProblem(reply, author.problem)
   const fleet = type === 'fleet'
-  const options = parseOptions(request, fleet ? IMPACT_LIMIT : undefined)
+  const options = parseOptions(service, request, fleet ? IMPACT_LIMIT : undefined)
   if (!options.ok) return sendProblem(reply, options.problem)
-  const answerTo = (written: Written): WriteAnswer => withWriteHeaders(answer(written), written)
+  const answerTo = (written: Written): WriteAnswer =>
+    withWriteHeaders(written.staged ? rolloutAnswer(written, written.staged) : answer(written), written)
   const idempotency = await parseIdempotency(request, answerTo)
   if (!idempotency.ok) return sendProblem(reply, idempotency.problem)
   const { dryRun = false } = options.value
@@ -89,7 +93,10 @@ async function runWrite(
   if (replayed !== undefined)
     return sendWriteAnswer(reply.header('Idempotent-Replayed', 'true'), JSON.parse(replayed))
   if (kept !== undefined) return sendWriteAnswer(reply, JSON.parse(kept))
-  return sendWriteAnswer(reply, dryRun ? previewAnswer(service.types, result.value) : answerTo(result.value))
+  if (!dryRun) return sendWriteAnswer(reply, answerTo(result.value))
+  const { staged } = result.value
+  const rollout = staged && (await runTimeSliced(previewRollout(service, staged), signal))
+  return sendWriteAnswer(reply, previewAnswer(service.types, result.value, rollout))
 }
 
 function outcomeOf({ changes, replayed }: Written, dryRun: boolean): string {

@@ -6,8 +6,11 @@ import type { Impact } from '../../domain/delivery/impact.ts'
 import { beforeAndAfter, describeChange } from '../../domain/documents/describe-change.ts'
 import type { Entry } from '../../domain/documents/view.ts'
 import type { Objection } from '../../domain/guards/guard.ts'
+import type { StagedWrite } from '../../domain/rollouts/stage-write.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import type { Written } from '../../engine/writer.ts'
+import { storedRollout } from '../rollouts/describe-rollout.ts'
+import type { RolloutPreview } from '../rollouts/preview-rollout.ts'
 import { REVISION_HEADER } from './revision-header.ts'
 import { warningHeaders } from './warning-header.ts'
 
@@ -40,13 +43,22 @@ export function withWriteHeaders(answer: WriteAnswer, { revision, changes, warni
   return { ...answer, headers }
 }
 
-export function previewAnswer(types: Types, written: Written): WriteAnswer {
+/** The response to a write that started or amended a rollout. */
+export function rolloutAnswer({ revision, warnings }: Written, { rollout }: StagedWrite): WriteAnswer {
+  return {
+    status: 202,
+    headers: { Location: `/rollouts/${rollout.id}` },
+    body: { rollout: storedRollout(rollout), revision, warnings },
+  }
+}
+
+export function previewAnswer(types: Types, written: Written, rollout?: RolloutPreview): WriteAnswer {
   const { revision, changes, impact, warnings, plan, objections } = written
   const described = changes
     .slice(0, CHANGES_IN_PREVIEW)
     .map((change) => describeChange(types, beforeAndAfter(change)))
   const removals = objections.filter(({ liftedBy }) => liftedBy === 'confirm')
-  const others = objections.filter(({ liftedBy }) => liftedBy === undefined)
+  const others = objections.filter(({ liftedBy }) => liftedBy !== 'confirm')
   const body: Preview = {
     dry_run: true,
     base_revision: revision,
@@ -61,6 +73,7 @@ export function previewAnswer(types: Types, written: Written): WriteAnswer {
     requires: objections.map(requirementOf),
     requires_confirmation: removals.length > 0 ? ['removals'] : [],
     plan: plan as string,
+    ...rollout,
   }
   return { body }
 }

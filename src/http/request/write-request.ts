@@ -6,10 +6,11 @@ import { isObject, type Json, own } from '../../base/json.ts'
 import { fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Expectation } from '../../domain/commands/command.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
-import type { Author, Idempotency, WriteOptions, Written } from '../../engine/writer.ts'
+import type { Author, Idempotency, RolloutOptions, WriteOptions, Written } from '../../engine/writer.ts'
 import { identityOf } from '../auth/identity.ts'
 import type { Service } from '../service.ts'
 import { isPlan, NO_PLAN, type Query } from './parameters.ts'
+import { operationsOf, parseRollout } from './parse-rollout.ts'
 import { digestOf } from './send-json.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
@@ -63,6 +64,7 @@ export function parseAuthor({ addressOf }: Service, request: FastifyRequest): Re
 }
 
 export function parseOptions(
+  service: Pick<Service, 'engine' | 'types'>,
   request: FastifyRequest,
   defaultImpact: number | undefined,
 ): Result<WriteOptions> {
@@ -75,12 +77,27 @@ export function parseOptions(
   if (plan !== undefined && !isPlan(plan)) return invalid([{ path: '/plan', message: NO_PLAN }])
   const limit = query.impact_limit === undefined ? field('impact_limit') : Number(query.impact_limit)
   const impactLimit = (limit as number | undefined) ?? (dryRun ? IMPACT_LIMIT : defaultImpact)
+  const rollout = rolloutOf(service, request)
+  if (rollout && !rollout.ok) return rollout
   return succeed({
     dryRun,
+    ...(rollout && { rollout: rollout.value }),
     confirmRemovals: confirm.includes('removals'),
     ...(plan !== undefined && { plan }),
     ...(impactLimit !== undefined && { impactLimit }),
   })
+}
+
+/** `?rollout=` names a strategy; a batch may have the waves themselves in its body. */
+function rolloutOf(
+  service: Pick<Service, 'engine' | 'types'>,
+  request: FastifyRequest,
+): Result<RolloutOptions> | undefined {
+  const { rollout: strategy } = request.query as Query
+  const operations = operationsOf(request.body as Json | undefined)
+  if (strategy !== undefined) return parseRollout(service, { strategy }, { path: '?rollout', operations })
+  const given = bodyField(request, 'rollout')
+  return given === undefined ? undefined : parseRollout(service, given, { path: '/rollout', operations })
 }
 
 /** A caller that repeats a request with the same key gets the first response again. */

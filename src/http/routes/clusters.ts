@@ -72,7 +72,7 @@ function inputsRoute(service: Service, { name, singular }: RegisteredType, clust
   const { engine, types } = service
 
   function inputsIn(view: View, type: DeliveredType, id: string): Result<RenderedAnswer> {
-    const served = servedTo(view, id)
+    const served = servedTo(types, view, id)
     const entry = served.get(name, id)
     return entry ? succeed(renderInputs(served, types, type, entry)) : notFound(singular, id)
   }

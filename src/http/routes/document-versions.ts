@@ -38,7 +38,7 @@ function versionRoute(service: Service, type: RegisteredDelivery): Route {
       const { id } = request.params
       if (!engine.state.get(name, id)) return sendProblem(reply, notFound(singular, id).problem)
       const listed = await listFor(service, request, (fleet, view) =>
-        listVersions(fleet, types.cluster, view, type, id),
+        listVersions(fleet, types, view, type, id),
       )
       if (!listed.ok) return sendProblem(reply, listed.problem)
       return reply.header('Cache-Control', 'no-store').send(listed.value)

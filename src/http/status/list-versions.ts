@@ -7,13 +7,13 @@ import { servedTo } from '../../domain/delivery/served-view.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { deliveryOf, healthOf, type Situation } from '../../domain/status/derive-status.ts'
 import {
-  type ClusterType,
   type DeliveredType,
   type Delivery,
   type Document,
   findReference,
   isEnabled,
   type Reference,
+  type Types,
 } from '../../domain/types/resource-type.ts'
 import type { Fleet } from '../../engine/fleet/fleet.ts'
 import { environmentOf } from './list-status.ts'
@@ -45,16 +45,17 @@ class Version {
 
 export function* listVersions(
   fleet: Fleet,
-  clusters: ClusterType,
+  types: Types,
   view: View,
   type: DeliveredType,
   id: string,
 ): Steps<VersionList> {
   const { delivery } = type
+  const clusters = types.cluster
   const versions = new Map<string | null, Version>()
   for (const cluster of view.all(clusters.type.name)) {
     yield
-    const found = versionFor(clusters, view, type, cluster, id)
+    const found = versionFor(types, view, type, cluster, id)
     if (!found) continue
     const version = getOrSet(versions, found.version, () => new Version())
     const fate = fateOf(fleet.situationOf(cluster), delivery, id)
@@ -81,14 +82,14 @@ function sorted(versions: ReadonlyMap<string | null, Version>): VersionList['ver
 
 /** Undefined for a cluster that is not to have the document. */
 function versionFor(
-  clusters: ClusterType,
+  types: Types,
   view: View,
   { name, delivery }: DeliveredType,
   { id: clusterId }: Entry,
   id: string,
 ): { readonly version: string | null; readonly isOverridden: boolean } | undefined {
-  const served = servedTo(view, clusterId)
-  const cluster = served.get(clusters.type.name, clusterId)
+  const served = servedTo(types, view, clusterId)
+  const cluster = served.get(types.cluster.type.name, clusterId)
   const reference = cluster && findReference(cluster.document, delivery, id)
   const definition = reference && served.get(name, id)
   if (!definition || !isEnabled(delivery, reference)) return undefined

@@ -1,0 +1,238 @@
+// The shape of rollouts and holds on the wire.
+import type { SchemaObject } from '../base/json-schema.ts'
+import {
+  type Approval,
+  type GateResult,
+  ROLLOUT_STATES,
+  type Rollout,
+  type RolloutEvent,
+  WAVE_STATES,
+  type Wave,
+} from '../domain/rollouts/rollout.ts'
+import { ref } from './component-ref.ts'
+import { MAX_MESSAGE, PLAN_PATTERN } from './limits.ts'
+
+/** One wave of a rollout, as far as it is now. */
+export interface ShownWave
+  extends Pick<Wave, 'name' | 'state' | 'members' | 'opened' | 'opened_at' | 'passed_at'> {
+  readonly served: number
+  readonly applied: number
+  readonly healthy: number
+  readonly failed: number
+  readonly set_aside: number
+  readonly gates: readonly GateResult[]
+}
+
+export interface ShownRollout
+  extends Pick<
+    Rollout,
+    | 'id'
+    | 'state'
+    | 'message'
+    | 'started_by'
+    | 'started_at'
+    | 'ended_at'
+    | 'waiting_for'
+    | 'operation'
+    | 'plan'
+    | 'skipped'
+    | 'set_aside'
+  > {
+  readonly strategy: string | null
+  readonly waves: readonly ShownWave[]
+  readonly approvals: readonly Approval[]
+  readonly events: readonly RolloutEvent[]
+}
+
+/** One wave of a rollout that has not started. */
+export interface PlannedWave {
+  readonly name: string
+  readonly members: number
+  /** The first of them. */
+  readonly details: readonly string[]
+  /** What each gate comes to in numbers of clusters. */
+  readonly gates: readonly { readonly kind: string; readonly needed: number; readonly of: number }[]
+  /** Members that nothing is to be expected of now. */
+  readonly absent: number
+}
+
+/** A member of a rollout. */
+export interface ShownMember {
+  readonly cluster: string
+  readonly wave: string
+  readonly state: 'waiting' | 'open' | 'served' | 'applied' | 'healthy' | 'failed' | 'absent' | 'skipped'
+}
+
+const count = { type: 'integer', minimum: 0 }
+const text = { type: 'string' }
+const moment = { type: 'string', format: 'date-time' }
+const texts = { type: 'array', items: text }
+
+const GATE: SchemaObject = {
+  type: 'object',
+  required: ['kind', 'needed', 'value', 'holds'],
+  properties: {
+    kind: { type: 'string', enum: ['served_percent', 'applied_percent', 'healthy_percent', 'failures'] },
+    needed: { type: 'number', description: 'At least so many percent; at most so many failures.' },
+    value: { type: 'number' },
+    holds: { type: 'boolean' },
+  },
+}
+
+const WAVE: SchemaObject = {
+  type: 'object',
+  required: [
+    'name',
+    'state',
+    'members',
+    'opened',
+    'served',
+    'applied',
+    'healthy',
+    'failed',
+    'set_aside',
+    'gates',
+  ],
+  properties: {
+    name: text,
+    state: { type: 'string', enum: WAVE_STATES },
+    members: { ...count, description: 'How many clusters are in it.' },
+    opened: { ...count, description: 'How many of them are served the change.' },
+    opened_at: moment,
+    passed_at: moment,
+    served: count,
+    applied: count,
+    healthy: count,
+    failed: count,
+    set_aside: { ...count, description: 'Absent ones, which do not count after the deadline.' },
+    gates: { type: 'array', items: GATE },
+  },
+}
+
+const ROLLOUT_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: [
+    'id',
+    'state',
+    'strategy',
+    'message',
+    'started_by',
+    'started_at',
+    'waiting_for',
+    'waves',
+    'approvals',
+    'events',
+    'skipped',
+    'set_aside',
+    'operation',
+    'plan',
+  ],
+  properties: {
+    id: { ...text, description: 'Its name: r, and the revision that started it.', example: 'r42' },
+    state: { type: 'string', enum: ROLLOUT_STATES },
+    strategy: { type: ['string', 'null'], description: 'Null where the waves came with the write.' },
+    message: { type: ['string', 'null'] },
+    started_by: text,
+    started_at: moment,
+    ended_at: moment,
+    waiting_for: {
+      type: ['string', 'null'],
+      description: 'Why it does not go on now, in a sentence.',
+      example: '2 of 40 clusters of wave 10-percent have not applied it yet: prod-eu-07, prod-us-01',
+    },
+    waves: { type: 'array', items: WAVE },
+    approvals: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['wave', 'when', 'by', 'at'],
+        properties: {
+          wave: text,
+          when: { type: 'string', enum: ['before', 'after'] },
+          by: text,
+          at: moment,
+          remark: text,
+        },
+      },
+    },
+    events: {
+      type: 'array',
+      description: 'What happened, the newest last.',
+      items: {
+        type: 'object',
+        required: ['at', 'by', 'what'],
+        properties: { at: moment, by: text, what: text, remark: text },
+      },
+    },
+    skipped: { ...texts, description: 'Clusters that somebody took out.' },
+    set_aside: { ...texts, description: "Clusters that were absent at their wave's deadline." },
+    operation: { ...text, description: 'The change, in a line.' },
+    plan: { type: 'string', pattern: PLAN_PATTERN },
+  },
+}
+
+export const ROLLOUT_SCHEMAS = {
+  rollout: ROLLOUT_SCHEMA,
+  rollout_started: {
+    type: 'object',
+    required: ['rollout', 'revision'],
+    properties: {
+      rollout: ref('rollout'),
+      revision: count,
+      warnings: texts,
+    },
+  },
+  rollout_member: {
+    type: 'object',
+    required: ['cluster', 'wave', 'state'],
+    properties: {
+      cluster: text,
+      wave: text,
+      state: {
+        type: 'string',
+        enum: ['waiting', 'open', 'served', 'applied', 'healthy', 'failed', 'absent', 'skipped'],
+      },
+    },
+  },
+} satisfies Record<string, SchemaObject>
+
+const remark = { type: 'string', maxLength: MAX_MESSAGE, description: 'Why.' }
+
+/** What each action on a rollout takes in its body. */
+export const ROLLOUT_ACTIONS = {
+  pause: { remark },
+  resume: {},
+  retry: {},
+  abort: { remark },
+  approve: {
+    wave: { ...text, description: 'Name of the wave; the next one by default.' },
+    when: { type: 'string', enum: ['before', 'after'] },
+    remark,
+  },
+  skip: {
+    wave: { ...text, description: 'Name of the wave.' },
+    clusters: { type: 'array', items: text, minItems: 1, maxItems: 10_000, uniqueItems: true },
+  },
+} as const satisfies Record<string, Record<string, SchemaObject>>
+
+export const HOLD_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: ['cluster', 'reason', 'held_by', 'since'],
+  properties: {
+    cluster: text,
+    reason: text,
+    held_by: text,
+    since: moment,
+    until: { ...moment, description: 'When it ends by itself.' },
+  },
+}
+
+export const NEW_HOLD_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: ['reason'],
+  properties: {
+    until: { ...moment, description: 'When it ends by itself; left out, it lasts until it is released.' },
+    reason: { type: 'string', minLength: 1, maxLength: MAX_MESSAGE, description: 'Why the cluster is held.' },
+  },
+  additionalProperties: false,
+}

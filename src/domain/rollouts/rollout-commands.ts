@@ -1,0 +1,325 @@
+// Commands on rollouts: what people and the controller do to one that is there.
+import { conflictOf, fail, invalid, type Result, succeed } from '../../base/problem.ts'
+import { named } from '../../base/sentences.ts'
+import type { Steps } from '../../base/steps.ts'
+import type {
+  ActOnRollout,
+  FinishRollout,
+  HoldCluster,
+  Outcome,
+  PutRollout,
+  RolloutAction,
+} from '../commands/command.ts'
+import type { Draft } from '../documents/draft.ts'
+import { findLive } from '../documents/find-document.ts'
+import type { Entry } from '../documents/view.ts'
+import type { Document, Types } from '../types/resource-type.ts'
+import { addEvent, type Surroundings } from './advance.ts'
+import { asHold, documentsOf, HOLDS, type Hold } from './hold.ts'
+import {
+  asDocument,
+  asPlan,
+  asRollout,
+  isActive,
+  ROLLOUT_PLANS,
+  ROLLOUTS,
+  type Rollout,
+  type Wave,
+} from './rollout.ts'
+import { overlayOf } from './rollout-overlay.ts'
+import { amended, type StagedWrite } from './stage-write.ts'
+import { MAX_ACTIVE, stagingOf } from './staging.ts'
+
+const TYPE = { name: ROLLOUTS, singular: 'rollout' }
+const HERE = { path: '' }
+
+/** Where a staged write goes: a rollout of its own, one that takes the place of another, or another's new edits. */
+interface StagedTarget {
+  readonly supersedes?: string
+  readonly amends?: { readonly id: string; readonly restart: boolean }
+}
+
+/** Puts a staged write into a draft; returns it as it stands there. */
+export function putStaged(
+  types: Types,
+  draft: Draft,
+  staged: StagedWrite,
+  { supersedes, amends }: StagedTarget,
+  { by, around }: { readonly by: string; readonly around: Surroundings },
+): Result<StagedWrite> {
+  if (supersedes !== undefined) {
+    const action = { kind: 'abort', remark: `superseded by ${staged.rollout.id}` } as const
+    const ended = actOnRollout(types, draft, {
+      op: 'act_on_rollout',
+      id: supersedes,
+      action,
+      by,
+      at: around.now,
+      path: '',
+    })
+    if (!ended.ok) return ended
+  }
+  const target = amends ? amend(types, draft, staged, amends, by, around) : succeed(staged)
+  if (!target.ok) return target
+  const { rollout, plan } = target.value
+  if (!amends && stagingOf(types, draft).active.length >= MAX_ACTIVE)
+    return fail(
+      conflictOf('too_many_rollouts', `${MAX_ACTIVE} rollouts are active already: wait for one to end`),
+    )
+  draft.put(ROLLOUTS, asDocument(rollout), HERE)
+  draft.put(ROLLOUT_PLANS, asDocument(plan), HERE)
+  return target
+}
+
+function amend(
+  types: Types,
+  draft: Draft,
+  staged: StagedWrite,
+  { id, restart }: { readonly id: string; readonly restart: boolean },
+  by: string,
+  around: Surroundings,
+): Result<StagedWrite> {
+  const found = findActive(draft, { id })
+  if (!found.ok) return found
+  const former = asRollout(found.value)
+  const plan = restart ? undefined : draft.get(ROLLOUT_PLANS, id)
+  const overlay = plan && overlayOf(types, plan)
+  const isOpen = (cluster: string): boolean => overlay?.isOpenFor(former, cluster) ?? false
+  // What is open stays open: those members come first.
+  const waves = staged.waves.map(({ spec, members }) => ({
+    spec,
+    members: [...members.filter(isOpen), ...members.filter((cluster) => !isOpen(cluster))],
+    opened: members.filter(isOpen).length,
+  }))
+  const rollout = amended(former, staged.rollout, waves, { restart, by, around })
+  return succeed({
+    ...staged,
+    waves,
+    rollout,
+    plan: { ...staged.plan, id, members: waves.map(({ members }) => members) },
+  })
+}
+
+/** Writes what the controller, or the start of a rollout, has worked out. */
+export function putRollout(draft: Draft, { rollout, plan, expect }: PutRollout): Result<Outcome> {
+  if (expect && !('exists' in expect && !expect.exists)) {
+    const found = findLive(draft, TYPE, rollout.id, expect)
+    if (!found.ok) return found
+  }
+  draft.put(ROLLOUTS, asDocument(rollout), HERE)
+  if (plan) draft.put(ROLLOUT_PLANS, asDocument(plan), HERE)
+  return done(rollout.id)
+}
+
+export function actOnRollout(types: Types, draft: Draft, command: ActOnRollout): Result<Outcome> {
+  const found = findActive(draft, command)
+  if (!found.ok) return found
+  const changed = act(asRollout(found.value), command.action, command, (id) =>
+    isMember(types, draft, command.id, id),
+  )
+  if (!changed.ok) return changed
+  const { action, by, at } = command
+  const remark = 'remark' in action && action.remark !== undefined ? { remark: action.remark } : {}
+  const events = addEvent(changed.value.events, { at, by, what: wordFor(action), ...remark })
+  draft.put(ROLLOUTS, asDocument({ ...changed.value, events }), HERE)
+  if (!isActive(changed.value)) draft.remove(ROLLOUT_PLANS, command.id, HERE)
+  return done(command.id)
+}
+
+/** Writes the edits into the documents and drops the overlay: members of open waves are served the same bytes. */
+export function* finishRollout(types: Types, draft: Draft, command: FinishRollout): Steps<Result<Outcome>> {
+  const found = findActive(draft, command)
+  if (!found.ok) return found
+  const { id, by, at } = command
+  const rollout = asRollout(found.value)
+  const plan = draft.get(ROLLOUT_PLANS, id)
+  if (!plan) return done(id)
+  if (rollout.spec.stragglers === 'hold') yield* holdStragglers(types, draft, rollout, at)
+  const overlay = overlayOf(types, plan)
+  for (const { type, ids } of asPlan(plan).edits) {
+    for (const document of ids) {
+      yield
+      const current = draft.get(type, document)
+      const laid = overlay.lay(type, document, current)
+      if (!laid && current) draft.remove(type, document, HERE)
+      else if (laid && laid !== current) draft.putExactly(type, laid.document, HERE, false)
+    }
+  }
+  draft.remove(ROLLOUT_PLANS, id, HERE)
+  const { waiting_for: _, ...rest } = rollout
+  const events = addEvent(rollout.events, { at, by, what: 'finished' })
+  draft.put(
+    ROLLOUTS,
+    asDocument({ ...rest, waiting_for: null, state: 'finished', ended_at: at, events }),
+    HERE,
+  )
+  return done(id)
+}
+
+/** Clusters that were set aside, and never served the change, keep what they are served. */
+function* holdStragglers(types: Types, draft: Draft, rollout: Rollout, at: string): Steps<void> {
+  const clusters = types.cluster.type.name
+  for (const id of rollout.set_aside) {
+    yield
+    const cluster = draft.get(clusters, id)
+    if (!cluster || draft.get(HOLDS, id)) continue
+    const reason = `was absent during rollout ${rollout.id}`
+    const documents = documentsOf(types, draft, cluster)
+    const hold: Hold = { id, reason, held_by: `rollout/${rollout.id}`, since: at, documents }
+    draft.put(HOLDS, hold as unknown as Document, HERE)
+  }
+}
+
+function findActive(draft: Draft, { id, expect }: Pick<ActOnRollout, 'id' | 'expect'>): Result<Entry> {
+  const found = findLive(draft, TYPE, id, expect)
+  if (!found.ok) return found
+  const { state } = asRollout(found.value)
+  if (state !== 'finished' && state !== 'aborted') return found
+  return fail(conflictOf('rollout_ended', `rollout "${id}" is ${state}: it cannot be changed any more`))
+}
+
+function isMember(types: Types, draft: Draft, id: string, cluster: string): boolean {
+  const plan = draft.get(ROLLOUT_PLANS, id)
+  return plan !== undefined && overlayOf(types, plan).placeOf(cluster) !== undefined
+}
+
+function act(
+  rollout: Rollout,
+  action: RolloutAction,
+  { by, at }: Pick<ActOnRollout, 'by' | 'at'>,
+  isMemberOf: (cluster: string) => boolean,
+): Result<Rollout> {
+  switch (action.kind) {
+    case 'pause':
+      return rollout.state === 'paused'
+        ? refused(rollout, 'pause')
+        : succeed({ ...rollout, state: 'paused', waiting_for: action.remark ?? `${by} paused it` })
+    case 'resume':
+      return rollout.state === 'paused' ? succeed(resumed(rollout)) : refused(rollout, 'resume')
+    case 'retry':
+      return succeed({ ...resumed(rollout), retried_at: at, set_aside: [] })
+    case 'abort':
+      return succeed({ ...rollout, state: 'aborted', ended_at: at, waiting_for: null })
+    case 'approve':
+      return approve(rollout, action, by, at)
+    case 'skip':
+      return 'wave' in action
+        ? skipWave(rollout, action.wave, at)
+        : skipClusters(rollout, action.clusters, isMemberOf)
+  }
+}
+
+function resumed(rollout: Rollout): Rollout {
+  const isUntouched = rollout.waves.every(({ state }) => state === 'waiting')
+  const state = rollout.baking_since !== undefined ? 'baking' : isUntouched ? 'pending' : 'running'
+  return { ...rollout, state, waiting_for: null }
+}
+
+function approve(
+  rollout: Rollout,
+  { wave: name, when: given, remark }: Extract<RolloutAction, { kind: 'approve' }>,
+  by: string,
+  at: string,
+): Result<Rollout> {
+  const next = rollout.waves.findIndex(({ state }) => state === 'waiting' || state === 'open')
+  const place = name === undefined ? next : rollout.waves.findIndex((wave) => wave.name === name)
+  const wave = rollout.waves[place]
+  if (!wave) return unknownWave(rollout, name ?? '')
+  const when = given ?? (wave.state === 'open' ? 'after' : 'before')
+  const rule = rollout.spec.waves[place]?.approval?.[when]
+  if (!rule) return invalid([{ path: '/wave', message: `wave "${wave.name}" needs no approval ${when} it` }])
+  if (rule.not_starter && by === rollout.started_by)
+    return fail(
+      conflictOf(
+        'own_approval',
+        `wave "${wave.name}" needs the approval of somebody other than ${by}, who started it`,
+      ),
+    )
+  const others = rollout.approvals.filter(
+    (each) => !(each.wave === wave.name && each.when === when && each.by === by),
+  )
+  const approval = { wave: wave.name, when, by, at, ...(remark !== undefined && { remark }) }
+  return succeed({ ...rollout, approvals: [...others, approval] })
+}
+
+/** A wave that waits keeps the base until the finish; of one that is open the gates no longer count. */
+function skipWave(rollout: Rollout, name: string, at: string): Result<Rollout> {
+  const place = rollout.waves.findIndex((wave) => wave.name === name)
+  const wave = rollout.waves[place]
+  if (!wave) return unknownWave(rollout, name)
+  if (wave.state === 'passed' || wave.state === 'skipped')
+    return fail(conflictOf('wave_ended', `wave "${name}" is ${wave.state} already`))
+  const skipped: Wave =
+    wave.state === 'open' ? { ...wave, state: 'passed', passed_at: at } : { ...wave, state: 'skipped' }
+  return succeed({ ...rollout, waves: rollout.waves.with(place, skipped) })
+}
+
+function skipClusters(
+  rollout: Rollout,
+  clusters: readonly string[],
+  isMemberOf: (id: string) => boolean,
+): Result<Rollout> {
+  const unknown = clusters.flatMap((id, i) =>
+    isMemberOf(id) ? [] : [{ path: `/clusters/${i}`, message: `"${id}" is in no wave of this rollout` }],
+  )
+  if (unknown.length > 0) return invalid(unknown)
+  return succeed({ ...rollout, skipped: [...new Set([...rollout.skipped, ...clusters])] })
+}
+
+function unknownWave({ waves }: Rollout, name: string): Result<never> {
+  const known = waves.map((wave) => wave.name)
+  return invalid([{ path: '/wave', message: `names no wave: "${name}"; there are ${named(known)}` }])
+}
+
+function refused({ id, state }: Rollout, what: string): Result<never> {
+  return fail(conflictOf('rollout_state', `rollout "${id}" is ${state}: there is nothing to ${what}`))
+}
+
+function wordFor(action: RolloutAction): string {
+  switch (action.kind) {
+    case 'skip':
+      return 'wave' in action ? `skipped wave ${action.wave}` : `skipped ${named([...action.clusters])}`
+    case 'approve':
+      return `approved${action.wave === undefined ? '' : ` wave ${action.wave}`}`
+    case 'pause':
+      return 'paused'
+    case 'resume':
+      return 'resumed'
+    case 'retry':
+      return 'retried'
+    case 'abort':
+      return 'aborted'
+  }
+}
+
+function done(id: string): Result<Outcome> {
+  return succeed({ type: ROLLOUTS, id, created: false })
+}
+
+/** Holds a cluster at what it is served now. A hold that is there keeps its documents: only its end and reason change. */
+export function holdCluster(
+  types: Types,
+  draft: Draft,
+  { cluster: id, until, reason, by, at }: HoldCluster,
+): Result<Outcome> {
+  const clusters = types.cluster.type
+  const found = findLive(draft, clusters, id, undefined)
+  if (!found.ok) return found
+  if (until !== undefined && until <= at)
+    return invalid([{ path: '/until', message: `is ${until}, which is over already` }])
+  const known = draft.get(HOLDS, id)
+  const served = stagingOf(types, draft).viewFor(id)
+  const cluster = served.get(clusters.name, id) ?? found.value
+  const documents = known ? asHold(known).documents : documentsOf(types, served, cluster)
+  const since = known ? asHold(known).since : at
+  const hold: Hold = { id, ...(until !== undefined && { until }), reason, held_by: by, since, documents }
+  draft.put(HOLDS, hold as unknown as Document, HERE)
+  return succeed({ type: HOLDS, id, created: !known })
+}
+
+export function releaseCluster(draft: Draft, id: string): Result<Outcome> {
+  const found = findLive(draft, { name: HOLDS, singular: 'hold' }, id, undefined)
+  if (!found.ok) return found
+  draft.remove(HOLDS, id, HERE)
+  return succeed({ type: HOLDS, id, created: false, removed: found.value.document })
+}

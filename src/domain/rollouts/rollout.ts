@@ -1,0 +1,179 @@
+// Rollouts: a change that reaches its clusters wave by wave. Plain data, kept in the log like every document.
+import type { Json } from '../../base/json.ts'
+import type { Grant } from '../access/grant.ts'
+import type { Entry } from '../documents/view.ts'
+import type { Document } from '../types/resource-type.ts'
+import type { DocumentEdit } from './edits.ts'
+
+/** The system type of rollouts: their state, which every step replaces. */
+export const ROLLOUTS = 'rollouts'
+/** The system type of their plans: edits and members, which hardly ever change. A rollout that has ended has none. */
+export const ROLLOUT_PLANS = 'rollout_plans'
+
+export const ROLLOUT_STATES = ['pending', 'running', 'paused', 'baking', 'finished', 'aborted'] as const
+export type RolloutState = (typeof ROLLOUT_STATES)[number]
+
+export const WAVE_STATES = ['waiting', 'open', 'passed', 'skipped'] as const
+export type WaveState = (typeof WAVE_STATES)[number]
+
+/** What has to be true of a wave's members. Percentages are of the members that can be observed. */
+export interface Gates {
+  readonly served_percent?: number
+  readonly applied_percent?: number
+  readonly healthy_percent?: number
+  /** The most members that may fail: a number, or a share such as `5%`. */
+  readonly failures?: number | string
+  /** For how long the others have to hold. */
+  readonly soak_s?: number
+}
+
+export interface ApprovalRule {
+  readonly count?: number
+  readonly not_starter?: boolean
+  /** An approval that is older does not count. */
+  readonly expires_s?: number
+}
+
+/** When a wave may open: for a duration from each time that the cron expression names, in a time zone. */
+export interface Window {
+  readonly cron: string
+  readonly duration_s: number
+  readonly zone?: string
+}
+
+/** One wave as it is asked for. Exactly one of `selector`, `percent`, `count`, `clusters` and `rest` says who is in it. */
+export interface WaveSpec {
+  readonly name: string
+  readonly selector?: string
+  readonly percent?: number
+  readonly count?: number
+  readonly clusters?: readonly string[]
+  readonly rest?: true
+  readonly max_concurrent?: number
+  readonly deadline_s?: number
+  readonly start_at?: string
+  readonly window?: Window
+  readonly approval?: { readonly before?: ApprovalRule; readonly after?: ApprovalRule }
+  readonly gates?: Gates
+}
+
+export interface Strategy {
+  readonly waves: readonly WaveSpec[]
+  /** What a breached limit of failures does. */
+  readonly on_failure?: 'pause' | 'abort'
+  /** For how long the last wave is watched before the change is finished. */
+  readonly bake_s?: number
+  /** What clusters that were set aside get after the finish: the change, or a hold. */
+  readonly stragglers?: 'follow' | 'hold'
+  /** Clusters that no wave takes: a last wave, or a refusal of the rollout. */
+  readonly unmatched?: 'rest' | 'refuse'
+}
+
+export interface GateResult {
+  readonly kind: keyof Gates
+  readonly needed: number
+  readonly value: number
+  readonly holds: boolean
+}
+
+/** How far the members of a wave are. */
+export interface WaveCounts {
+  readonly served: number
+  readonly applied: number
+  readonly healthy: number
+  readonly failed: number
+  readonly set_aside: number
+}
+
+export interface Wave {
+  readonly name: string
+  readonly state: WaveState
+  readonly members: number
+  /** The first so many of its members are served the change. */
+  readonly opened: number
+  readonly opened_at?: string
+  /** The revision that opened its first members. */
+  readonly opened_revision?: number
+  /** Since when all of its gates hold; the soak counts from here. */
+  readonly gates_hold_since?: string
+  readonly passed_at?: string
+  /** As of the last decision about the wave. */
+  readonly counts?: WaveCounts
+  readonly gates?: readonly GateResult[]
+}
+
+export interface Approval {
+  readonly wave: string
+  readonly when: 'before' | 'after'
+  readonly by: string
+  readonly at: string
+  readonly remark?: string
+}
+
+/** What a person, or the service itself, did to a rollout. */
+export interface RolloutEvent {
+  readonly at: string
+  readonly by: string
+  readonly what: string
+  readonly remark?: string
+}
+
+export interface Rollout {
+  readonly id: string
+  readonly state: RolloutState
+  /** The strategy's name; left out where the waves were given with the write. */
+  readonly strategy?: string
+  readonly message: string | null
+  readonly started_by: string
+  readonly started_at: string
+  /** What the rollout acts with; checked again at every step that changes what clusters are served. */
+  readonly grant?: Grant
+  /** A digest of edits, strategy and members: approvals are bound to it. */
+  readonly plan: string
+  /** The strategy as it was copied. */
+  readonly spec: Strategy
+  readonly waves: readonly Wave[]
+  readonly approvals: readonly Approval[]
+  /** Clusters that somebody took out: they keep the base until the finish. */
+  readonly skipped: readonly string[]
+  /** Clusters that were absent at their wave's deadline. */
+  readonly set_aside: readonly string[]
+  /** Failures from before do not count any more. */
+  readonly retried_at?: string
+  /** Why it is paused, or does not go on. */
+  readonly waiting_for: string | null
+  readonly baking_since?: string
+  readonly ended_at?: string
+  /** The newest last. */
+  readonly events: readonly RolloutEvent[]
+  /** What was written, in a line. */
+  readonly operation: string
+  /** The revision that the fleet had when the edits were made. */
+  readonly base_revision: number
+}
+
+export interface RolloutPlan {
+  readonly id: string
+  readonly edits: readonly DocumentEdit[]
+  /** The commands that the edits were made from, as they were sent. */
+  readonly operations: readonly Json[]
+  /** Ids of the members of each wave, in the order in which they are opened. */
+  readonly members: readonly (readonly string[])[]
+}
+
+export function asRollout({ document }: Pick<Entry, 'document'>): Rollout {
+  return document as unknown as Rollout
+}
+
+export function asPlan({ document }: Pick<Entry, 'document'>): RolloutPlan {
+  return document as unknown as RolloutPlan
+}
+
+export function asDocument(value: Rollout | RolloutPlan): Document {
+  return value as unknown as Document
+}
+
+/** Whether the overlay of a rollout is served to the members of its open waves. */
+export function isActive({ state }: Rollout): boolean {
+  return state !== 'finished' && state !== 'aborted'
+}

@@ -1,0 +1,186 @@
+// From a decided write to a rollout of it: edits of fields, members of waves, and the first wave opened.
+import { getOrSet } from '../../base/get-or-set.ts'
+import type { Json } from '../../base/json.ts'
+import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
+import type { Steps } from '../../base/steps.ts'
+import type { Grant } from '../access/grant.ts'
+import type { Comparison } from '../delivery/compare-served.ts'
+import type { Change } from '../documents/view.ts'
+import { type Document, dnsOf, type Types } from '../types/resource-type.ts'
+import { addEvent, advance, type Surroundings } from './advance.ts'
+import { type DocumentEdit, editsBetween, type FieldEdit } from './edits.ts'
+import { type ResolvedWave, type ResolvedWaves, resolveWaves } from './resolve-waves.ts'
+import type { Rollout, RolloutPlan, Strategy, Wave } from './rollout.ts'
+
+/** What is asked for beside the change itself. */
+export interface RolloutRequest {
+  readonly id: string
+  /** The strategy's name; undefined where the waves came with the write. */
+  readonly strategy: string | undefined
+  readonly spec: Strategy
+  /** Where the waves stand in what was sent. */
+  readonly path: string
+  readonly message: string | null
+  readonly startedBy: string
+  readonly grant: Grant | undefined
+  readonly operation: string
+  readonly operations: readonly Json[]
+  /** A running rollout that this one takes the place of. */
+  readonly supersedes?: string
+}
+
+export interface StagedWrite {
+  readonly rollout: Rollout
+  readonly plan: RolloutPlan
+  readonly waves: readonly ResolvedWave[]
+  readonly warnings: readonly string[]
+}
+
+/** Everything but the digest of the plan, which `write` gives. */
+export function* stageWrite(
+  comparison: Comparison,
+  changes: readonly Change[],
+  request: RolloutRequest,
+  around: Surroundings,
+  digest: (members: RolloutPlan['members']) => Steps<string>,
+): Steps<Result<StagedWrite>> {
+  const { types, before } = comparison
+  const edits = yield* editsOf(types, changes)
+  if (!edits.ok) return edits
+  const resolved = yield* resolveMembers(comparison, request)
+  if (!resolved.ok) return resolved
+  const { waves, warnings } = resolved.value
+  const members = waves.map((wave) => wave.members)
+  const plan: RolloutPlan = { id: request.id, edits: edits.value, operations: request.operations, members }
+  const { now } = around
+  const started = {
+    at: now,
+    by: request.startedBy,
+    what: 'started',
+    ...(request.message && { remark: request.message }),
+  }
+  const rollout: Rollout = {
+    id: request.id,
+    state: 'pending',
+    ...(request.strategy !== undefined && { strategy: request.strategy }),
+    message: request.message,
+    started_by: request.startedBy,
+    started_at: now,
+    ...(request.grant && { grant: request.grant }),
+    plan: yield* digest(members),
+    spec: { ...request.spec, waves: waves.map(({ spec }) => spec) },
+    waves: waves.map(
+      ({ spec, members: ids }): Wave => ({
+        name: spec.name,
+        state: 'waiting',
+        members: ids.length,
+        opened: 0,
+      }),
+    ),
+    approvals: [],
+    skipped: [],
+    set_aside: [],
+    waiting_for: null,
+    events: addEvent([], started),
+    operation: request.operation,
+    base_revision: before.revision,
+  }
+  return succeed({ rollout: openFirst(rollout, around), plan, waves, warnings })
+}
+
+/** Skips empty waves and opens the first one, unless something keeps it from that. */
+export function openFirst(rollout: Rollout, around: Surroundings): Rollout {
+  let next = rollout
+  while (next.waves.every(({ opened }) => opened === 0)) {
+    const done = advance(next, [], around)
+    if (done.kind !== 'step') break
+    next = done.rollout
+  }
+  return next
+}
+
+/** The members are the clusters that would be served something else. */
+export function* resolveMembers(
+  comparison: Comparison,
+  { spec, path }: Pick<RolloutRequest, 'spec' | 'path'>,
+): Steps<Result<ResolvedWaves>> {
+  const { types, before } = comparison
+  const clusters = types.cluster.type.name
+  const affected: string[] = []
+  for (const id of comparison.candidates()) {
+    yield
+    if (before.get(clusters, id) && comparison.compare(id).length > 0) affected.push(id)
+  }
+  if (affected.length === 0)
+    return fail({
+      code: 'conflict',
+      reason: 'nothing_to_roll_out',
+      message: 'no cluster would be served anything else: write it without a rollout',
+    })
+  return yield* resolveWaves(types, before, spec, affected, path)
+}
+
+/** The edits of a write; documents that change in the same way share one. */
+export function* editsOf(types: Types, changes: readonly Change[]): Steps<Result<DocumentEdit[]>> {
+  const shared = new Map<string, { type: string; ids: string[]; fields: readonly FieldEdit[] }>()
+  const whole: DocumentEdit[] = []
+  const details: Detail[] = []
+  for (const change of changes) {
+    yield
+    const { type, id, before, after } = change
+    const refused = refuse(types, change)
+    if (refused !== undefined) details.push({ path: `/${type}/${id}`, message: refused })
+    else if (!after) whole.push({ type, ids: [id], deleted: true })
+    else if (!before || before.deleted) whole.push({ type, ids: [id], created: after.document })
+    else {
+      const normalise = types.get(type)?.normalise ?? ((document) => document)
+      const fields = editsBetween(before.document, after.document, normalise)
+      getOrSet(shared, `${type} ${JSON.stringify(fields)}`, () => ({ type, ids: [], fields })).ids.push(id)
+    }
+  }
+  if (details.length > 0) return invalid(details, 'not_staged')
+  return succeed([...whole, ...shared.values()])
+}
+
+/** What reaches no cluster by its polls, or decides which cluster polls, cannot be staged. */
+function refuse(types: Types, { type, before, after }: Change): string | undefined {
+  const { cluster } = types
+  if (!types.get(type)) return `is of the type ${type}, which a rollout does not stage`
+  if (type !== cluster.type.name) return undefined
+  if (!before || before.deleted)
+    return 'would be created or restored: a rollout stages changes of live clusters'
+  if (!after || after.deleted) return 'would be deleted: delete clusters without a rollout'
+  const [was, is]: readonly Document[] = [before.document, after.document]
+  return dnsOf(cluster, was as Document) === dnsOf(cluster, is as Document)
+    ? undefined
+    : 'would get another DNS name: change that without a rollout'
+}
+
+/** A rollout with other edits: approvals of the earlier ones are void, and open waves have to prove the new ones. */
+export function amended(
+  rollout: Rollout,
+  staged: Rollout,
+  waves: readonly (ResolvedWave & { readonly opened: number })[],
+  { restart, by, around }: { readonly restart: boolean; readonly by: string; readonly around: Surroundings },
+): Rollout {
+  const what = restart ? 'amended, with its waves started again' : 'amended'
+  const { now: opened_at, revision: opened_revision } = around
+  const next = waves.map(({ spec, members, opened }): Wave => {
+    const wave: Wave = { name: spec.name, state: 'waiting', members: members.length, opened: 0 }
+    return opened === 0 ? wave : { ...wave, state: 'open', opened, opened_at, opened_revision }
+  })
+  const { baking_since: _, ...rest } = rollout
+  const changed: Rollout = {
+    ...rest,
+    plan: staged.plan,
+    operation: staged.operation,
+    spec: staged.spec,
+    waves: next,
+    approvals: [],
+    set_aside: [],
+    waiting_for: null,
+    state: 'running',
+    events: addEvent(rollout.events, { at: around.now, by, what }),
+  }
+  return openFirst(changed, around)
+}

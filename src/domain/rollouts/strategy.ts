@@ -1,0 +1,107 @@
+// Strategies: the waves of a rollout as they are asked for, what is wrong with them, and the one that is built in.
+import { pointer } from '../../base/json.ts'
+import type { Detail } from '../../base/problem.ts'
+import { parseSelector } from '../access/selector.ts'
+import type { Types } from '../types/resource-type.ts'
+import type { Gates, Strategy, WaveSpec } from './rollout.ts'
+
+/** The resource type of strategies. */
+export const STRATEGIES = 'strategies'
+/** The name of the strategy that is always there; a document of that id replaces it. */
+export const DEFAULT_STRATEGY_ID = 'default'
+
+/** What says who is in a wave, exactly one of these, and what each takes. */
+const CHOICES = {
+  selector: 'a label selector',
+  percent: 'a share of what is left',
+  count: 'a number of what is left',
+  clusters: 'a list of ids',
+  rest: 'true',
+} satisfies { readonly [choice in keyof WaveSpec]?: string }
+const CHOICE_NAMES = Object.keys(CHOICES) as (keyof typeof CHOICES)[]
+
+/** The gates of a wave that names none. */
+const DEFAULT_GATES: Gates = { applied_percent: 100, failures: 0 }
+/** After this long, absent members are set aside. */
+export const DEFAULT_DEADLINE_S = 3600
+
+const TIER: Gates = { applied_percent: 90, failures: '10%', soak_s: 300 }
+const SHARE: Gates = { applied_percent: 95, failures: '2%', soak_s: 600 }
+
+export const DEFAULT_STRATEGY: Strategy = {
+  waves: [
+    { name: 'dev', selector: 'environment=dev', gates: TIER },
+    { name: 'qa', selector: 'environment=qa', gates: TIER },
+    { name: 'uat', selector: 'environment=uat', gates: TIER },
+    {
+      name: 'canary',
+      count: 1,
+      gates: { applied_percent: 100, healthy_percent: 100, failures: 0, soak_s: 600 },
+    },
+    { name: '10-percent', percent: 10, gates: SHARE },
+    { name: '50-percent', percent: 50, gates: SHARE },
+    { name: 'rest', rest: true, gates: { applied_percent: 95, failures: '2%' } },
+  ],
+}
+
+export function gatesOf({ gates }: WaveSpec): Gates {
+  const { soak_s, ...others } = gates ?? {}
+  const asked = Object.keys(others).length > 0 ? others : DEFAULT_GATES
+  // What was not served was not applied: a failure is only known of what was served.
+  return { failures: 0, ...asked, ...(soak_s !== undefined && { soak_s }) }
+}
+
+/** How many of some members may fail. */
+export function allowedFailures({ failures = 0 }: Gates, members: number): number {
+  if (typeof failures === 'number') return failures
+  return Math.floor((Number.parseFloat(failures) * members) / 100)
+}
+
+/** How many of some members a percentage comes to. */
+export function neededOf(percent: number, members: number): number {
+  return Math.ceil((percent * members) / 100 - 1e-9)
+}
+
+/** Everything wrong with a strategy that its schema cannot say. */
+export function checkStrategy(types: Types, { waves }: Strategy, path = ''): Detail[] {
+  const details: Detail[] = []
+  const names = new Set<string>()
+  const named = new Map<string, string>()
+  for (const [i, wave] of waves.entries()) {
+    const at = pointer(pointer(path, 'waves'), i)
+    if (names.has(wave.name)) details.push({ path: `${at}/name`, message: `is used twice: "${wave.name}"` })
+    names.add(wave.name)
+    details.push(...checkWave(types, wave, at))
+    if (wave.rest && i < waves.length - 1)
+      details.push({
+        path: `${at}/rest`,
+        message: 'must be the last wave: nothing is left for those after it',
+      })
+    for (const [j, id] of (wave.clusters ?? []).entries()) {
+      const before = named.get(id)
+      if (before !== undefined)
+        details.push({
+          path: `${at}/clusters/${j}`,
+          message: `names "${id}", which is in wave "${before}" already`,
+        })
+      named.set(id, wave.name)
+    }
+  }
+  return details
+}
+
+function checkWave(types: Types, wave: WaveSpec, at: string): Detail[] {
+  const given = CHOICE_NAMES.filter((choice) => wave[choice] !== undefined)
+  const details: Detail[] = []
+  if (given.length !== 1)
+    details.push({
+      path: at,
+      message:
+        given.length === 0
+          ? `says nothing about who is in it: give one of ${CHOICE_NAMES.map((choice) => `${choice} (${CHOICES[choice]})`).join(', ')}`
+          : `has ${given.join(' and ')}: give only one of ${CHOICE_NAMES.join(', ')}`,
+    })
+  const parsed = wave.selector === undefined ? undefined : parseSelector(types, wave.selector)
+  if (parsed && !parsed.ok) details.push({ path: `${at}/selector`, message: parsed.message })
+  return details
+}

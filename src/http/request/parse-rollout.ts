@@ -1,0 +1,83 @@
+// What a write says about its rollout: a strategy by name, or waves of its own.
+import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
+import { type Detail, invalid, type Result, succeed } from '../../base/problem.ts'
+import { unknownDocument } from '../../domain/documents/find-document.ts'
+import { below } from '../../domain/documents/parse-document.ts'
+import type { Strategy } from '../../domain/rollouts/rollout.ts'
+import {
+  checkStrategy,
+  DEFAULT_STRATEGY,
+  DEFAULT_STRATEGY_ID,
+  STRATEGIES,
+} from '../../domain/rollouts/strategy.ts'
+import type { RolloutOptions } from '../../engine/writer.ts'
+import type { RegisteredType } from '../../registry/build-types.ts'
+import type { Service } from '../service.ts'
+
+/** Where the request came from: the field of a body, or the parameter of a URL. */
+interface Place {
+  readonly path: string
+  readonly operations: readonly Json[]
+}
+
+/** A strategy by its name. */
+export function findStrategy(
+  { engine, types }: Pick<Service, 'engine' | 'types'>,
+  id: string,
+  path: string,
+): Result<Strategy> {
+  const type = types.get(STRATEGIES)
+  const found = engine.state.get(STRATEGIES, id)
+  if (found) {
+    const { id: _, description: __, ...strategy } = found.document
+    return succeed(strategy as unknown as Strategy)
+  }
+  if (id === DEFAULT_STRATEGY_ID) return succeed(DEFAULT_STRATEGY)
+  const message = type ? unknownDocument(engine.state, type, id) : `no strategy "${id}"`
+  return invalid([{ path, message: `names ${message}` }], 'unknown_reference')
+}
+
+/** The rollout of a body: `{"strategy": "default"}`, or `{"waves": […]}` with what else a strategy has. */
+export function parseRollout(
+  service: Pick<Service, 'engine' | 'types'>,
+  given: Json,
+  { path, operations }: Place,
+): Result<RolloutOptions> {
+  if (!isObject(given)) return invalid([{ path, message: 'must be an object with a strategy or with waves' }])
+  const { strategy, supersedes, ...spec } = given
+  const details: Detail[] = []
+  for (const [name, value] of Object.entries({ strategy, supersedes }))
+    if (value !== undefined && typeof value !== 'string')
+      details.push({ path: `${path}/${name}`, message: 'must be a text: an id' })
+  const hasSpec = Object.keys(spec).length > 0
+  if ((strategy === undefined) === !hasSpec)
+    details.push({ path, message: 'needs one of strategy and waves: how to go through the fleet' })
+  if (details.length > 0) return invalid(details)
+  const replaced = typeof supersedes === 'string' ? { supersedes } : {}
+  if (typeof strategy === 'string') {
+    const found = findStrategy(service, strategy, `${path}/strategy`)
+    if (!found.ok) return found
+    return succeed({ strategy, spec: found.value, path, operations, ...replaced })
+  }
+  const own = parseSpec(service, spec as JsonObject, path)
+  return own.ok
+    ? succeed({ strategy: undefined, spec: own.value, path: `${path}/waves`, operations, ...replaced })
+    : own
+}
+
+function parseSpec({ types }: Pick<Service, 'types'>, spec: JsonObject, path: string): Result<Strategy> {
+  const type = types.get(STRATEGIES) as RegisteredType
+  // The shape is that of a strategy's document.
+  const document = type.normalise({ id: 'inline', ...spec })
+  const details = below(path, type.check(document))
+  if (details.length > 0) return invalid(details)
+  const { id: _, ...strategy } = document
+  const wrong = checkStrategy(types, strategy as unknown as Strategy, path)
+  return wrong.length > 0 ? invalid(wrong) : succeed(strategy as unknown as Strategy)
+}
+
+/** The operations of a batch as they were sent, or the request itself in their form. */
+export function operationsOf(body: Json | undefined): readonly Json[] {
+  const operations = isObject(body) ? own(body, 'operations') : undefined
+  return Array.isArray(operations) ? operations : []
+}

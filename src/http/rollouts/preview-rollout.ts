@@ -1,0 +1,69 @@
+// What a preview says of a rollout: its waves with their members, and how long it takes at least.
+import type { PlannedWave } from '../../api/rollout-schema.ts'
+import type { Steps } from '../../base/steps.ts'
+import { AWAY } from '../../domain/rollouts/member-progress.ts'
+import type { ResolvedWave } from '../../domain/rollouts/resolve-waves.ts'
+import type { StagedWrite } from '../../domain/rollouts/stage-write.ts'
+import { stagingOf } from '../../domain/rollouts/staging.ts'
+import { allowedFailures, gatesOf, neededOf } from '../../domain/rollouts/strategy.ts'
+import type { Service } from '../service.ts'
+
+export interface RolloutPreview {
+  readonly waves: readonly PlannedWave[]
+  readonly expected_duration_s: number
+}
+
+/** Ids that a planned wave lists. */
+const LISTED = 20
+
+export function* previewRollout(
+  service: Pick<Service, 'engine' | 'types'>,
+  { waves, rollout }: StagedWrite,
+): Steps<RolloutPreview> {
+  let seconds = rollout.spec.bake_s ?? 0
+  const planned: PlannedWave[] = []
+  for (const wave of waves) {
+    const { slowestMs, absent } = yield* lookAt(service, wave.members)
+    seconds += durationOf(wave, slowestMs / 1000)
+    planned.push({ ...planOf(wave), absent })
+  }
+  return { waves: planned, expected_duration_s: Math.ceil(seconds) }
+}
+
+/** The longest interval of some clusters, and how many of them nothing is to be expected of now. */
+function* lookAt(
+  { engine, types }: Pick<Service, 'engine' | 'types'>,
+  members: readonly string[],
+): Steps<{ slowestMs: number; absent: number }> {
+  const { fleet } = engine.fleet
+  const staging = stagingOf(types, engine.state)
+  let [slowestMs, absent] = [0, 0]
+  for (const id of members) {
+    yield
+    const cluster = engine.state.get(types.cluster.type.name, id)
+    if (!cluster) continue
+    const { intervalMs, contact } = fleet.pulseOf(cluster)
+    if (AWAY.includes(contact) || staging.isHeld(id)) absent++
+    else slowestMs = Math.max(slowestMs, intervalMs)
+  }
+  return { slowestMs, absent }
+}
+
+/** What each gate comes to in numbers of clusters. */
+function planOf({ spec, members }: ResolvedWave): Omit<PlannedWave, 'absent'> {
+  const gates = gatesOf(spec)
+  const of = members.length
+  const percents = (['served_percent', 'applied_percent', 'healthy_percent'] as const).flatMap((kind) => {
+    const percent = gates[kind]
+    return percent === undefined ? [] : [{ kind, needed: neededOf(percent, of), of }]
+  })
+  const failures = { kind: 'failures', needed: allowedFailures(gates, of), of }
+  return { name: spec.name, members: of, details: members.slice(0, LISTED), gates: [...percents, failures] }
+}
+
+/** A wave takes as long as its slowest member to poll and to report, batch after batch, and then soaks. */
+function durationOf({ spec, members }: ResolvedWave, intervalS: number): number {
+  if (members.length === 0) return 0
+  const batches = Math.ceil(members.length / (spec.max_concurrent ?? members.length))
+  return batches * intervalS + (gatesOf(spec).soak_s ?? 0)
+}
