@@ -13,7 +13,7 @@ import { servedTo } from '../src/domain/delivery/served-view.ts'
 import { beforeAndAfter } from '../src/domain/documents/describe-change.ts'
 import type { View } from '../src/domain/documents/view.ts'
 import type { Engine } from '../src/engine/engine.ts'
-import type { Written } from '../src/engine/writer.ts'
+import type { Written } from '../src/engine/write-options.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import {

@@ -64,7 +64,16 @@ export const PREVIEW_SCHEMA: SchemaObject = {
               properties: { path: { type: 'string' }, message: { type: 'string' } },
             },
           },
-          lifted_by: { type: 'string', enum: ['confirm'], description: 'confirm: `confirm=removals`.' },
+          lifted_by: {
+            type: 'string',
+            enum: ['confirm', 'bypass'],
+            description: 'confirm: `confirm=removals`. bypass: `bypass=true`, a message, and the permission.',
+          },
+          next_open: {
+            type: 'string',
+            format: 'date-time',
+            description: 'Of a freeze: when it is over, where that is known.',
+          },
         },
       },
     },

@@ -16,8 +16,9 @@ import { openPast, type Past } from './past.ts'
 import { type RolloutController, startController } from './rollouts/controller.ts'
 import { keepSnapshots, type Snapshots } from './snapshot.ts'
 import { followUses, type TokenUses } from './token-uses.ts'
+import type { Author, WriteOptions, WriteRequest, Written } from './write-options.ts'
 import { type Turn, WriteQueue } from './write-queue.ts'
-import { type Author, type WriteOptions, type WriteRequest, Writer, type Written } from './writer.ts'
+import { Writer } from './writer.ts'
 
 export interface Engine {
   /** False until a state is loaded; `state` must not be served before. */

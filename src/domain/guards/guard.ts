@@ -3,15 +3,17 @@ import type { BrakePercents } from '../../base/brake-percents.ts'
 import type { Problem } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Grant } from '../access/grant.ts'
+import type { Bypass } from '../access/permissions.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change } from '../documents/view.ts'
 import type { StagedWrite } from '../rollouts/stage-write.ts'
 import { findRemovals } from './brake.ts'
 import { checkScope } from './check-scope.ts'
+import { checkFrozen } from './frozen.ts'
 import { checkHeldFields } from './held-by-rollout.ts'
 import { refuseMethods } from './refuse-methods.ts'
 
-export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'rollout', 'brake'] as const
+export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'rollout', 'freeze', 'brake'] as const
 
 export interface Objection {
   readonly kind: (typeof OBJECTION_KINDS)[number]
@@ -19,6 +21,8 @@ export interface Objection {
   readonly problem: Problem
   /** What lifts the objection; undefined where nothing does. */
   readonly liftedBy?: 'confirm' | 'bypass'
+  /** Who may bypass it. */
+  readonly bypass?: Bypass
 }
 
 /** A write that has been decided. */
@@ -34,6 +38,12 @@ export interface DecidedWrite {
   /** The rollout that the write finishes or amends. */
   readonly ownRollout: string | undefined
   readonly brake: BrakePercents
+  /** What the commit itself changes: of a rollout, not the whole change. */
+  readonly served: Comparison
+  /** Whether it only brings back what was served before. */
+  readonly isWayBack: boolean
+  /** Milliseconds since the epoch. */
+  readonly now: number
 }
 
 export interface Guard {
@@ -73,7 +83,19 @@ export const ROLLOUT_GUARD: Guard = {
       isStaged: staged !== undefined,
       except: ownRollout,
     })
-    return problem ? [{ kind: 'rollout', problem, liftedBy: 'bypass' }] : []
+    if (!problem) return []
+    // Two rollouts of one field would never come to an end.
+    return [{ kind: 'rollout', problem, ...(!staged && { liftedBy: 'bypass', bypass: 'admin' }) }]
+  },
+}
+
+export const FREEZE_GUARD: Guard = {
+  stopsPreview: false,
+  *check({ served, isWayBack, now }) {
+    const frozen = isWayBack ? undefined : yield* checkFrozen(served, now)
+    if (!frozen) return []
+    const { problem, bypass } = frozen
+    return [{ kind: 'freeze', problem, ...(bypass !== 'nobody' && { liftedBy: 'bypass', bypass }) }]
   },
 }
 

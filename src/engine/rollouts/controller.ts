@@ -12,7 +12,7 @@ import type { Types } from '../../domain/types/resource-type.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import type { Leases } from '../../store/leases.ts'
 import type { Fleet } from '../fleet/fleet.ts'
-import type { Author, WriteOptions, Written } from '../writer.ts'
+import type { Author, WriteOptions, Written } from '../write-options.ts'
 import { tallyRollout } from './tally-rollout.ts'
 
 export interface ControllerParts {

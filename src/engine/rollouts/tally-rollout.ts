@@ -1,11 +1,11 @@
 // How far the members of a rollout are, wave by wave.
 import type { Steps } from '../../base/steps.ts'
 import type { View } from '../../domain/documents/view.ts'
-import { specOf, type WaveTally } from '../../domain/rollouts/advance.ts'
 import { changedInputs, type MemberProgress, progressOf } from '../../domain/rollouts/member-progress.ts'
-import { asPlan, type Gates, ROLLOUT_PLANS, type Wave } from '../../domain/rollouts/rollout.ts'
+import { asPlan, type Gates, ROLLOUT_PLANS, specOf, type Wave } from '../../domain/rollouts/rollout.ts'
 import { type ActiveRollout, stagingOf } from '../../domain/rollouts/staging.ts'
 import { gatesOf } from '../../domain/rollouts/strategy.ts'
+import type { WaveTally } from '../../domain/rollouts/wave-gates.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 

@@ -2,7 +2,12 @@
 import { ref } from '../../api/component-ref.ts'
 import { PAGES } from '../../api/limits.ts'
 import { JSON_TYPE } from '../../api/media-types.ts'
-import { ROLLOUT_ACTIONS, ROLLOUT_SCHEMAS, type ShownRollout } from '../../api/rollout-schema.ts'
+import {
+  CHECK_REQUIRED,
+  ROLLOUT_ACTIONS,
+  ROLLOUT_SCHEMAS,
+  type ShownRollout,
+} from '../../api/rollout-schema.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { invalid, notFound, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
@@ -46,8 +51,7 @@ export function rolloutActionRoutes(service: Service): Route[] {
 }
 
 function seenBy({ types, now }: Service, fleet: Seen['fleet'], view: View): Seen {
-  const around = { now: now().toISOString(), revision: view.revision + 1, blockOf: () => undefined }
-  return { types, fleet, view, around }
+  return { types, fleet, view, now: now() }
 }
 
 function listRoute(service: Service): Route {
@@ -135,6 +139,10 @@ const SUMMARIES: Readonly<Record<keyof typeof ROLLOUT_ACTIONS, readonly [string,
     'Every cluster is served what it would be without it, from its next poll on.',
   ],
   approve: ['Approve a wave that waits for it.', 'Approvals are bound to the plan: an amendment voids them.'],
+  check: [
+    'Answer a check of a wave.',
+    'For systems outside of the service: an answer of no pauses the rollout, or aborts it. It is bound to the plan: an amendment voids it.',
+  ],
   skip: [
     'Leave a wave or clusters out.',
     'A wave that is not open yet keeps the base until the finish; of one that is, the gates no longer count. Clusters that are left out return to the base.',
@@ -142,7 +150,8 @@ const SUMMARIES: Readonly<Record<keyof typeof ROLLOUT_ACTIONS, readonly [string,
 }
 
 function actionRoute(service: Service, kind: keyof typeof ROLLOUT_ACTIONS): Route {
-  const schema = { type: 'object', properties: ROLLOUT_ACTIONS[kind], additionalProperties: false }
+  const required = kind === 'check' ? CHECK_REQUIRED : []
+  const schema = { type: 'object', required, properties: ROLLOUT_ACTIONS[kind], additionalProperties: false }
   const check = buildChecker(schema)
   const [summary, description] = SUMMARIES[kind]
   return route<'id'>({
@@ -154,7 +163,7 @@ function actionRoute(service: Service, kind: keyof typeof ROLLOUT_ACTIONS): Rout
     summary,
     description: `${description} ${PREVIEWED}`,
     parameters: [ID],
-    body: { content: json(schema, JSON_TYPE), isOptional: true },
+    body: { content: json(schema, JSON_TYPE), isOptional: required.length === 0 },
     answers: {
       200: ok(
         'The rollout; a preview with dry_run.',
