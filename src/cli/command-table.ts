@@ -205,6 +205,19 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     define: async () => (await import('./commands/describe.ts')).defineDescribe,
   },
   {
+    name: 'describe',
+    summary: ({ singular }) =>
+      `one ${singular} on one screen: what it is, who has which version, what changed`,
+    fits: (noun) => !cluster(noun),
+    define: async () => (await import('./commands/describe-definition.ts')).defineDescribeDefinition,
+  },
+  {
+    name: 'clusters',
+    summary: (noun) => `which clusters have ${aNoun(noun)}, and in which version`,
+    fits: assignable,
+    define: async () => (await import('./commands/assigned-clusters.ts')).defineAssignedClusters,
+  },
+  {
     name: 'status',
     summary: ({ singular }) => `what a ${singular} was served, has applied, and how its components fare`,
     fits: cluster,
