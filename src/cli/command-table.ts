@@ -88,6 +88,13 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     define: async () => (await import('./commands/attention.ts')).defineAttention,
   },
   {
+    name: 'overrides',
+    group: READ,
+    types: true,
+    summary: 'what clusters set themselves instead of taking it from the catalog, and giving it up',
+    define: async () => (await import('./commands/overrides.ts')).defineOverrides,
+  },
+  {
     name: 'wait',
     group: READ,
     types: true,
