@@ -2,6 +2,7 @@
 import type { Grant } from '../domain/access/grant.ts'
 import type { Outcome, WriteCommand } from '../domain/commands/command.ts'
 import type { Impact } from '../domain/delivery/impact.ts'
+import type { KeptField } from '../domain/delivery/own-values.ts'
 import type { Change, View } from '../domain/documents/view.ts'
 import type { Objection } from '../domain/guards/guard.ts'
 import type { RolloutRequest, StagedWrite } from '../domain/rollouts/stage-write.ts'
@@ -67,6 +68,8 @@ export interface Written {
   readonly objections: readonly Objection[]
   readonly impact?: Impact
   readonly plan?: string
+  /** In a preview: where clusters keep a value of their own for what is changed in the catalog. */
+  readonly kept?: readonly KeptField[]
   /** The rollout that the write starts or amends. */
   readonly staged?: StagedWrite
   /** The response to the first write with the same key: nothing was done now. */

@@ -6,6 +6,7 @@ import { summarise } from '../domain/commands/command.ts'
 import { type Decision, decide } from '../domain/commands/decide.ts'
 import { Comparison } from '../domain/delivery/compare-served.ts'
 import { IMPACT_LIMIT, impactOf } from '../domain/delivery/impact.ts'
+import { keptFields } from '../domain/delivery/own-values.ts'
 import type { Applied } from '../domain/documents/state.ts'
 import type { Change, View } from '../domain/documents/view.ts'
 import { isWayBack } from '../domain/guards/frozen.ts'
@@ -97,7 +98,11 @@ export class Writer {
       const assessed = await assess(decided.value, options, options.signal)
       // What a preview shows of a rollout is the whole change, not the documents that keep it.
       const shown = { ...decision, changes: whole.changes, ...(staged && { staged }) }
-      return succeed({ ...shown, objections, revision: view.revision, ...assessed })
+      const kept = await runTimeSliced(
+        keptFields(this.#parts.types, whole.after, whole.changes),
+        options.signal,
+      )
+      return succeed({ ...shown, objections, revision: view.revision, ...assessed, kept })
     } finally {
       view.release()
     }

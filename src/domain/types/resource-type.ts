@@ -209,6 +209,11 @@ export function isEnabled({ enabledBy }: Delivery, reference: Reference): boolea
   return enabledBy === undefined || reference[enabledBy] !== false
 }
 
+/** The fields of a definition that a reference has a value of its own for. */
+export function overriddenFields({ overrides }: Delivery, reference: Reference): string[] {
+  return overrides.filter((field) => (reference[field] ?? null) !== null)
+}
+
 /** A cluster's values for one of its components. */
 export function patchesOf(cluster: ClusterType, document: Document, component: string): JsonObject {
   const all = document[cluster.patches]

@@ -140,6 +140,7 @@ class Controller implements RolloutController {
         now: now().toISOString(),
         revision: view.revision + 1,
         blockOf: () => undefined,
+        blockOfFinish: () => undefined,
       }
       const next = advance(active.rollout, tallies, around)
       if (next.kind === 'wait') return false
