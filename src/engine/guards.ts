@@ -34,7 +34,7 @@ export interface Verdict {
 interface Run {
   readonly dryRun: boolean
   /** The kinds of confirmation that the caller has given. */
-  readonly lifted: ReadonlySet<Objection['liftedBy']>
+  readonly lifted: ReadonlySet<Objection['liftedBy'] | Objection['confirmation']>
   readonly signal: AbortSignal | undefined
 }
 
@@ -43,7 +43,9 @@ export async function askGuards(write: DecidedWrite, { dryRun, lifted, signal }:
   const objections: Objection[] = []
   for (const { check, stopsPreview } of GUARDS) {
     const found = await runTimeSliced(check(write), signal)
-    const standing = found.filter(({ liftedBy }) => liftedBy === undefined || !lifted.has(liftedBy))
+    const standing = found.filter(
+      ({ liftedBy, confirmation = liftedBy }) => confirmation === undefined || !lifted.has(confirmation),
+    )
     if (standing.length > 0 && (!dryRun || stopsPreview)) return { objections, refusals: standing }
     objections.push(...found)
   }

@@ -15,6 +15,7 @@ import type { Surroundings } from '../domain/rollouts/advance.ts'
 import type { RolloutPlan } from '../domain/rollouts/rollout.ts'
 import { putStaged } from '../domain/rollouts/rollout-commands.ts'
 import { type RolloutRequest, type StagedWrite, stageWrite } from '../domain/rollouts/stage-write.ts'
+import { stagingOf, withoutRollout } from '../domain/rollouts/staging.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import { runTimeSliced } from '../runtime/run-time-sliced.ts'
 import type { IdempotencyRecord } from '../store/idempotency.ts'
@@ -42,13 +43,15 @@ export interface WriteOptions {
   readonly plan?: string
   /** Lets removals pass the brake. */
   readonly confirmRemovals?: boolean
+  /** Lets a rollout be finished whose waves are not all through. */
+  readonly confirmFinish?: boolean
   /** Computes the impact and the plan; the impact has details of at most this many clusters' endpoints. */
   readonly impactLimit?: number
   /** Writes once for this key; a repetition returns the first response. */
   readonly idempotency?: Idempotency
   /** Makes a rollout of the changes instead of writing them at once. */
   readonly rollout?: RolloutOptions
-  /** The rollout that the write finishes or amends: it holds nothing against that. */
+  /** The rollout that the write finishes: it holds nothing against that. */
   readonly ownRollout?: string
   /** Lets the write pass what rollouts and freezes hold against it; the reason is in the audit. */
   readonly bypass?: boolean
@@ -272,17 +275,21 @@ export class Writer {
     signal: AbortSignal | undefined,
   ): Promise<Result<Decided>> {
     const { types, past, brake, status } = this.#parts
-    const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT } = options
+    const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT, ownRollout } = options
     const expanded = await expandCommands(types, past, view, commands)
     if (!expanded.ok) return expanded
-    const steps = decide(types, view, expanded.value.commands, dryRun ? status : undefined)
+    const { rollout } = options
+    const replacedId = rollout?.amends?.id ?? rollout?.supersedes
+    const replaced = stagingOf(types, view).active.find((each) => each.rollout.id === replacedId)
+    // What takes the place of a rollout is decided as if that one were not there.
+    const seen = replaced ? withoutRollout(types, view, replaced.rollout.id) : view
+    const steps = decide(types, seen, expanded.value.commands, dryRun ? status : undefined)
     const decided = await runTimeSliced(steps, signal)
     if (!decided.ok) return decided
     const decision = decided.value
-    const comparison = new Comparison(types, view, decision.after)
-    const staged = await this.#stage({ commands, author, options }, decision, comparison, signal)
+    const comparison = new Comparison(types, seen, decision.after)
+    const staged = await this.#stage({ commands, author, options }, view, decision, comparison, signal)
     if (staged && !staged.ok) return staged
-    const { ownRollout = options.rollout?.amends?.id ?? options.rollout?.supersedes } = options
     const write: DecidedWrite = {
       comparison,
       changes: decision.changes,
@@ -290,10 +297,12 @@ export class Writer {
       plan,
       staged: staged?.value.staged,
       ownRollout,
+      replaced,
       brake,
     }
-    const lifted = new Set<Objection['liftedBy']>([
-      ...(confirmRemovals ? ['confirm' as const] : []),
+    const lifted = new Set<Objection['liftedBy'] | Objection['confirmation']>([
+      ...(confirmRemovals ? ['removals' as const] : []),
+      ...(options.confirmFinish ? ['finish' as const] : []),
       ...(options.bypass ? ['bypass' as const] : []),
     ])
     const { objections, refusals } = await askGuards(write, { dryRun, lifted, signal })
@@ -315,23 +324,24 @@ export class Writer {
   /** Makes a rollout of a decision, where that is asked for: what is committed then is the rollout alone. */
   async #stage(
     { commands, author, options }: WriteRequest,
+    view: View,
     { changes }: Decision,
     comparison: Comparison,
     signal: AbortSignal | undefined,
   ): Promise<Result<{ staged: StagedWrite; committed: Pick<Decision, 'changes' | 'after'> }> | undefined> {
     const { rollout, grant, operation = summarise(commands) } = options
     if (!rollout) return undefined
-    const { types, before } = comparison
+    const { types } = comparison
     const { now } = this.#parts
     const around: Surroundings = {
       now: now().toISOString(),
-      revision: before.revision + 1,
+      revision: view.revision + 1,
       blockOf: () => undefined,
     }
     const request: RolloutRequest = {
       ...rollout,
       // No other revision has this number, so that no other rollout has this id.
-      id: `r${before.revision + 1}`,
+      id: `r${view.revision + 1}`,
       message: author.message,
       startedBy: author.actor,
       grant,
@@ -341,7 +351,7 @@ export class Writer {
       planOf(types, changes, { spec: rollout.spec, members })
     const staged = await runTimeSliced(stageWrite(comparison, changes, request, around, digest), signal)
     if (!staged.ok) return staged
-    const draft = new Draft(before, types.cluster)
+    const draft = new Draft(view, types.cluster)
     const put = putStaged(types, draft, staged.value, rollout, { by: author.actor, around })
     if (!put.ok) return put
     return succeed({ staged: put.value, committed: { changes: draft.changes(), after: draft } })

@@ -5,11 +5,13 @@ import type { Steps } from '../../base/steps.ts'
 import type { Grant } from '../access/grant.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change } from '../documents/view.ts'
+import type { ActiveRollout } from '../rollouts/active-rollout.ts'
 import type { StagedWrite } from '../rollouts/stage-write.ts'
 import { findRemovals } from './brake.ts'
 import { checkScope } from './check-scope.ts'
 import { checkHeldFields } from './held-by-rollout.ts'
 import { refuseMethods } from './refuse-methods.ts'
+import { findUnfinished } from './unfinished-rollout.ts'
 
 export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'rollout', 'brake'] as const
 
@@ -19,7 +21,11 @@ export interface Objection {
   readonly problem: Problem
   /** What lifts the objection; undefined where nothing does. */
   readonly liftedBy?: 'confirm' | 'bypass'
+  /** What has to be confirmed, where that lifts it. */
+  readonly confirmation?: (typeof CONFIRMATIONS)[number]
 }
+
+export const CONFIRMATIONS = ['removals', 'finish'] as const
 
 /** A write that has been decided. */
 export interface DecidedWrite {
@@ -31,8 +37,10 @@ export interface DecidedWrite {
   readonly plan: string | undefined
   /** Set where the changes are to be a rollout. */
   readonly staged: StagedWrite | undefined
-  /** The rollout that the write finishes or amends. */
+  /** The rollout that the write finishes. */
   readonly ownRollout: string | undefined
+  /** The rollout that the write amends or supersedes. */
+  readonly replaced: ActiveRollout | undefined
   readonly brake: BrakePercents
 }
 
@@ -56,8 +64,8 @@ export const METHODS_GUARD: Guard = {
 
 export const SCOPE_GUARD: Guard = {
   stopsPreview: false,
-  *check({ comparison, changes, grant }) {
-    const problem = grant && (yield* checkScope(grant, comparison, changes))
+  *check({ comparison, changes, grant, replaced }) {
+    const problem = grant && (yield* checkScope(grant, comparison, changes, replaced))
     return problem ? [{ kind: 'scope', problem }] : []
   },
 }
@@ -73,7 +81,13 @@ export const ROLLOUT_GUARD: Guard = {
       isStaged: staged !== undefined,
       except: ownRollout,
     })
-    return problem ? [{ kind: 'rollout', problem, liftedBy: 'bypass' }] : []
+    const unfinished = findUnfinished(changes)
+    return [
+      ...(problem ? [{ kind: 'rollout', problem, liftedBy: 'bypass' } as const] : []),
+      ...(unfinished
+        ? [{ kind: 'rollout', problem: unfinished, liftedBy: 'confirm', confirmation: 'finish' } as const]
+        : []),
+    ]
   },
 }
 
@@ -85,6 +99,7 @@ export const BRAKE_GUARD: Guard = {
       kind: 'brake',
       problem: { code: 'destructive_change', reason: 'brake', message },
       liftedBy: 'confirm',
+      confirmation: 'removals',
     }))
   },
 }

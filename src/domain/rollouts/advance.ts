@@ -1,13 +1,17 @@
 // The decision of the controller: what a rollout does next, by how far its members are. No evidence, no advance.
 import { named } from '../../base/sentences.ts'
 import type { GateResult, Rollout, RolloutEvent, Wave, WaveCounts, WaveSpec } from './rollout.ts'
-import { allowedFailures, DEFAULT_DEADLINE_S, gatesOf } from './strategy.ts'
+import { allowedFailures, DEFAULT_DEADLINE_S, gatesOf, neededOf } from './strategy.ts'
 
 /** The members of one wave, counted. Clusters that are deleted, skipped, or reached by nothing any more do not count. */
 export interface WaveTally extends Omit<WaveCounts, 'set_aside'> {
   readonly members: number
-  /** Of the opened members, those of which nothing is to be expected now. */
+  /** Of the opened members that are not done, those of which nothing is to be expected now. */
   readonly absent: readonly string[]
+  /** Those of them that were never served it. */
+  readonly stragglers: readonly string[]
+  /** How far the absent ones have come: what is set aside counts for no share. */
+  readonly absentCounts: Pick<WaveCounts, 'served' | 'applied' | 'healthy'>
   /** Opened members that are neither done nor failed nor absent, the first few of them. */
   readonly lagging: readonly string[]
   readonly laggingCount: number
@@ -38,8 +42,10 @@ export function advance(rollout: Rollout, tallies: readonly WaveTally[], around:
   const breach = findBreach(rollout, tallies)
   if (breach) {
     if (rollout.spec.on_failure === 'abort') return { kind: 'abort', why: breach }
-    return step(pausedFor(withCounts(rollout, tallies), breach, around.now))
+    return step(pausedFor(withCounts(rollout, tallies, around.now), breach, around.now))
   }
+  const late = openLate(rollout, tallies, around)
+  if (late) return step(late)
   const at = rollout.waves.findIndex(({ state }) => state === 'waiting' || state === 'open')
   if (at < 0) return bake(rollout, around)
   const { state } = rollout.waves[at] as Wave
@@ -114,9 +120,7 @@ function watch(rollout: Rollout, at: number, tally: WaveTally, around: Surroundi
   const spec = specOf(rollout, at)
   if (tally.members === 0)
     return step(withWave(rollout, at, { state: 'skipped' }, around, 'skipped: no members are left'))
-  const setAside = isPast(wave.opened_at, spec.deadline_s ?? DEFAULT_DEADLINE_S, around.now)
-    ? tally.absent
-    : []
+  const setAside = setAsideIn(rollout, at, tally, around.now)
   const known = new Set(rollout.set_aside)
   const added = setAside.filter((id) => !known.has(id))
   if (added.length > 0)
@@ -125,10 +129,7 @@ function watch(rollout: Rollout, at: number, tally: WaveTally, around: Surroundi
       set_aside: [...rollout.set_aside, ...added],
     })
   const more = openMore(wave, spec, tally, setAside.length)
-  if (more > 0 && around.blockOf(at) === undefined) {
-    const opened = wave.opened + more
-    return step(withWave(rollout, at, { opened }, around, `opened ${opened} of ${wave.members}`))
-  }
+  if (more > 0 && around.blockOf(at) === undefined) return step(widened(rollout, at, more, around))
   const gates = evaluate(rollout, at, tally, setAside.length)
   const holds = wave.opened >= wave.members && gates.every((gate) => gate.holds)
   if (!holds) {
@@ -149,6 +150,35 @@ function watch(rollout: Rollout, at: number, tally: WaveTally, around: Surroundi
   )
 }
 
+/** Clusters that join a wave that has passed are opened with it, as many at a time as in any wave. */
+function openLate(
+  rollout: Rollout,
+  tallies: readonly WaveTally[],
+  around: Surroundings,
+): Rollout | undefined {
+  for (const [at, wave] of rollout.waves.entries()) {
+    const tally = tallies[at]
+    if (wave.state !== 'passed' || !tally) continue
+    const setAside = setAsideIn(rollout, at, tally, around.now)
+    const more = openMore(wave, specOf(rollout, at), tally, setAside.length)
+    if (more > 0 && around.blockOf(at) === undefined) return widened(rollout, at, more, around)
+  }
+  return undefined
+}
+
+function widened(rollout: Rollout, at: number, more: number, around: Surroundings): Rollout {
+  const { opened: before, members } = rollout.waves[at] as Wave
+  const opened = before + more
+  const patch = { opened, widened_at: around.now }
+  return withWave(rollout, at, patch, around, `opened ${opened} of ${members}`)
+}
+
+/** The absent members of a wave once its deadline is over: it counts from when the newest members were opened. */
+export function setAsideIn(rollout: Rollout, at: number, tally: WaveTally, now: string): readonly string[] {
+  const { opened_at, widened_at = opened_at } = rollout.waves[at] as Wave
+  return isPast(widened_at, specOf(rollout, at).deadline_s ?? DEFAULT_DEADLINE_S, now) ? tally.absent : []
+}
+
 /** How many more members may be opened: `max_concurrent` counts those that are under way. */
 function openMore(wave: Wave, { max_concurrent }: WaveSpec, tally: WaveTally, setAside: number): number {
   const left = wave.members - wave.opened
@@ -160,29 +190,23 @@ function openMore(wave: Wave, { max_concurrent }: WaveSpec, tally: WaveTally, se
 /** Percentages are of the members that can be observed; where nobody can, no gate holds. */
 export function evaluate(rollout: Rollout, at: number, tally: WaveTally, setAside: number): GateResult[] {
   const gates = gatesOf(specOf(rollout, at))
-  const observable = tally.members - setAside
-  const share = (count: number): number => (observable > 0 ? Math.floor((1000 * count) / observable) / 10 : 0)
-  const percent = (
-    kind: 'served_percent' | 'applied_percent' | 'healthy_percent',
-    count: number,
-  ): GateResult[] => {
+  const of = tally.members - setAside
+  const observed = (column: 'served' | 'applied' | 'healthy'): number =>
+    tally[column] - (setAside > 0 ? tally.absentCounts[column] : 0)
+  const percents = (['served', 'applied', 'healthy'] as const).flatMap((column): GateResult[] => {
+    const kind = `${column}_percent` as const
     const needed = gates[kind]
     if (needed === undefined) return []
-    return [{ kind, needed, value: share(count), holds: observable > 0 && share(count) >= needed }]
-  }
+    const [count, needed_count] = [observed(column), neededOf(needed, of)]
+    const value = of > 0 ? Math.floor((1000 * count) / of) / 10 : 0
+    return [{ kind, needed, value, holds: of > 0 && count >= needed_count, count, needed_count, of }]
+  })
   const allowed = allowedFailures(gates, tally.members)
-  return [
-    ...percent('served_percent', tally.served),
-    ...percent('applied_percent', tally.applied),
-    ...percent('healthy_percent', tally.healthy),
-    // A wave in which nobody has answered has no failures either: that is no success.
-    {
-      kind: 'failures',
-      needed: allowed,
-      value: tally.failed,
-      holds: observable > 0 && tally.served > 0 && tally.failed <= allowed,
-    },
-  ]
+  const { failed } = tally
+  // A wave in which nobody has answered has no failures either: that is no success.
+  const holds = observed('served') > 0 && failed <= allowed
+  const failures = { kind: 'failures', needed: allowed, value: failed, holds } as const
+  return [...percents, { ...failures, count: failed, needed_count: allowed, of: tally.members }]
 }
 
 function explain(rollout: Rollout, at: number, tally: WaveTally, setAside: number): string {
@@ -260,11 +284,15 @@ function withWave(
 }
 
 /** The counts at a decision are kept as its evidence. */
-function withCounts(rollout: Rollout, tallies: readonly WaveTally[]): Rollout {
+function withCounts(rollout: Rollout, tallies: readonly WaveTally[], now: string): Rollout {
   const waves = rollout.waves.map((wave, i) => {
     const tally = tallies[i]
     if (!tally || wave.opened === 0) return wave
-    return { ...wave, counts: countsOf(tally, 0), gates: evaluate(rollout, i, tally, 0) }
+    // Of other waves only failures are looked for.
+    if (wave.state !== 'open')
+      return wave.counts ? { ...wave, counts: { ...wave.counts, failed: tally.failed } } : wave
+    const setAside = setAsideIn(rollout, i, tally, now).length
+    return { ...wave, counts: countsOf(tally, setAside), gates: evaluate(rollout, i, tally, setAside) }
   })
   return { ...rollout, waves }
 }

@@ -6,14 +6,12 @@ import {
   advance,
   countsOf,
   evaluate,
-  isPast,
   type Surroundings,
-  specOf,
+  setAsideIn,
   type WaveTally,
 } from '../../domain/rollouts/advance.ts'
 import { asRollout, type Rollout, type Wave, type WaveCounts } from '../../domain/rollouts/rollout.ts'
 import { stagingOf } from '../../domain/rollouts/staging.ts'
-import { DEFAULT_DEADLINE_S } from '../../domain/rollouts/strategy.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import type { Fleet } from '../../engine/fleet/fleet.ts'
 import { tallyRollout } from '../../engine/rollouts/tally-rollout.ts'
@@ -34,7 +32,12 @@ export function* describeRollout({ types, fleet, view, around }: Seen, entry: En
   const tallies = active ? yield* tallyRollout({ types, fleet, view }, active) : []
   const next = active ? advance(rollout, tallies, around) : undefined
   const waitingFor = next?.kind === 'wait' ? next.waitingFor : rollout.waiting_for
-  return shown(rollout, waitingFor, (wave, i) => describeWave(rollout, wave, i, tallies[i], around.now))
+  const described = shown(rollout, waitingFor, (wave, i) =>
+    describeWave(rollout, wave, i, tallies[i], around.now),
+  )
+  // Those that have returned since are not set aside any more.
+  const set_aside = tallies.flatMap((tally, i) => setAsideIn(rollout, i, tally, around.now))
+  return active ? { ...described, set_aside } : described
 }
 
 /** As it is stored, without what its members have come to. */
@@ -81,8 +84,7 @@ function describeWave(
   now: string,
 ): ShownWave {
   if (!tally || wave.opened === 0) return storedWave(wave)
-  const { deadline_s = DEFAULT_DEADLINE_S } = specOf(rollout, i)
-  const setAside = isPast(wave.opened_at, deadline_s, now) ? tally.absent.length : 0
+  const setAside = setAsideIn(rollout, i, tally, now).length
   return {
     ...frameOf(wave),
     members: tally.members,

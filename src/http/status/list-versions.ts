@@ -5,7 +5,7 @@ import type { Steps } from '../../base/steps.ts'
 import { holderOf, readerOf } from '../../domain/delivery/resolve-field.ts'
 import { servedTo } from '../../domain/delivery/served-view.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
-import { deliveryOf, healthOf, type Situation } from '../../domain/status/derive-status.ts'
+import { deliveryOf, hasApplied, healthOf, type Situation } from '../../domain/status/derive-status.ts'
 import {
   type DeliveredType,
   type Delivery,
@@ -114,7 +114,7 @@ interface Fate {
 function fateOf(situation: Situation, delivery: Delivery, id: string): Fate {
   const desired = situation.desired.find(({ endpoint }) => endpoint === delivery.endpoint)
   if (!desired) return { isApplied: false, isHealthy: false, isFailed: false }
-  const isWhole = deliveryOf(situation, desired) === 'applied'
+  const isWhole = hasApplied(deliveryOf(situation, desired))
   const input = desired.components.find((each) => each.id === id)
   if (!input) {
     const { contact } = situation
