@@ -10,6 +10,7 @@ import {
   WAVE_STATES,
   type Wave,
 } from '../domain/rollouts/rollout.ts'
+import { BATCH_SCHEMA } from './batch-schema.ts'
 import { ref } from './component-ref.ts'
 import { MAX_MESSAGE, PLAN_PATTERN } from './limits.ts'
 
@@ -63,7 +64,32 @@ export interface PlannedWave {
 export interface ShownMember {
   readonly cluster: string
   readonly wave: string
-  readonly state: 'waiting' | 'open' | 'served' | 'applied' | 'healthy' | 'failed' | 'absent' | 'skipped'
+  readonly state: MemberState
+}
+
+/** How far a member is. `unaffected` are those that the rollout changes nothing for any more. */
+export const MEMBER_STATES = [
+  'waiting',
+  'open',
+  'served',
+  'applied',
+  'healthy',
+  'failed',
+  'absent',
+  'skipped',
+  'unaffected',
+] as const
+export type MemberState = (typeof MEMBER_STATES)[number]
+
+/** A cluster that is kept at what it is served. */
+export interface ShownHold {
+  readonly cluster: string
+  readonly reason: string
+  readonly held_by: string
+  readonly since: string
+  readonly until?: string
+  /** Of one that ends by itself. */
+  readonly expires_in_s?: number
 }
 
 const count = { type: 'integer', minimum: 0 }
@@ -73,7 +99,7 @@ const texts = { type: 'array', items: text }
 
 const GATE: SchemaObject = {
   type: 'object',
-  required: ['kind', 'needed', 'value', 'holds'],
+  required: ['kind', 'needed', 'value', 'holds', 'count', 'needed_count', 'of'],
   properties: {
     kind: {
       type: 'string',
@@ -83,6 +109,13 @@ const GATE: SchemaObject = {
     needed: { type: 'number', description: 'At least so many percent; at most so many failures.' },
     value: { type: 'number' },
     holds: { type: 'boolean' },
+    count: { type: 'integer', minimum: 0, description: 'Of how many clusters it is true.' },
+    needed_count: {
+      type: 'integer',
+      minimum: 0,
+      description: 'Of how many it has to be; of failures, how many may be.',
+    },
+    of: { type: 'integer', minimum: 0, description: 'Of so many, without those that are set aside.' },
   },
 }
 
@@ -113,6 +146,27 @@ const WAVE: SchemaObject = {
     failed: count,
     set_aside: { ...count, description: 'Absent ones, which do not count after the deadline.' },
     gates: { type: 'array', items: GATE },
+  },
+}
+
+/** One wave of a preview. */
+export const PLANNED_WAVE_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: ['name', 'members', 'details', 'gates', 'absent'],
+  properties: {
+    name: text,
+    members: { ...count, description: 'How many clusters are in it.' },
+    details: { ...texts, description: 'Ids of the first of them.' },
+    gates: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['kind', 'needed', 'of'],
+        properties: { kind: text, needed: count, of: count },
+      },
+      description: 'What each gate comes to in numbers of clusters.',
+    },
+    absent: { ...count, description: 'Members that nothing is to be expected of now.' },
   },
 }
 
@@ -216,7 +270,9 @@ export const ROLLOUT_SCHEMAS = {
       wave: text,
       state: {
         type: 'string',
-        enum: ['waiting', 'open', 'served', 'applied', 'healthy', 'failed', 'absent', 'skipped'],
+        enum: MEMBER_STATES,
+        description:
+          'waiting: not opened yet; open: not served it yet; absent: nothing is to be expected of it now; unaffected: the rollout changes nothing for it any more, and it does not count.',
       },
     },
   },
@@ -233,6 +289,7 @@ export const ROLLOUT_ACTIONS = {
   resume: {},
   retry: {},
   abort: { remark },
+  finish: { remark },
   approve: {
     wave: { ...text, description: 'Name of the wave; the next one by default.' },
     when: { type: 'string', enum: ['before', 'after'] },
@@ -255,6 +312,27 @@ export const ROLLOUT_ACTIONS = {
   },
 } as const satisfies Record<string, Record<string, SchemaObject>>
 
+/** What an amendment takes: the whole change anew, and where it is to go another way, how. */
+export const AMEND_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: ['operations'],
+  properties: {
+    ...BATCH_SCHEMA.properties,
+    restart: {
+      type: 'boolean',
+      description:
+        'Whether the waves start again: clusters of open ones return to the base first. Otherwise they get the new change at once.',
+    },
+    strategy: { type: 'string', minLength: 1, description: 'Name of another strategy.' },
+    waves: { type: 'array', items: { type: 'object' }, description: 'Other waves, as a strategy has them.' },
+    on_failure: { type: 'string' },
+    bake_s: { type: 'integer' },
+    stragglers: { type: 'string' },
+    unmatched: { type: 'string' },
+  },
+  additionalProperties: false,
+}
+
 export const HOLD_SCHEMA: SchemaObject = {
   type: 'object',
   required: ['cluster', 'reason', 'held_by', 'since'],
@@ -264,6 +342,7 @@ export const HOLD_SCHEMA: SchemaObject = {
     held_by: text,
     since: moment,
     until: { ...moment, description: 'When it ends by itself.' },
+    expires_in_s: { ...count, description: 'In how many seconds that is.' },
   },
 }
 

@@ -1,9 +1,10 @@
 // The shape of responses to writes on the wire: what was done to the fleet, and previews.
 
 import type { SchemaObject } from '../base/json-schema.ts'
-import { OBJECTION_KINDS } from '../domain/guards/guard.ts'
+import { CONFIRMATIONS, OBJECTION_KINDS } from '../domain/guards/guard.ts'
 import { ref } from './component-ref.ts'
 import { CHANGES_IN_PREVIEW, PLAN_PATTERN } from './limits.ts'
+import { PLANNED_WAVE_SCHEMA } from './rollout-schema.ts'
 
 const count = { type: 'integer', minimum: 0 }
 const texts = { type: 'array', items: { type: 'string' } }
@@ -67,7 +68,7 @@ export const PREVIEW_SCHEMA: SchemaObject = {
           lifted_by: {
             type: 'string',
             enum: ['confirm', 'bypass'],
-            description: 'confirm: `confirm=removals`. bypass: `bypass=true`, a message, and the permission.',
+            description: 'confirm: what `requires_confirmation` lists; bypass: `bypass=true` with a message.',
           },
           next_open: {
             type: 'string',
@@ -79,7 +80,7 @@ export const PREVIEW_SCHEMA: SchemaObject = {
     },
     requires_confirmation: {
       ...texts,
-      items: { type: 'string', enum: ['removals'] },
+      items: { type: 'string', enum: CONFIRMATIONS },
       description: 'What the write itself has to confirm.',
     },
     plan,
@@ -88,6 +89,16 @@ export const PREVIEW_SCHEMA: SchemaObject = {
       items: ref('kept_field'),
       description:
         'Fields that are changed in the catalog, and clusters that keep a value of their own for them.',
+    },
+    waves: {
+      type: 'array',
+      items: PLANNED_WAVE_SCHEMA,
+      description: 'Of a rollout: its waves with their members.',
+    },
+    expected_duration_s: {
+      ...count,
+      description:
+        'Of a rollout: how long it takes at least, by the intervals of its clusters and the soaks.',
     },
   },
 }

@@ -43,7 +43,7 @@ export interface Verdict {
 interface Run {
   readonly dryRun: boolean
   /** The kinds of confirmation that the caller has given. */
-  readonly lifted: ReadonlySet<Objection['liftedBy']>
+  readonly lifted: ReadonlySet<Objection['liftedBy'] | Objection['confirmation']>
   readonly signal: AbortSignal | undefined
 }
 
@@ -65,8 +65,8 @@ function stillStanding(
   { grant }: DecidedWrite,
   lifted: Run['lifted'],
 ): readonly Objection[] {
-  const { liftedBy, bypass, problem } = objection
-  if (liftedBy === undefined || !lifted.has(liftedBy)) return [objection]
+  const { liftedBy, confirmation = liftedBy, bypass, problem } = objection
+  if (confirmation === undefined || !lifted.has(confirmation)) return [objection]
   if (liftedBy !== 'bypass' || grant === undefined || mayBypass(grant, bypass)) return []
   const message = `only the role ${leastRoleWith('bypass')} may bypass this: ${problem.message}`
   return [{ ...objection, problem: forbidden('needs_admin', message, problem.details) }]

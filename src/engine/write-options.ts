@@ -23,13 +23,15 @@ export interface WriteOptions {
   readonly plan?: string
   /** Lets removals pass the brake. */
   readonly confirmRemovals?: boolean
+  /** Lets a rollout be finished whose waves are not all through. */
+  readonly confirmFinish?: boolean
   /** Computes the impact and the plan; the impact has details of at most this many clusters' endpoints. */
   readonly impactLimit?: number
   /** Writes once for this key; a repetition returns the first response. */
   readonly idempotency?: Idempotency
   /** Makes a rollout of the changes instead of writing them at once. */
   readonly rollout?: RolloutOptions
-  /** The rollout that the write finishes or amends: it holds nothing against that. */
+  /** The rollout that the write finishes: it holds nothing against that. */
   readonly ownRollout?: string
   /** Lets the write pass what rollouts and freezes hold against it; the reason is in the audit. */
   readonly bypass?: boolean

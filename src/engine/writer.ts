@@ -12,6 +12,7 @@ import type { Change, View } from '../domain/documents/view.ts'
 import { isWayBack } from '../domain/guards/frozen.ts'
 import type { DecidedWrite, Objection } from '../domain/guards/guard.ts'
 import type { StagedWrite } from '../domain/rollouts/stage-write.ts'
+import { stagingOf, withoutRollout } from '../domain/rollouts/staging.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import { runTimeSliced } from '../runtime/run-time-sliced.ts'
 import type { IdempotencyRecord } from '../store/idempotency.ts'
@@ -201,18 +202,28 @@ export class Writer {
     signal: AbortSignal | undefined,
   ): Promise<Result<Decided>> {
     const { types, past, brake, status, now } = this.#parts
-    const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT } = options
+    const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT, ownRollout } = options
     const expanded = await expandCommands(types, past, view, commands)
     if (!expanded.ok) return expanded
-    const steps = decide(types, view, expanded.value.commands, dryRun ? status : undefined)
+    const { rollout } = options
+    const replacedId = rollout?.amends?.id ?? rollout?.supersedes
+    const replaced = stagingOf(types, view).active.find((each) => each.rollout.id === replacedId)
+    // What takes the place of a rollout is decided as if that one were not there.
+    const seen = replaced ? withoutRollout(types, view, replaced.rollout.id) : view
+    const steps = decide(types, seen, expanded.value.commands, dryRun ? status : undefined)
     const decided = await runTimeSliced(steps, signal)
     if (!decided.ok) return decided
     const decision = decided.value
-    const comparison = new Comparison(types, view, decision.after)
-    const { rollout, ownRollout = rollout?.amends?.id ?? rollout?.supersedes } = options
+    const comparison = new Comparison(types, seen, decision.after)
     const staged =
       rollout &&
-      (await stageRollout({ commands, author, options, rollout }, decision, comparison, now(), signal))
+      (await stageRollout(
+        { commands, author, options, rollout },
+        view,
+        { decision, comparison },
+        now(),
+        signal,
+      ))
     if (staged && !staged.ok) return staged
     const write: DecidedWrite = {
       comparison,
@@ -221,14 +232,16 @@ export class Writer {
       plan,
       staged: staged?.value.staged,
       ownRollout,
+      replaced,
       brake,
       // A new rollout opens nothing that is frozen; what an amended one serves already is another matter.
       served: staged ? new Comparison(types, view, staged.value.committed.after) : comparison,
       isWayBack: staged ? rollout?.amends?.restart !== false : isWayBack(commands),
       now: now().getTime(),
     }
-    const lifted = new Set<Objection['liftedBy']>([
-      ...(confirmRemovals ? ['confirm' as const] : []),
+    const lifted = new Set<Objection['liftedBy'] | Objection['confirmation']>([
+      ...(confirmRemovals ? ['removals' as const] : []),
+      ...(options.confirmFinish ? ['finish' as const] : []),
       ...(options.bypass ? ['bypass' as const] : []),
     ])
     const { objections, refusals } = await askGuards(write, { dryRun, lifted, signal })

@@ -9,6 +9,8 @@ export const PERMISSIONS = [
   'poll',
   /** Read the status of one's own cluster; of others, it needs `read` too. */
   'own_status',
+  /** Hold one's own cluster at what it is served, and release it; others need `write`. */
+  'own_hold',
   'poll_any',
   'list_clusters',
   /** Copy the log as it is stored: it holds digests of tokens, which nobody else needs to see. */
@@ -41,11 +43,11 @@ const POLLS: readonly Permission[] = ['known', 'poll', 'poll_any', 'list_cluster
 const READS: readonly Permission[] = [...POLLS, 'own_status', 'watch', 'read', 'preview']
 
 const ROLE_PERMISSIONS: Readonly<Record<Role, ReadonlySet<Permission>>> = {
-  cluster: new Set(['known', 'poll', 'own_status']),
+  cluster: new Set(['known', 'poll', 'own_status', 'own_hold']),
   poller: new Set(POLLS),
   mirror: new Set([...POLLS, 'mirror', 'watch']),
   viewer: new Set(READS),
-  editor: new Set([...READS, 'write']),
+  editor: new Set([...READS, 'own_hold', 'write']),
   admin: new Set(PERMISSIONS),
 }
 

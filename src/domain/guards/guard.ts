@@ -6,12 +6,14 @@ import type { Grant } from '../access/grant.ts'
 import type { Bypass } from '../access/permissions.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change } from '../documents/view.ts'
+import type { ActiveRollout } from '../rollouts/active-rollout.ts'
 import type { StagedWrite } from '../rollouts/stage-write.ts'
 import { findRemovals } from './brake.ts'
 import { checkScope } from './check-scope.ts'
 import { checkFrozen } from './frozen.ts'
 import { checkHeldFields } from './held-by-rollout.ts'
 import { refuseMethods } from './refuse-methods.ts'
+import { findUnfinished } from './unfinished-rollout.ts'
 
 export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'rollout', 'freeze', 'brake'] as const
 
@@ -23,7 +25,11 @@ export interface Objection {
   readonly liftedBy?: 'confirm' | 'bypass'
   /** Who may bypass it. */
   readonly bypass?: Bypass
+  /** What has to be confirmed, where that lifts it. */
+  readonly confirmation?: (typeof CONFIRMATIONS)[number]
 }
+
+export const CONFIRMATIONS = ['removals', 'finish'] as const
 
 /** A write that has been decided. */
 export interface DecidedWrite {
@@ -35,8 +41,10 @@ export interface DecidedWrite {
   readonly plan: string | undefined
   /** Set where the changes are to be a rollout. */
   readonly staged: StagedWrite | undefined
-  /** The rollout that the write finishes or amends. */
+  /** The rollout that the write finishes. */
   readonly ownRollout: string | undefined
+  /** The rollout that the write amends or supersedes. */
+  readonly replaced: ActiveRollout | undefined
   readonly brake: BrakePercents
   /** What the commit itself changes: of a rollout, not the whole change. */
   readonly served: Comparison
@@ -66,8 +74,8 @@ export const METHODS_GUARD: Guard = {
 
 export const SCOPE_GUARD: Guard = {
   stopsPreview: false,
-  *check({ comparison, changes, grant }) {
-    const problem = grant && (yield* checkScope(grant, comparison, changes))
+  *check({ comparison, changes, grant, replaced }) {
+    const problem = grant && (yield* checkScope(grant, comparison, changes, replaced))
     return problem ? [{ kind: 'scope', problem }] : []
   },
 }
@@ -83,9 +91,22 @@ export const ROLLOUT_GUARD: Guard = {
       isStaged: staged !== undefined,
       except: ownRollout,
     })
-    if (!problem) return []
-    // Two rollouts of one field would never come to an end.
-    return [{ kind: 'rollout', problem, ...(!staged && { liftedBy: 'bypass', bypass: 'admin' }) }]
+    const unfinished = findUnfinished(changes)
+    return [
+      // Two rollouts of one field would never come to an end.
+      ...(problem
+        ? [
+            {
+              kind: 'rollout',
+              problem,
+              ...(!staged && ({ liftedBy: 'bypass', bypass: 'admin' } as const)),
+            } as const,
+          ]
+        : []),
+      ...(unfinished
+        ? [{ kind: 'rollout', problem: unfinished, liftedBy: 'confirm', confirmation: 'finish' } as const]
+        : []),
+    ]
   },
 }
 
@@ -107,6 +128,7 @@ export const BRAKE_GUARD: Guard = {
       kind: 'brake',
       problem: { code: 'destructive_change', reason: 'brake', message },
       liftedBy: 'confirm',
+      confirmation: 'removals',
     }))
   },
 }

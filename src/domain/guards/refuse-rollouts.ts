@@ -4,8 +4,8 @@ import { named } from '../../base/sentences.ts'
 import type { Selector } from '../access/selector.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change, View } from '../documents/view.ts'
+import { type ActiveRollout, activeRolloutOf } from '../rollouts/active-rollout.ts'
 import { ROLLOUT_PLANS, ROLLOUTS } from '../rollouts/rollout.ts'
-import { overlayOf, type RolloutOverlay } from '../rollouts/rollout-overlay.ts'
 import type { Types } from '../types/resource-type.ts'
 
 interface Scope {
@@ -18,15 +18,13 @@ export function refuseRollouts(
   { selector, types: allowed }: Scope,
   { types, before, after }: Comparison,
   changes: readonly Change[],
+  replaced: ActiveRollout | undefined,
 ): Problem | undefined {
   if (!selector && !allowed) return undefined
-  for (const { type, id } of changes) {
-    const plan =
-      type === ROLLOUTS ? (after.get(ROLLOUT_PLANS, id) ?? before.get(ROLLOUT_PLANS, id)) : undefined
-    if (!plan) continue
-    const overlay = overlayOf(types, plan)
-    const foreign = [...overlay.types].filter((name) => allowed && !isAllowed(types, name, allowed))
-    const outside = selector ? membersOutside(types, before, overlay, selector) : []
+  for (const active of [...(replaced ? [replaced] : []), ...changedRollouts(types, before, after, changes)]) {
+    const { id } = active.rollout
+    const foreign = [...active.overlay.types].filter((name) => allowed && !isAllowed(types, name, allowed))
+    const outside = selector ? membersOutside(types, before, active, selector) : []
     if (foreign.length + outside.length === 0) continue
     const what =
       outside.length > 0 ? `clusters outside your scope: ${named(outside)}` : `documents of ${named(foreign)}`
@@ -37,19 +35,27 @@ export function refuseRollouts(
   return undefined
 }
 
+function* changedRollouts(
+  types: Types,
+  before: View,
+  after: View,
+  changes: readonly Change[],
+): Generator<ActiveRollout> {
+  for (const { type, id } of changes) {
+    const entry = type === ROLLOUTS ? (after.get(ROLLOUTS, id) ?? before.get(ROLLOUTS, id)) : undefined
+    const plan = entry && (after.get(ROLLOUT_PLANS, id) ?? before.get(ROLLOUT_PLANS, id))
+    if (plan) yield activeRolloutOf(types, entry, plan)
+  }
+}
+
 /** Edits of clusters are assignments and values: whoever started the rollout was checked for these. */
 function isAllowed({ cluster }: Types, name: string, allowed: readonly string[]): boolean {
   return name === cluster.type.name || allowed.includes(name)
 }
 
-function membersOutside(
-  { cluster }: Types,
-  view: View,
-  { members }: RolloutOverlay,
-  selector: Selector,
-): string[] {
+function membersOutside({ cluster }: Types, view: View, active: ActiveRollout, selector: Selector): string[] {
   const outside: string[] = []
-  for (const id of members) {
+  for (const id of active.members()) {
     const entry = view.get(cluster.type.name, id)
     if (entry && !selector.matches(entry.document)) outside.push(id)
   }

@@ -4,8 +4,16 @@ import { missingApproval } from './approvals.ts'
 import { earliest, isAhead, isPast, later } from './instants.ts'
 import type { CheckSpec, Rollout, RolloutEvent, Wave, WaveSpec } from './rollout.ts'
 import { specOf } from './rollout.ts'
-import { allowedFailures, DEFAULT_DEADLINE_S, gatesOf } from './strategy.ts'
-import { countsOf, evaluate, openChecks, refusedCheck, type WaveTally } from './wave-gates.ts'
+import { allowedFailures, gatesOf } from './strategy.ts'
+import {
+  countsOf,
+  deadlineOf,
+  evaluate,
+  openChecks,
+  refusedCheck,
+  setAsideIn,
+  type WaveTally,
+} from './wave-gates.ts'
 
 /** Why something may not happen now, and until when, where an end is in sight. */
 export interface Block {
@@ -53,8 +61,10 @@ export function advance(rollout: Rollout, tallies: readonly WaveTally[], around:
   const breach = findBreach(rollout, tallies)
   if (breach) {
     if (rollout.spec.on_failure === 'abort') return { kind: 'abort', why: breach }
-    return step(pausedFor(withCounts(rollout, tallies), breach, around.now))
+    return step(pausedFor(withCounts(rollout, tallies, around.now), breach, around.now))
   }
+  const late = openLate(rollout, tallies, around)
+  if (late) return step(late)
   const at = rollout.waves.findIndex(({ state }) => state === 'waiting' || state === 'open')
   if (at < 0) return bake(rollout, around)
   const { state } = rollout.waves[at] as Wave
@@ -127,9 +137,7 @@ function watch(rollout: Rollout, at: number, tally: WaveTally, around: Surroundi
   const spec = specOf(rollout, at)
   if (tally.members === 0)
     return step(withWave(rollout, at, { state: 'skipped' }, around, 'skipped: no members are left'))
-  const setAside = isPast(wave.opened_at, spec.deadline_s ?? DEFAULT_DEADLINE_S, around.now)
-    ? tally.absent
-    : []
+  const setAside = setAsideIn(rollout, at, tally, around.now)
   const known = new Set(rollout.set_aside)
   const added = setAside.filter((id) => !known.has(id))
   if (added.length > 0)
@@ -139,11 +147,8 @@ function watch(rollout: Rollout, at: number, tally: WaveTally, around: Surroundi
     })
   const more = openMore(wave, spec, tally, setAside.length)
   const block = more > 0 ? around.blockOf(at, wave.opened + more) : undefined
-  if (more > 0 && !block) {
-    const opened = wave.opened + more
-    return step(withWave(rollout, at, { opened }, around, `opened ${opened} of ${wave.members}`))
-  }
-  const deadline = later(wave.opened_at as string, spec.deadline_s ?? DEFAULT_DEADLINE_S)
+  if (more > 0 && !block) return step(widened(rollout, at, more, around))
+  const deadline = deadlineOf(rollout, at)
   // Once it is past, whoever is absent then is set aside as soon as that is known.
   const next = isAhead(deadline, around.now) ? deadline : undefined
   const gates = evaluate(rollout, at, tally, setAside.length)
@@ -213,6 +218,29 @@ function soak(
   )
 }
 
+/** Clusters that join a wave that has passed are opened with it, as many at a time as in any wave. */
+function openLate(
+  rollout: Rollout,
+  tallies: readonly WaveTally[],
+  around: Surroundings,
+): Rollout | undefined {
+  for (const [at, wave] of rollout.waves.entries()) {
+    const tally = tallies[at]
+    if (wave.state !== 'passed' || !tally) continue
+    const setAside = setAsideIn(rollout, at, tally, around.now)
+    const more = openMore(wave, specOf(rollout, at), tally, setAside.length)
+    if (more > 0 && !around.blockOf(at, wave.opened + more)) return widened(rollout, at, more, around)
+  }
+  return undefined
+}
+
+function widened(rollout: Rollout, at: number, more: number, around: Surroundings): Rollout {
+  const { opened: before, members } = rollout.waves[at] as Wave
+  const opened = before + more
+  const patch = { opened, widened_at: around.now }
+  return withWave(rollout, at, patch, around, `opened ${opened} of ${members}`)
+}
+
 /** How many more members may be opened: `max_concurrent` counts those that are under way. */
 function openMore(wave: Wave, { max_concurrent }: WaveSpec, tally: WaveTally, setAside: number): number {
   const left = wave.members - wave.opened
@@ -277,11 +305,15 @@ function withWave(
 }
 
 /** The counts at a decision are kept as its evidence. */
-function withCounts(rollout: Rollout, tallies: readonly WaveTally[]): Rollout {
+function withCounts(rollout: Rollout, tallies: readonly WaveTally[], now: string): Rollout {
   const waves = rollout.waves.map((wave, i) => {
     const tally = tallies[i]
     if (!tally || wave.opened === 0) return wave
-    return { ...wave, counts: countsOf(tally, 0), gates: evaluate(rollout, i, tally, 0) }
+    // Of other waves only failures are looked for.
+    if (wave.state !== 'open')
+      return wave.counts ? { ...wave, counts: { ...wave.counts, failed: tally.failed } } : wave
+    const setAside = setAsideIn(rollout, i, tally, now).length
+    return { ...wave, counts: countsOf(tally, setAside), gates: evaluate(rollout, i, tally, setAside) }
   })
   return { ...rollout, waves }
 }

@@ -79,6 +79,7 @@ export interface Strategy {
   readonly unmatched?: 'rest' | 'refuse'
 }
 
+/** In percent, or in numbers of clusters for failures. */
 export interface GateResult {
   readonly kind: Exclude<keyof Gates, 'checks' | 'soak_s'> | 'check'
   /** Of a check. */
@@ -86,6 +87,10 @@ export interface GateResult {
   readonly needed: number
   readonly value: number
   readonly holds: boolean
+  /** The same in numbers of clusters: how many have it, how many need to, and of how many. */
+  readonly count: number
+  readonly needed_count: number
+  readonly of: number
 }
 
 /** How far the members of a wave are. */
@@ -104,6 +109,8 @@ export interface Wave {
   /** The first so many of its members are served the change. */
   readonly opened: number
   readonly opened_at?: string
+  /** When its newest members were opened; left out where all were at once. */
+  readonly widened_at?: string
   /** The revision that opened its first members. */
   readonly opened_revision?: number
   /** Since when all of its gates hold; the soak counts from here. */
@@ -165,6 +172,8 @@ export interface Rollout {
   readonly approvals: readonly Approval[]
   /** The last answer to each check. */
   readonly checks?: readonly CheckResult[]
+  /** Clusters that came to a wave after the start, by wave: they follow on the members that the plan names. */
+  readonly joined?: readonly (readonly string[])[]
   /** Clusters that somebody took out: they keep the base until the finish. */
   readonly skipped: readonly string[]
   /** Clusters that were absent at their wave's deadline. */

@@ -4,23 +4,24 @@ import type { Steps } from '../../base/steps.ts'
 import { mayBypass } from '../access/permissions.ts'
 import type { View } from '../documents/view.ts'
 import type { Types } from '../types/resource-type.ts'
+import type { ActiveRollout } from './active-rollout.ts'
 import type { Block, Surroundings } from './advance.ts'
 import { phaseAt } from './calendar.ts'
 import { type Freeze, freezePhase, freezesIn, type KnownFreeze, nameFreezes, thawOf } from './freeze.ts'
-import { type Rollout, type RolloutPlan, specOf } from './rollout.ts'
+import { type Rollout, specOf } from './rollout.ts'
 
 /** A rollout with its members, as a view has them, at a moment. */
 export interface Moment {
   readonly types: Types
   readonly view: View
-  readonly rollout: Rollout
-  readonly members: RolloutPlan['members']
+  readonly active: ActiveRollout
   readonly now: Date
 }
 
 /** Works out what keeps the next wave from opening or, where all waves have ended, the change from being finished. */
 export function* surroundingsOf(moment: Moment): Steps<Surroundings> {
-  const { view, rollout, now } = moment
+  const { view, active, now } = moment
+  const { rollout } = active
   const next = rollout.waves.findIndex(
     ({ state, opened, members }) => (state === 'waiting' || state === 'open') && opened < members,
   )
@@ -48,18 +49,19 @@ function closedWindow(rollout: Rollout, wave: number, now: number): Block | unde
 }
 
 /** Members of a wave that are not open yet; without a wave, all those that the finish would reach. */
-function* frozenMembers({ types, view, rollout, members, now }: Moment, wave: number): Steps<FrozenMembers> {
+function* frozenMembers({ types, view, active, now }: Moment, wave: number): Steps<FrozenMembers> {
+  const { rollout } = active
   const frozen = new FrozenMembers(freezesAgainst(types, view, rollout, wave >= 0), now.getTime())
   const clusters = types.cluster.type.name
-  const skipped = new Set(rollout.skipped)
-  for (const [i, ids] of members.entries()) {
+  for (const [i, { opened }] of frozen.isLooking ? rollout.waves.entries() : []) {
     if (wave >= 0 && i !== wave) continue
-    const { opened = 0 } = rollout.waves[i] ?? {}
-    for (let place = 0; place < ids.length && frozen.isLooking; place++) {
+    let place = -1
+    for (const id of active.membersOf(i)) {
       yield
-      const id = ids[place] as string
-      const isServed = place < opened && !skipped.has(id)
-      if (isServed || (wave >= 0 && skipped.has(id))) continue
+      place++
+      if (!frozen.isLooking) return frozen
+      const isSkipped = active.isSkipped(id)
+      if (wave >= 0 ? isSkipped || place < opened : !isSkipped && place < opened) continue
       const cluster = view.get(clusters, id)
       if (cluster) frozen.see(id, place, cluster.document)
     }

@@ -1,13 +1,18 @@
 // The gates of a wave: how far its members are, and which gates hold by that.
+import { isAhead, later } from './instants.ts'
 import type { CheckResult, CheckSpec, GateResult, Rollout, Wave, WaveCounts } from './rollout.ts'
 import { specOf } from './rollout.ts'
-import { allowedFailures, gatesOf } from './strategy.ts'
+import { allowedFailures, DEFAULT_DEADLINE_S, gatesOf, neededOf } from './strategy.ts'
 
 /** The members of one wave, counted. Clusters that are deleted, skipped, or reached by nothing any more do not count. */
 export interface WaveTally extends Omit<WaveCounts, 'set_aside'> {
   readonly members: number
-  /** Of the opened members, those of which nothing is to be expected now. */
+  /** Of the opened members that are not done, those of which nothing is to be expected now. */
   readonly absent: readonly string[]
+  /** Those of them that were never served it. */
+  readonly stragglers: readonly string[]
+  /** How far the absent ones have come: what is set aside counts for no share. */
+  readonly absentCounts: Pick<WaveCounts, 'served' | 'applied' | 'healthy'>
   /** Opened members that are neither done nor failed nor absent, the first few of them. */
   readonly lagging: readonly string[]
   readonly laggingCount: number
@@ -19,33 +24,47 @@ export interface WaveTally extends Omit<WaveCounts, 'set_aside'> {
 /** Percentages are of the members that can be observed; where nobody can, no gate holds. */
 export function evaluate(rollout: Rollout, at: number, tally: WaveTally, setAside: number): GateResult[] {
   const gates = gatesOf(specOf(rollout, at))
-  const observable = tally.members - setAside
-  const share = (count: number): number => (observable > 0 ? Math.floor((1000 * count) / observable) / 10 : 0)
-  const percent = (
-    kind: 'served_percent' | 'applied_percent' | 'healthy_percent',
-    count: number,
-  ): GateResult[] => {
+  const of = tally.members - setAside
+  const observed = (column: 'served' | 'applied' | 'healthy'): number =>
+    tally[column] - (setAside > 0 ? tally.absentCounts[column] : 0)
+  const percents = (['served', 'applied', 'healthy'] as const).flatMap((column): GateResult[] => {
+    const kind = `${column}_percent` as const
     const needed = gates[kind]
     if (needed === undefined) return []
-    return [{ kind, needed, value: share(count), holds: observable > 0 && share(count) >= needed }]
-  }
+    const [count, needed_count] = [observed(column), neededOf(needed, of)]
+    const value = of > 0 ? Math.floor((1000 * count) / of) / 10 : 0
+    return [{ kind, needed, value, holds: of > 0 && count >= needed_count, count, needed_count, of }]
+  })
   const allowed = allowedFailures(gates, tally.members)
+  const { failed } = tally
+  // A wave in which nobody has answered has no failures either: that is no success.
+  const holds = observed('served') > 0 && failed <= allowed
+  const failures = { kind: 'failures', needed: allowed, value: failed, holds } as const
   return [
-    ...percent('served_percent', tally.served),
-    ...percent('applied_percent', tally.applied),
-    ...percent('healthy_percent', tally.healthy),
-    // A wave in which nobody has answered has no failures either: that is no success.
-    {
-      kind: 'failures',
-      needed: allowed,
-      value: tally.failed,
-      holds: observable > 0 && tally.served > 0 && tally.failed <= allowed,
-    },
-    ...(gates.checks ?? []).map(({ name }): GateResult => {
-      const holds = answerOf(rollout, at, name)?.ok === true
-      return { kind: 'check', name, needed: 1, value: Number(holds), holds }
-    }),
+    ...percents,
+    { ...failures, count: failed, needed_count: allowed, of: tally.members },
+    ...(gates.checks ?? []).map(({ name }) => checkResult(rollout, at, name)),
   ]
+}
+
+function checkResult(rollout: Rollout, at: number, name: string): GateResult {
+  const holds = answerOf(rollout, at, name)?.ok === true
+  const value = Number(holds)
+  return { kind: 'check', name, needed: 1, value, holds, count: value, needed_count: 1, of: 1 }
+}
+
+/** When absent members are set aside: it counts from when the newest members were opened. */
+export function deadlineOf(rollout: Rollout, at: number): string | undefined {
+  const { opened_at, widened_at = opened_at } = rollout.waves[at] as Wave
+  return widened_at === undefined
+    ? undefined
+    : later(widened_at, specOf(rollout, at).deadline_s ?? DEFAULT_DEADLINE_S)
+}
+
+/** The absent members of a wave once its deadline is over. */
+export function setAsideIn(rollout: Rollout, at: number, tally: WaveTally, now: string): readonly string[] {
+  const deadline = deadlineOf(rollout, at)
+  return deadline !== undefined && !isAhead(deadline, now) ? tally.absent : []
 }
 
 /** The last answer to a check of a wave, where it is about the present plan. */

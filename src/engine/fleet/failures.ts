@@ -56,6 +56,12 @@ export class Failures {
     return objects
   }
 
+  /** Whether there is one that no success has followed. */
+  get isOngoing(): boolean {
+    for (const failure of this.#known.values()) if (!('clearedAt' in failure)) return true
+    return false
+  }
+
   newestOf(subject: FailureSubject): FailureEvidence | undefined {
     let newest: FailureEvidence | undefined
     for (const failure of this.#known.values()) {

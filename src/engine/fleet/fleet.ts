@@ -5,6 +5,7 @@ import { getOrSet } from '../../base/get-or-set.ts'
 import { servedTo } from '../../domain/delivery/served-view.ts'
 import { findVersion } from '../../domain/documents/find-document.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
+import { stagingOf } from '../../domain/rollouts/staging.ts'
 import {
   contactOf,
   expectedInterval,
@@ -143,7 +144,8 @@ export class Fleet {
     const { types, rules, now } = this.#parts
     const evidence = this.#recordOf(cluster.id)
     const desired = desiredOf(types, view, cluster)
-    return situationOf({ cluster, desired, evidence, rules, clock: new StatusClock(now()) })
+    const isHeld = stagingOf(types, view).isHeld(cluster.id)
+    return situationOf({ cluster, desired, evidence, rules, isHeld, clock: new StatusClock(now()) })
   }
 
   /** The states of a cluster as it is now; derived again only where something may have changed. */
@@ -185,6 +187,11 @@ export class Fleet {
 
   lastSeen(cluster: string): number {
     return this.#records.get(cluster)?.lastSeen ?? 0
+  }
+
+  /** Whether a failure of a cluster is known that no success has followed. */
+  isFailing(cluster: string): boolean {
+    return this.#records.get(cluster)?.failures?.isOngoing ?? false
   }
 
   /** Since when a cluster has been behind, as far as this process knows; 0 when it is not. */

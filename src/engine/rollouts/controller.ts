@@ -4,16 +4,17 @@ import type { Problem, Result } from '../../base/problem.ts'
 import type { Command } from '../../domain/commands/command.ts'
 import type { State } from '../../domain/documents/state.ts'
 import type { PolledView } from '../../domain/documents/view.ts'
+import type { ActiveRollout } from '../../domain/rollouts/active-rollout.ts'
 import { actorOf, advance, pausedFor, type Surroundings } from '../../domain/rollouts/advance.ts'
 import { asHold, HOLDS } from '../../domain/rollouts/hold.ts'
 import { ROLLOUTS, type Rollout } from '../../domain/rollouts/rollout.ts'
-import { type ActiveRollout, stagingOf } from '../../domain/rollouts/staging.ts'
+import { stagingOf } from '../../domain/rollouts/staging.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import type { Leases } from '../../store/leases.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import type { Author, WriteOptions, Written } from '../write-options.ts'
-import { tallyRollout } from './tally-rollout.ts'
+import { findAbsent, type TalliedFleet, tallyForStep } from './tally-rollout.ts'
 
 export interface ControllerParts {
   readonly types: Types
@@ -48,6 +49,11 @@ export function startController(parts: ControllerParts): RolloutController {
   const controller = new Controller(parts)
   controller.start()
   return controller
+}
+
+/** Takes steps only when it is told to. */
+export function createController(parts: ControllerParts): RolloutController {
+  return new Controller(parts)
 }
 
 class Controller implements RolloutController {
@@ -135,7 +141,8 @@ class Controller implements RolloutController {
     if (!active || active.rollout.state === 'paused') return false
     const view = state.freeze()
     try {
-      const tallies = await runTimeSliced(tallyRollout({ types, fleet, view }, active))
+      const tallied = { types, fleet, view }
+      const tallies = await runTimeSliced(tallyForStep(tallied, active))
       const around: Surroundings = {
         now: now().toISOString(),
         revision: view.revision + 1,
@@ -144,17 +151,17 @@ class Controller implements RolloutController {
       }
       const next = advance(active.rollout, tallies, around)
       if (next.kind === 'wait') return false
-      if (next.kind === 'step') return await this.#put(active, next.rollout)
-      return await this.#end(active, next, around.now)
+      if (next.kind === 'step') return await this.#put(active, next.rollout, around.revision)
+      return await this.#end(active, next, around.now, tallied)
     } finally {
       view.release()
     }
   }
 
-  async #put(active: ActiveRollout, rollout: Rollout): Promise<boolean> {
+  async #put(active: ActiveRollout, rollout: Rollout, assumed: number): Promise<boolean> {
     const what = rollout.events.at(-1)?.what ?? 'advanced'
     const expect = { revisions: [active.entry.revision] }
-    const done = await this.#write(active, { op: 'put_rollout', rollout, expect, path: '' }, what)
+    const done = await this.#write(active, { op: 'put_rollout', rollout, assumed, expect, path: '' }, what)
     return this.#settle(active, done)
   }
 
@@ -162,13 +169,17 @@ class Controller implements RolloutController {
     active: ActiveRollout,
     next: { readonly kind: 'finish' } | { readonly kind: 'abort'; readonly why: string },
     at: string,
+    tallied: TalliedFleet,
   ): Promise<boolean> {
     const { id } = active.rollout
     const by = actorOf(active.rollout)
     const expect = { revisions: [active.entry.revision] }
     const command: Command =
       next.kind === 'finish'
-        ? { op: 'finish_rollout', id, by, at, expect, path: '' }
+        ? {
+            ...(await runTimeSliced(findAbsent(tallied, active))),
+            ...{ op: 'finish_rollout', id, by, at, expect, path: '' },
+          }
         : { op: 'act_on_rollout', id, action: { kind: 'abort', remark: next.why }, by, at, expect, path: '' }
     return this.#settle(active, await this.#write(active, command, next.kind))
   }
@@ -185,7 +196,7 @@ class Controller implements RolloutController {
     const paused = pausedFor(active.rollout, reasonOf(problem), this.#parts.now().toISOString())
     const expect = { revisions: [active.entry.revision] }
     const written = await this.#parts.write(
-      [{ op: 'put_rollout', rollout: paused, expect, path: '' }],
+      [{ op: 'put_rollout', rollout: paused, assumed: 0, expect, path: '' }],
       authorOf(active.rollout, 'paused'),
       {},
     )

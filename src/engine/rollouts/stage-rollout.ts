@@ -5,6 +5,7 @@ import { summarise } from '../../domain/commands/command.ts'
 import type { Decision } from '../../domain/commands/decide.ts'
 import type { Comparison } from '../../domain/delivery/compare-served.ts'
 import { Draft } from '../../domain/documents/draft.ts'
+import type { View } from '../../domain/documents/view.ts'
 import { advance } from '../../domain/rollouts/advance.ts'
 import { asDocument, ROLLOUTS, type RolloutPlan } from '../../domain/rollouts/rollout.ts'
 import { putStaged } from '../../domain/rollouts/rollout-commands.ts'
@@ -14,7 +15,9 @@ import {
   type StagedWrite,
   stageWrite,
 } from '../../domain/rollouts/stage-write.ts'
+import { stagingOf } from '../../domain/rollouts/staging.ts'
 import { surroundingsOf } from '../../domain/rollouts/wave-blocks.ts'
+import type { Types } from '../../domain/types/resource-type.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { planOf } from '../plan.ts'
 import type { Author, RolloutOptions, WriteOptions } from '../write-options.ts'
@@ -31,16 +34,21 @@ interface StagedRequest {
   readonly rollout: RolloutOptions
 }
 
+interface Decided {
+  readonly decision: Decision
+  readonly comparison: Comparison
+}
+
 export async function stageRollout(
   { commands, author, options, rollout }: StagedRequest,
-  { changes }: Decision,
-  comparison: Comparison,
+  view: View,
+  { decision: { changes }, comparison }: Decided,
   now: Date,
   signal: AbortSignal | undefined,
 ): Promise<Result<Staged>> {
-  const { types, before } = comparison
+  const { types } = comparison
   const { grant, bypass = false, operation = summarise(commands) } = options
-  const around = { now: now.toISOString(), revision: before.revision + 1 }
+  const around = { now: now.toISOString(), revision: view.revision + 1 }
   const request: RolloutRequest = {
     ...rollout,
     // No other revision has this number, so that no other rollout has this id.
@@ -54,10 +62,10 @@ export async function stageRollout(
   const digest = (members: RolloutPlan['members']) => planOf(types, changes, { spec: rollout.spec, members })
   const staged = await runTimeSliced(stageWrite(comparison, changes, request, around, digest), signal)
   if (!staged.ok) return staged
-  const draft = new Draft(before, types.cluster)
+  const draft = new Draft(view, types.cluster)
   const put = putStaged(types, draft, staged.value, rollout, { by: author.actor, around })
   if (!put.ok) return put
-  const opened = await open(put.value, draft, comparison, now, signal)
+  const opened = await open(put.value, draft, types, now, signal)
   draft.put(ROLLOUTS, asDocument(opened.rollout), { path: '' })
   return succeed({ staged: opened, committed: { changes: draft.changes(), after: draft } })
 }
@@ -65,15 +73,16 @@ export async function stageRollout(
 /** Opens the first wave, unless something keeps it from that: then it waits, and its starter is told. */
 async function open(
   staged: StagedWrite,
-  view: Draft,
-  { types }: Comparison,
+  draft: Draft,
+  types: Types,
   now: Date,
   signal: AbortSignal | undefined,
 ): Promise<StagedWrite> {
-  const { rollout, plan, warnings } = staged
-  const moment = { types, view, rollout, members: plan.members, now }
-  const around = await runTimeSliced(surroundingsOf(moment), signal)
-  const opened = openFirst(rollout, { ...around, revision: view.revision })
+  const { rollout, warnings } = staged
+  const active = stagingOf(types, draft).active.find((each) => each.rollout.id === rollout.id)
+  if (!active) return staged
+  const around = await runTimeSliced(surroundingsOf({ types, view: draft, active, now }), signal)
+  const opened = openFirst(rollout, { ...around, revision: draft.revision })
   const next = opened.waves.every((wave) => wave.opened === 0) ? advance(opened, [], around) : undefined
   if (next?.kind !== 'wait') return { ...staged, rollout: opened }
   return { ...staged, rollout: opened, warnings: [...warnings, `it waits for ${next.waitingFor}`] }

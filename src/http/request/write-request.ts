@@ -89,6 +89,7 @@ export function parseOptions(
     dryRun,
     ...(rollout && { rollout: rollout.value }),
     confirmRemovals: confirm.includes('removals'),
+    confirmFinish: confirm.includes('finish'),
     ...(plan !== undefined && { plan }),
     ...(impactLimit !== undefined && { impactLimit }),
   })

@@ -3,20 +3,10 @@ import type { ShownRollout, ShownWave } from '../../api/rollout-schema.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { advance } from '../../domain/rollouts/advance.ts'
-import { isPast } from '../../domain/rollouts/instants.ts'
-import {
-  asPlan,
-  asRollout,
-  ROLLOUT_PLANS,
-  type Rollout,
-  specOf,
-  type Wave,
-  type WaveCounts,
-} from '../../domain/rollouts/rollout.ts'
+import { asRollout, type Rollout, type Wave, type WaveCounts } from '../../domain/rollouts/rollout.ts'
 import { stagingOf } from '../../domain/rollouts/staging.ts'
-import { DEFAULT_DEADLINE_S } from '../../domain/rollouts/strategy.ts'
 import { surroundingsOf } from '../../domain/rollouts/wave-blocks.ts'
-import { countsOf, evaluate, type WaveTally } from '../../domain/rollouts/wave-gates.ts'
+import { countsOf, evaluate, setAsideIn, type WaveTally } from '../../domain/rollouts/wave-gates.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import type { Fleet } from '../../engine/fleet/fleet.ts'
 import { tallyRollout } from '../../engine/rollouts/tally-rollout.ts'
@@ -34,13 +24,17 @@ export interface Seen {
 export function* describeRollout({ types, fleet, view, now }: Seen, entry: Entry): Steps<ShownRollout> {
   const rollout = asRollout(entry)
   const active = stagingOf(types, view).active.find((each) => each.entry === entry)
-  const plan = view.get(ROLLOUT_PLANS, rollout.id)
-  if (!active || !plan) return shown(rollout, rollout.waiting_for, storedWave)
+  if (!active) return shown(rollout, rollout.waiting_for, storedWave)
   const tallies = yield* tallyRollout({ types, fleet, view }, active)
-  const around = yield* surroundingsOf({ types, view, rollout, members: asPlan(plan).members, now })
+  const around = yield* surroundingsOf({ types, view, active, now })
   const next = advance(rollout, tallies, around)
   const waitingFor = next.kind === 'wait' ? next.waitingFor : rollout.waiting_for
-  return shown(rollout, waitingFor, (wave, i) => describeWave(rollout, wave, i, tallies[i], around.now))
+  const described = shown(rollout, waitingFor, (wave, i) =>
+    describeWave(rollout, wave, i, tallies[i], around.now),
+  )
+  // Those that have returned since are not set aside any more.
+  const set_aside = tallies.flatMap((tally, i) => setAsideIn(rollout, i, tally, around.now))
+  return { ...described, set_aside }
 }
 
 /** As it is stored, without what its members have come to. */
@@ -89,8 +83,7 @@ function describeWave(
   now: string,
 ): ShownWave {
   if (!tally || wave.opened === 0) return storedWave(wave)
-  const { deadline_s = DEFAULT_DEADLINE_S } = specOf(rollout, i)
-  const setAside = isPast(wave.opened_at, deadline_s, now) ? tally.absent.length : 0
+  const setAside = setAsideIn(rollout, i, tally, now).length
   return {
     ...frameOf(wave),
     members: tally.members,
