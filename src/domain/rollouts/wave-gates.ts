@@ -18,7 +18,7 @@ export interface WaveTally extends Omit<WaveCounts, 'set_aside'> {
   readonly laggingCount: number
   readonly failing: readonly string[]
   /** When it may come out differently without anything new becoming known, in milliseconds. */
-  readonly until?: number
+  readonly until: number
 }
 
 /** Percentages are of the members that can be observed; where nobody can, no gate holds. */

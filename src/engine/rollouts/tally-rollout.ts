@@ -82,8 +82,11 @@ export function memberProgress(
   const changed = changedInputs(types, view, overlay, cluster)
   if (changed.length === 0) return undefined
   const { opened_revision: openedRevision = 0 } = rollout.waves[at] as Wave
+  const situation = fleet.situationOf(cluster, view)
   const retriedAt = rollout.retried_at === undefined ? 0 : Date.parse(rollout.retried_at)
-  return progressOf(fleet.situationOf(cluster, view), changed, { openedRevision, retriedAt })
+  // A clock that was put back since the retry would hide new failures.
+  const isKnown = retriedAt <= situation.clock.now
+  return progressOf(situation, changed, { openedRevision, retriedAt: isKnown ? retriedAt : 0 })
 }
 
 class Tally implements WaveTally {
@@ -93,6 +96,7 @@ class Tally implements WaveTally {
   healthy = 0
   failed = 0
   laggingCount = 0
+  until = Number.POSITIVE_INFINITY
   readonly absentCounts = { served: 0, applied: 0, healthy: 0 }
   readonly absent: string[] = []
   readonly stragglers: string[] = []
@@ -106,6 +110,7 @@ class Tally implements WaveTally {
 
   add(id: string, progress: MemberProgress): void {
     this.members++
+    this.until = Math.min(this.until, progress.until)
     count(this, progress)
     if (progress.failed) {
       this.failed++
