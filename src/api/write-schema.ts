@@ -89,5 +89,11 @@ export const PREVIEW_SCHEMA: SchemaObject = {
       description:
         'Of a rollout: how long it takes at least, by the intervals of its clusters and the soaks.',
     },
+    kept_overrides: {
+      type: 'array',
+      items: ref('kept_field'),
+      description:
+        'Fields that are changed in the catalog, and clusters that keep a value of their own for them.',
+    },
   },
 }

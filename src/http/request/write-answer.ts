@@ -53,7 +53,7 @@ export function rolloutAnswer({ revision, warnings }: Written, { rollout }: Stag
 }
 
 export function previewAnswer(types: Types, written: Written, rollout?: RolloutPreview): WriteAnswer {
-  const { revision, changes, impact, warnings, plan, objections } = written
+  const { revision, changes, impact, warnings, plan, objections, kept = [] } = written
   const described = changes
     .slice(0, CHANGES_IN_PREVIEW)
     .map((change) => describeChange(types, beforeAndAfter(change)))
@@ -75,6 +75,7 @@ export function previewAnswer(types: Types, written: Written, rollout?: RolloutP
       confirmable.some(({ confirmation }) => confirmation === each),
     ),
     plan: plan as string,
+    ...(kept.length > 0 && { kept_overrides: kept }),
     ...rollout,
   }
   return { body }
