@@ -84,12 +84,6 @@ export const PREVIEW_SCHEMA: SchemaObject = {
       description: 'What the write itself has to confirm.',
     },
     plan,
-    kept_overrides: {
-      type: 'array',
-      items: ref('kept_field'),
-      description:
-        'Fields that are changed in the catalog, and clusters that keep a value of their own for them.',
-    },
     waves: {
       type: 'array',
       items: PLANNED_WAVE_SCHEMA,
@@ -99,6 +93,12 @@ export const PREVIEW_SCHEMA: SchemaObject = {
       ...count,
       description:
         'Of a rollout: how long it takes at least, by the intervals of its clusters and the soaks.',
+    },
+    kept_overrides: {
+      type: 'array',
+      items: ref('kept_field'),
+      description:
+        'Fields that are changed in the catalog, and clusters that keep a value of their own for them.',
     },
   },
 }

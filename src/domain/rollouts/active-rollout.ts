@@ -1,6 +1,6 @@
 // A rollout that has not ended: its overlay, who is in its waves, and for whom it is open.
 import type { Entry } from '../documents/view.ts'
-import type { Types } from '../types/resource-type.ts'
+import { referencesOf, type Types } from '../types/resource-type.ts'
 import { asPlan, asRollout, type Rollout } from './rollout.ts'
 import { type MemberPlace, overlayOf, type RolloutOverlay } from './rollout-overlay.ts'
 
@@ -34,6 +34,18 @@ export class ActiveRollout {
     const wave = found && this.rollout.waves[found.wave]
     if (found === undefined || wave === undefined || found.place >= wave.opened) return false
     return !this.#skipped.has(cluster)
+  }
+
+  /**
+   * Whether a cluster is a member, or may become one: inputs differ only where the cluster's own document is edited, or a
+   * definition that it is assigned.
+   */
+  mayReach({ cluster, delivered }: Types, { id, document }: Pick<Entry, 'id' | 'document'>): boolean {
+    if (this.placeOf(id) || this.overlay.edited(cluster.type.name).has(id)) return true
+    return delivered.some(({ name, delivery }) => {
+      const edited = this.overlay.edited(name)
+      return edited.size > 0 && referencesOf(document, delivery).some((reference) => edited.has(reference.id))
+    })
   }
 
   isSkipped(cluster: string): boolean {

@@ -2,7 +2,7 @@
 import { named } from '../../base/sentences.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../documents/view.ts'
-import { referencesOf, type Types } from '../types/resource-type.ts'
+import type { Types } from '../types/resource-type.ts'
 import type { ActiveRollout } from './active-rollout.ts'
 import { actorOf, addEvent, type Surroundings } from './advance.ts'
 import { changedInputs } from './member-progress.ts'
@@ -14,23 +14,10 @@ export function* findJoining(types: Types, view: View, active: ActiveRollout): S
   const joining: Entry[] = []
   for (const cluster of view.all(types.cluster.type.name)) {
     yield
-    if (active.placeOf(cluster.id) || !mayBeChanged(types, active, cluster)) continue
+    if (active.placeOf(cluster.id) || !active.mayReach(types, cluster)) continue
     if (changedInputs(types, view, active.overlay, cluster).length > 0) joining.push(cluster)
   }
   return joining
-}
-
-/** Inputs differ only where the cluster's own document is edited, or a definition that it is assigned. */
-function mayBeChanged(
-  { cluster, delivered }: Types,
-  { overlay }: ActiveRollout,
-  { id, document }: Entry,
-): boolean {
-  if (overlay.edited(cluster.type.name).has(id)) return true
-  return delivered.some(({ name, delivery }) => {
-    const edited = overlay.edited(name)
-    return edited.size > 0 && referencesOf(document, delivery).some((reference) => edited.has(reference.id))
-  })
 }
 
 /** A wave that has passed opens for them too; one that was skipped for having no members has passed. */

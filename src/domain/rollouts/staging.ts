@@ -64,14 +64,12 @@ export class Staging {
     return bits === 0 ? this.#view : (this.#views.get(bits) ?? this.#staged(bits))
   }
 
-  /** The views that a cluster may be served from while the rollouts that it is a member of go on, the present one included. */
-  *possibleViews(cluster: string): Generator<View> {
-    const hold = this.#holdOf(cluster)
-    if (hold) yield this.#heldView(hold)
-    const member = this.active.flatMap((each, i) => (each.placeOf(cluster) ? [1 << i] : []))
-    for (let chosen = 0; chosen < 1 << member.length; chosen++) {
+  /** The views that a cluster may come to be served from while some rollouts that reach it go on, and when they have ended. */
+  *possibleViews(reaching: readonly ActiveRollout[]): Generator<View> {
+    const places = reaching.map((each) => 1 << this.active.indexOf(each))
+    for (let chosen = 0; chosen < 1 << places.length; chosen++) {
       let bits = 0
-      for (const [i, bit] of member.entries()) if (chosen & (1 << i)) bits |= bit
+      for (const [i, bit] of places.entries()) if (chosen & (1 << i)) bits |= bit
       yield bits === 0 ? this.#view : (this.#views.get(bits) ?? this.#staged(bits))
     }
   }

@@ -56,12 +56,6 @@ export class Failures {
     return objects
   }
 
-  /** Whether there is one that no success has followed. */
-  get isOngoing(): boolean {
-    for (const failure of this.#known.values()) if (!('clearedAt' in failure)) return true
-    return false
-  }
-
   newestOf(subject: FailureSubject): FailureEvidence | undefined {
     let newest: FailureEvidence | undefined
     for (const failure of this.#known.values()) {
@@ -69,6 +63,12 @@ export class Failures {
       if (!newest || failure.at > newest.at) newest = failure
     }
     return newest
+  }
+
+  /** Whether one is known that no success has followed. */
+  get areAny(): boolean {
+    for (const failure of this.#known.values()) if (!('clearedAt' in failure)) return true
+    return false
   }
 
   /** When the oldest failure of components, or of endpoints, began that was repeated after a moment; 0 without one. */

@@ -194,7 +194,7 @@ export class Fleet {
 
   /** Whether a failure of a cluster is known that no success has followed. */
   isFailing(cluster: string): boolean {
-    return this.#records.get(cluster)?.failures?.isOngoing ?? false
+    return this.#records.get(cluster)?.failures?.areAny ?? false
   }
 
   /** Since when a cluster has been behind, as far as this process knows; 0 when it is not. */

@@ -14,6 +14,7 @@ import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import type { Leases } from '../../store/leases.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import type { Author, WriteOptions, Written } from '../write-options.ts'
+import { JoinedMembers } from './join-members.ts'
 import { findAbsent, type TalliedFleet, tallyForStep } from './tally-rollout.ts'
 
 export interface ControllerParts {
@@ -64,11 +65,13 @@ class Controller implements RolloutController {
   #unsubscribe = (): void => {}
   #isStopped = false
   #isRunning = false
+  readonly #joined: JoinedMembers
   /** Of the rollouts and holds that were last looked at. */
   #stamp = ''
 
   constructor(parts: ControllerParts) {
     this.#parts = parts
+    this.#joined = new JoinedMembers(parts.types)
   }
 
   start(): void {
@@ -88,7 +91,9 @@ class Controller implements RolloutController {
     const lease = await leases.acquire(LEASE, this.#holder, LEASE_MS)
     if (lease.holder !== this.#holder) return 0
     let steps = await this.#endHolds()
-    for (const { rollout } of this.#staging().active)
+    const { active } = this.#staging()
+    this.#joined.forgetOthers(active)
+    for (const { rollout } of active)
       for (let i = 0; i < MAX_STEPS && !this.#isStopped && (await this.#step(rollout.id)); i++) steps++
     return steps
   }
@@ -141,14 +146,16 @@ class Controller implements RolloutController {
     if (!active || active.rollout.state === 'paused') return false
     const view = state.freeze()
     try {
-      const tallied = { types, fleet, view }
-      const tallies = await runTimeSliced(tallyForStep(tallied, active))
       const around: Surroundings = {
         now: now().toISOString(),
         revision: view.revision + 1,
         blockOf: () => undefined,
         blockOfFinish: () => undefined,
       }
+      const joined = await this.#joined.look(view, active, around)
+      if (joined) return await this.#put(active, joined, around.revision)
+      const tallied = { types, fleet, view }
+      const tallies = await runTimeSliced(tallyForStep(tallied, active))
       const next = advance(active.rollout, tallies, around)
       if (next.kind === 'wait') return false
       if (next.kind === 'step') return await this.#put(active, next.rollout, around.revision)
