@@ -34,6 +34,8 @@ export interface WriterParts {
   readonly follower: Follower
   readonly past: Past
   readonly brake: BrakePercents
+  /** Only URLs below these may be asked about rollouts. */
+  readonly checkUrls: readonly string[]
   /** For the selectors of previews. */
   readonly status: StatusReader
 }
@@ -201,7 +203,7 @@ export class Writer {
     view: View,
     signal: AbortSignal | undefined,
   ): Promise<Result<Decided>> {
-    const { types, past, brake, status, now } = this.#parts
+    const { types, past, brake, status, now, checkUrls } = this.#parts
     const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT, ownRollout } = options
     const expanded = await expandCommands(types, past, view, commands)
     if (!expanded.ok) return expanded
@@ -221,8 +223,7 @@ export class Writer {
         { commands, author, options, rollout },
         view,
         { decision, comparison },
-        now(),
-        signal,
+        { now: now(), checkUrls, signal },
       ))
     if (staged && !staged.ok) return staged
     const write: DecidedWrite = {

@@ -179,7 +179,7 @@ export function amended(
     const wave: Wave = { name: spec.name, state: 'waiting', members: members.length, opened: 0 }
     return opened === 0 ? wave : { ...wave, state: 'open', opened, opened_at, opened_revision }
   })
-  const { baking_since: _, joined: __, ...rest } = rollout
+  const { baking_since: _, joined: __, checks: ___, ...rest } = rollout
   return {
     ...rest,
     ...(staged.bypass && { bypass: true }),

@@ -1,5 +1,6 @@
 // Makes a rollout of a decided write: what is committed then is the rollout alone.
-import { type Result, succeed } from '../../base/problem.ts'
+import { type Detail, invalid, type Result, succeed } from '../../base/problem.ts'
+import { isBelowOneOf } from '../../base/urls.ts'
 import type { WriteCommand } from '../../domain/commands/command.ts'
 import { summarise } from '../../domain/commands/command.ts'
 import type { Decision } from '../../domain/commands/decide.ts'
@@ -34,6 +35,13 @@ interface StagedRequest {
   readonly rollout: RolloutOptions
 }
 
+interface StagingParts {
+  readonly now: Date
+  /** Only URLs below these may be asked. */
+  readonly checkUrls: readonly string[]
+  readonly signal: AbortSignal | undefined
+}
+
 interface Decided {
   readonly decision: Decision
   readonly comparison: Comparison
@@ -43,9 +51,10 @@ export async function stageRollout(
   { commands, author, options, rollout }: StagedRequest,
   view: View,
   { decision: { changes }, comparison }: Decided,
-  now: Date,
-  signal: AbortSignal | undefined,
+  { now, checkUrls, signal }: StagingParts,
 ): Promise<Result<Staged>> {
+  const wrong = refuseChecks(rollout, checkUrls)
+  if (wrong.length > 0) return invalid(wrong)
   const { types } = comparison
   const { grant, bypass = false, operation = summarise(commands) } = options
   const around = { now: now.toISOString(), revision: view.revision + 1 }
@@ -68,6 +77,21 @@ export async function stageRollout(
   const opened = await open(put.value, draft, types, now, signal)
   draft.put(ROLLOUTS, asDocument(opened.rollout), { path: '' })
   return succeed({ staged: opened, committed: { changes: draft.changes(), after: draft } })
+}
+
+/** The service asks only where it was told that it may: whoever starts rollouts cannot make it call anything else. */
+function refuseChecks({ spec, path, strategy }: RolloutOptions, allowed: readonly string[]): Detail[] {
+  return spec.waves.flatMap(({ name, gates }, i) =>
+    (gates?.checks ?? []).flatMap(({ name: check, url }, j) => {
+      if (url === undefined || isBelowOneOf(url, allowed)) return []
+      const why =
+        allowed.length === 0
+          ? 'this service may ask no system outside: ROLLOUT_CHECK_URLS is not set'
+          : 'it is not below any of ROLLOUT_CHECK_URLS'
+      const message = `has check ${check} of wave ${name} at a URL that is not allowed: ${why}`
+      return [{ path: strategy === undefined ? `${path}/${i}/gates/checks/${j}/url` : path, message }]
+    }),
+  )
 }
 
 /** Opens the first wave, unless something keeps it from that: then it waits, and its starter is told. */
