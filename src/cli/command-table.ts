@@ -92,7 +92,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     group: READ,
     types: true,
     summary: 'what clusters set themselves instead of taking it from the catalog, and giving it up',
-    define: async () => (await import('./commands/overrides.ts')).defineOverrides,
+    define: async () => (await import('./commands/show-overrides.ts')).defineOverrides,
   },
   {
     name: 'wait',
