@@ -23,6 +23,7 @@ import type { Change, View } from '../documents/view.ts'
 import { checkLimits } from '../guards/answer-limits.ts'
 import { checkIntegrity } from '../guards/check-integrity.ts'
 import { checkPatchNames } from '../guards/check-patch-names.ts'
+import { checkRules } from '../guards/check-rules.ts'
 import { findUnmetNeeds } from '../guards/unmet-needs.ts'
 import { warnOfReserved } from '../guards/warn-of-reserved.ts'
 import {
@@ -53,6 +54,7 @@ export interface Decision {
 type Check = (types: Types, draft: Draft, before: View) => Steps<Result<readonly string[]>>
 const CHECKS: readonly Check[] = [
   checkIntegrity,
+  checkRules,
   checkPatchNames,
   checkLimits,
   warnOfReserved,
