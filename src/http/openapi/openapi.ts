@@ -4,6 +4,7 @@ import { ref } from '../../api/component-ref.ts'
 import { IMPACT_SCHEMA } from '../../api/impact-schema.ts'
 import { REASON_TEXTS } from '../../api/problem-reasons.ts'
 import { CHANGE_SCHEMA } from '../../api/revision-schema.ts'
+import { KEPT_FIELD_SCHEMA } from '../../api/own-values-schema.ts'
 import { PREVIEW_SCHEMA } from '../../api/write-schema.ts'
 import { discoveryUrl } from '../../base/oidc-discovery.ts'
 import { PROBLEM_CODES, REASONS } from '../../base/problem.ts'
@@ -52,6 +53,7 @@ export function buildOpenapi(
         ...(described.some(({ method }) => method !== 'GET') && {
           change: CHANGE_SCHEMA,
           preview: PREVIEW_SCHEMA,
+          kept_field: KEPT_FIELD_SCHEMA,
         }),
         ...Object.assign({}, ...described.map(({ schemas }) => schemas)),
       },
