@@ -229,14 +229,14 @@ export class Writer {
     const write: DecidedWrite = {
       comparison,
       changes: decision.changes,
+      served: staged ? new Comparison(types, view, staged.value.committed.after) : comparison,
+      committed: staged ? staged.value.committed.changes : decision.changes,
       grant,
       plan,
       staged: staged?.value.staged,
       ownRollout,
-      replaced,
       brake,
       // A new rollout opens nothing that is frozen; what an amended one serves already is another matter.
-      served: staged ? new Comparison(types, view, staged.value.committed.after) : comparison,
       isWayBack: staged ? rollout?.amends?.restart !== false : isWayBack(commands),
       now: now().getTime(),
     }
@@ -291,6 +291,8 @@ export class Writer {
     return succeed(value)
   }
 }
+
+/** The same documents, served as if a rollout had never been. */
 
 /** Computes the impact and the plan of a decision, where the caller asked for them. */
 async function assess(

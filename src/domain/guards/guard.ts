@@ -6,10 +6,10 @@ import type { Grant } from '../access/grant.ts'
 import type { Bypass } from '../access/permissions.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change } from '../documents/view.ts'
-import type { ActiveRollout } from '../rollouts/active-rollout.ts'
 import type { StagedWrite } from '../rollouts/stage-write.ts'
 import { findRemovals } from './brake.ts'
-import { checkScope } from './check-scope.ts'
+import { type Committed, checkScope } from './check-scope.ts'
+import { checkFit } from './fits-rollouts.ts'
 import { checkFrozen } from './frozen.ts'
 import { checkHeldFields } from './held-by-rollout.ts'
 import { refuseMethods } from './refuse-methods.ts'
@@ -32,7 +32,7 @@ export interface Objection {
 export const CONFIRMATIONS = ['removals', 'finish'] as const
 
 /** A write that has been decided. */
-export interface DecidedWrite {
+export interface DecidedWrite extends Committed {
   readonly comparison: Comparison
   readonly changes: readonly Change[]
   /** The caller's grant; a write of the service itself has none. */
@@ -43,11 +43,7 @@ export interface DecidedWrite {
   readonly staged: StagedWrite | undefined
   /** The rollout that the write finishes. */
   readonly ownRollout: string | undefined
-  /** The rollout that the write amends or supersedes. */
-  readonly replaced: ActiveRollout | undefined
   readonly brake: BrakePercents
-  /** What the commit itself changes: of a rollout, not the whole change. */
-  readonly served: Comparison
   /** Whether it only brings back what was served before. */
   readonly isWayBack: boolean
   /** Milliseconds since the epoch. */
@@ -74,8 +70,8 @@ export const METHODS_GUARD: Guard = {
 
 export const SCOPE_GUARD: Guard = {
   stopsPreview: false,
-  *check({ comparison, changes, grant, replaced }) {
-    const problem = grant && (yield* checkScope(grant, comparison, changes, replaced))
+  *check({ comparison, changes, grant, ...write }) {
+    const problem = grant && (yield* checkScope(grant, comparison, changes, write))
     return problem ? [{ kind: 'scope', problem }] : []
   },
 }
@@ -84,31 +80,20 @@ export const ROLLOUT_GUARD: Guard = {
   stopsPreview: false,
   *check({ comparison, changes, staged, ownRollout }) {
     const { types, before } = comparison
-    const problem = yield* checkHeldFields({
-      types,
-      before,
-      changes,
-      isStaged: staged !== undefined,
-      except: ownRollout,
-    })
+    const write = { types, before, changes, isStaged: staged !== undefined, except: ownRollout }
+    const problem = (yield* checkHeldFields(write)) ?? (yield* checkFit(write))
     const unfinished = findUnfinished(changes)
     return [
       // Two rollouts of one field would never come to an end.
-      ...(problem
-        ? [
-            {
-              kind: 'rollout',
-              problem,
-              ...(!staged && ({ liftedBy: 'bypass', bypass: 'admin' } as const)),
-            } as const,
-          ]
-        : []),
+      ...(problem ? [{ kind: 'rollout', problem, ...(!staged && BYPASSED_BY_ADMINS) } as const] : []),
       ...(unfinished
         ? [{ kind: 'rollout', problem: unfinished, liftedBy: 'confirm', confirmation: 'finish' } as const]
         : []),
     ]
   },
 }
+
+const BYPASSED_BY_ADMINS = { liftedBy: 'bypass', bypass: 'admin' } as const
 
 export const FREEZE_GUARD: Guard = {
   stopsPreview: false,
