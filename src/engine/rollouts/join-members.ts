@@ -1,10 +1,11 @@
 // Looks for clusters that have come to a rollout: only where clusters or definitions have changed since the last look.
-import type { Types } from '../../domain/types/resource-type.ts'
+
 import type { View } from '../../domain/documents/view.ts'
 import type { ActiveRollout } from '../../domain/rollouts/active-rollout.ts'
 import type { Surroundings } from '../../domain/rollouts/advance.ts'
 import { findJoining, withJoining } from '../../domain/rollouts/join-waves.ts'
 import type { Rollout } from '../../domain/rollouts/rollout.ts'
+import type { Types } from '../../domain/types/resource-type.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 
 export class JoinedMembers {
