@@ -80,6 +80,7 @@ export const REASONS = {
     'rollout_ended',
     'rollout_state',
     'rollout_unfinished',
+    'not_reverted',
     'too_many_rollouts',
     'wave_ended',
     'own_approval',

@@ -1,6 +1,7 @@
 // A rollout that has not ended: its overlay, who is in its waves, and for whom it is open.
 import type { Entry } from '../documents/view.ts'
 import { referencesOf, type Types } from '../types/resource-type.ts'
+import { isSomebody } from './partial-rollout.ts'
 import { asPlan, asRollout, type Rollout } from './rollout.ts'
 import { type MemberPlace, overlayOf, type RolloutOverlay } from './rollout-overlay.ts'
 
@@ -34,6 +35,12 @@ export class ActiveRollout {
     const wave = found && this.rollout.waves[found.wave]
     if (found === undefined || wave === undefined || found.place >= wave.opened) return false
     return !this.#skipped.has(cluster)
+  }
+
+  /** The revision that opened the wave of a member; 0 where none did. */
+  openedRevision(cluster: string): number {
+    const found = this.placeOf(cluster)
+    return (found && this.rollout.waves[found.wave]?.opened_revision) ?? 0
   }
 
   /**
@@ -78,7 +85,8 @@ function placesOf(
   if (joined.length === 0) return NOBODY
   const places = new Map<string, MemberPlace>()
   for (const [wave, ids] of joined.entries())
-    for (const [i, id] of ids.entries()) places.set(id, { wave, place: (members[wave]?.length ?? 0) + i })
+    for (const [i, id] of ids.entries())
+      if (!isSomebody(id)) places.set(id, { wave, place: (members[wave]?.length ?? 0) + i })
   return places
 }
 

@@ -3,6 +3,7 @@ import { getOrSet } from '../../base/get-or-set.ts'
 import type { Entry } from '../documents/view.ts'
 import type { Document, Types } from '../types/resource-type.ts'
 import { type DocumentEdit, layFields } from './edits.ts'
+import { isSomebody } from './partial-rollout.ts'
 import { asPlan } from './rollout.ts'
 
 /** A member's wave, and its place in the order in which members are opened. */
@@ -32,7 +33,7 @@ export class RolloutOverlay {
       for (const id of edit.ids) byId.set(id, edit)
     }
     for (const [wave, ids] of members.entries())
-      for (const [place, id] of ids.entries()) this.#members.set(id, { wave, place })
+      for (const [place, id] of ids.entries()) if (!isSomebody(id)) this.#members.set(id, { wave, place })
   }
 
   /** Ids of the documents of a type that the rollout edits. */

@@ -4,7 +4,7 @@ import type { Entry, View } from '../documents/view.ts'
 import type { Types } from '../types/resource-type.ts'
 import { type ActiveRollout, activeRolloutOf } from './active-rollout.ts'
 import { HeldView, HOLDS } from './hold.ts'
-import { asRollout, isActive, ROLLOUT_PLANS, ROLLOUTS, type Wave } from './rollout.ts'
+import { asRollout, isActive, ROLLOUT_PLANS, ROLLOUTS } from './rollout.ts'
 import { StagedView } from './staged-view.ts'
 
 /** So many rollouts may be active at a time: which of them are open for a cluster is a number of bits. */
@@ -78,9 +78,8 @@ export class Staging {
   servedFrom(cluster: string): number {
     let last = 0
     for (const each of this.active) {
-      if (!each.isOpenFor(cluster)) continue
-      const { opened_revision = 0 } = each.rollout.waves[each.placeOf(cluster)?.wave ?? 0] as Wave
-      if (opened_revision > last) last = opened_revision
+      const opened = each.isOpenFor(cluster) ? each.openedRevision(cluster) : 0
+      if (opened > last) last = opened
     }
     return last
   }

@@ -220,8 +220,8 @@ class Controller implements RolloutController {
     const expect = { revisions: [active.entry.revision] }
     const written = await this.#parts.write(
       [{ op: 'put_rollout', rollout: paused, assumed: 0, expect, path: '' }],
-      authorOf(active.rollout, 'paused'),
-      {},
+      authorOf(active.rollout),
+      { operation: `rollout ${active.rollout.id}: paused` },
     )
     if (!written.ok) this.#fail(written.problem)
     return written.ok
@@ -260,7 +260,7 @@ class Controller implements RolloutController {
   #write(active: ActiveRollout, command: Command, what: string): Promise<Result<Written>> {
     const { rollout } = active
     const { grant, bypass } = rollout
-    return this.#parts.write([command], authorOf(rollout, what), {
+    return this.#parts.write([command], authorOf(rollout), {
       ...(grant && { grant }),
       ...(bypass && { bypass }),
       ownRollout: rollout.id,
@@ -307,7 +307,8 @@ function reasonOf({ message }: Problem): string {
   return `a step was refused: ${message}`
 }
 
-function authorOf(rollout: Rollout, what: string): Author {
-  const message = `${what}, for ${rollout.started_by}${rollout.message ? `: ${rollout.message}` : ''}`
+/** Messages are in copies of a part of the fleet too: they name no cluster. */
+function authorOf(rollout: Rollout): Author {
+  const message = `for ${rollout.started_by}${rollout.message ? `: ${rollout.message}` : ''}`
   return { actor: actorOf(rollout), message, request_id: randomUUID(), client_address: null }
 }
