@@ -42,7 +42,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     name: 'diff',
     group: CHANGE,
     types: 'fresh',
-    summary: 'show what apply would change',
+    summary: 'show what apply would change, or what has changed since then',
     define: async () => (await import('./commands/diff-set.ts')).defineDiff,
   },
   {
@@ -88,6 +88,13 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     define: async () => (await import('./commands/attention.ts')).defineAttention,
   },
   {
+    name: 'overrides',
+    group: READ,
+    types: true,
+    summary: 'what clusters set themselves instead of taking it from the catalog, and giving it up',
+    define: async () => (await import('./commands/show-overrides.ts')).defineOverrides,
+  },
+  {
     name: 'wait',
     group: READ,
     types: true,
@@ -110,7 +117,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
   {
     name: 'show',
     group: READ,
-    summary: 'one revision: its changes, and what they meant for clusters',
+    summary: 'one revision, or several as one: changes, and what they meant for clusters',
     define: async () => (await import('./commands/show-revision.ts')).defineShow,
   },
   {
@@ -205,6 +212,19 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     define: async () => (await import('./commands/describe.ts')).defineDescribe,
   },
   {
+    name: 'describe',
+    summary: ({ singular }) =>
+      `one ${singular} on one screen: what it is, who has which version, what changed`,
+    fits: (noun) => !cluster(noun),
+    define: async () => (await import('./commands/describe-definition.ts')).defineDescribeDefinition,
+  },
+  {
+    name: 'clusters',
+    summary: (noun) => `which clusters have ${aNoun(noun)}, and in which version`,
+    fits: assignable,
+    define: async () => (await import('./commands/assigned-clusters.ts')).defineAssignedClusters,
+  },
+  {
     name: 'status',
     summary: ({ singular }) => `what a ${singular} was served, has applied, and how its components fare`,
     fits: cluster,
@@ -215,6 +235,12 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     summary: (noun) => `what ${aNoun(noun)} gets when it polls`,
     fits: cluster,
     define: async () => (await import('./commands/inputs.ts')).defineInputs,
+  },
+  {
+    name: 'diff',
+    summary: ({ singular }) => `what two ${singular}s get differently, or one then and now`,
+    fits: cluster,
+    define: async () => (await import('./commands/cluster-diff.ts')).defineClusterDiff,
   },
   {
     name: 'create',

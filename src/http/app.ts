@@ -27,12 +27,14 @@ import { assignmentRoutes } from './routes/assignments.ts'
 import { batchRoutes } from './routes/batch.ts'
 import { bundleRoutes } from './routes/bundles.ts'
 import { clusterRoutes } from './routes/clusters.ts'
+import { comparisonRoutes } from './routes/compare-revisions.ts'
 import { copyLogRoutes } from './routes/copy-log.ts'
 import { versionRoutes } from './routes/document-versions.ts'
 import { documentRoutes } from './routes/documents.ts'
 import { eventRoutes } from './routes/events.ts'
 import { statusRoutes } from './routes/fleet-status.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
+import { overrideRoutes } from './routes/overrides.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
 import { reportRoutes } from './routes/reports.ts'
 import { propagationRoutes } from './routes/revision-propagation.ts'
@@ -81,6 +83,7 @@ const CRUD_ROUTES = [
   clusterRoutes,
   bundleRoutes,
   assignmentRoutes,
+  comparisonRoutes,
   revisionRoutes,
   batchRoutes,
   rolloutActionRoutes,
@@ -97,6 +100,7 @@ function routesOf(service: Service, handler: PollHandler): Routes {
       ...statusRoutes(service),
       ...propagationRoutes(service),
       ...versionRoutes(service),
+      ...overrideRoutes(service),
       ...whoamiRoutes(),
     ],
     events: eventRoutes(service),
