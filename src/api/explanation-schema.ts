@@ -45,6 +45,10 @@ export const EXPLANATION_SCHEMA: SchemaObject = {
                 actor: nullableText,
                 message: nullableText,
                 left_out: LEFT_OUT_SCHEMA,
+                rollout: {
+                  type: 'string',
+                  description: 'The rollout whose open wave sets it for this cluster.',
+                },
               },
             },
           },

@@ -13,6 +13,8 @@ import {
 import { resolveInput } from '../domain/delivery/render-inputs.ts'
 import { servedTo } from '../domain/delivery/served-view.ts'
 import type { View } from '../domain/documents/view.ts'
+import { HOLDS } from '../domain/rollouts/hold.ts'
+import { stagingOf } from '../domain/rollouts/staging.ts'
 import {
   type DeliveredType,
   type Document,
@@ -21,7 +23,7 @@ import {
   type Types,
 } from '../domain/types/resource-type.ts'
 import type { DocumentSpan } from '../store/store.ts'
-import type { DocumentRevision, Past } from './past.ts'
+import type { DocumentRevision, Past, RecordedRevision } from './past.ts'
 
 /** Says of every field of a cluster's inputs where it came from at a revision, and who last set it there. */
 export async function explain(
@@ -31,17 +33,28 @@ export async function explain(
   { cluster: id, revision }: { cluster: string; revision: number },
 ): Promise<Result<ExplainedInput[]>> {
   const { name, singular } = types.cluster.type
-  const view = servedTo(types, await past.cluster(revision, id, type), id)
+  const base = await past.cluster(revision, id, type)
+  const view = servedTo(types, base, id)
   const cluster = view.get(name, id)?.document
   if (!cluster) return notFound(singular, id)
-  const ofCluster = new Setters(`${name}/${id}`)
+  const staging = stagingOf(types, base)
+  // A cluster that is held is served documents of then: whoever changed them later has set nothing there.
+  const until = staging.isHeld(id) ? Math.min(revision, base.get(HOLDS, id)?.revision ?? revision) : revision
+  const stagedOn = async (document: DocumentName): Promise<Staged | undefined> => {
+    const rollout = staging.rolloutOf(id, document)
+    if (!rollout) return undefined
+    const [recorded] = await past.history({ revision: rollout.revision, limit: 1, changeLimit: 0 })
+    return { rollout: rollout.id, recorded, base: base.get(document.type, document.id)?.document }
+  }
+  const ofCluster = new Setters(`${name}/${id}`, cluster, await stagedOn({ type: name, id }))
   const inputs: { id: string; fields: () => ExplainedField[] }[] = []
   const enabled = enabledReferences(cluster, type.delivery)
   for (const reference of referencesOf(cluster, type.delivery)) {
     const definition = view.get(type.name, reference.id)?.document
     if (!definition) continue
     const input = resolveInput(types, view, type, definition, { cluster, reference, enabled })
-    const ofDefinition = new Setters(`${type.name}/${reference.id}`)
+    const named = { type: type.name, id: reference.id }
+    const ofDefinition = new Setters(`${type.name}/${reference.id}`, definition, await stagedOn(named))
     const unmet = unmetDependencies(view, type, definition, reference, enabled)
     const origins = explainInput(types.cluster, type, [cluster, definition, reference], unmet)
     const fields = origins.flatMap((origin) => {
@@ -51,10 +64,10 @@ export async function explain(
       setters?.lookFor(origin)
       return () => explainField(origin, value, setters)
     })
-    await ofDefinition.find(past.historyOf(type.name, reference.id, revision + 1))
+    await ofDefinition.find(past.historyOf(type.name, reference.id, until + 1))
     inputs.push({ id: reference.id, fields: () => fields.map((field) => field()) })
   }
-  await ofCluster.find(past.historyOf(name, id, revision + 1))
+  await ofCluster.find(past.historyOf(name, id, until + 1))
   return succeed(inputs.map((input) => ({ id: input.id, fields: input.fields() })))
 }
 
@@ -62,7 +75,8 @@ function explainField(origin: FieldOrigin, value: Json, setters: Setters | undef
   const { path, source, leftOut } = origin
   const { revision = null, time = null, actor = null, message = null } = setters?.found.get(origin) ?? {}
   const document = setters?.document ?? null
-  const said = { path, value, source, document, revision, time, actor, message }
+  const rollout = setters?.staged.has(origin) ? setters.rollout : undefined
+  const said = { path, value, source, document, revision, time, actor, message, ...(rollout && { rollout }) }
   return leftOut ? { ...said, left_out: leftOut } : said
 }
 
@@ -72,12 +86,23 @@ export async function settersOf(
   { type, id }: DocumentName,
   readers: readonly Reader['read'][],
   revision: number,
-): Promise<(DocumentRevision | undefined)[]> {
+): Promise<(Author | undefined)[]> {
   const setters = new Setters(`${type}/${id}`)
   const wanted = readers.map((read): Reader => ({ read }))
   for (const reader of wanted) setters.lookFor(reader)
   await setters.find(past.historyOf(type, id, revision + 1))
   return wanted.map((reader) => setters.found.get(reader))
+}
+
+type Author = Omit<RecordedRevision, 'changes'>
+
+/** A rollout that edits a document for a cluster. */
+interface Staged {
+  readonly rollout: string
+  /** The revision that made its plan. */
+  readonly recorded: Author | undefined
+  /** The document as it is without it. */
+  readonly base: Document | undefined
 }
 
 /** Reads a value from any version of a document. */
@@ -86,15 +111,33 @@ type Reader = Pick<FieldOrigin, 'read'>
 /** Goes back along a document's history until every field in question has been seen to change. */
 class Setters {
   readonly document: string
-  readonly found = new Map<Reader, DocumentRevision>()
+  readonly found = new Map<Reader, Author>()
+  /** Those whose value is of a rollout that is open for the cluster. */
+  readonly staged = new Set<Reader>()
+  readonly #served: Document | undefined
+  readonly #staged: Staged | undefined
   #open: Reader[] = []
 
-  constructor(document: string) {
+  constructor(document: string, served?: Document, staged?: Staged) {
     this.document = document
+    this.#served = served
+    this.#staged = staged
+  }
+
+  get rollout(): string | undefined {
+    return this.#staged?.rollout
   }
 
   lookFor(origin: Reader): void {
-    this.#open.push(origin)
+    const staged = this.#staged
+    const isStaged =
+      staged && this.#served && !isSame(origin.read(this.#served), staged.base && origin.read(staged.base))
+    if (!isStaged) {
+      this.#open.push(origin)
+      return
+    }
+    this.staged.add(origin)
+    if (staged.recorded) this.found.set(origin, staged.recorded)
   }
 
   async find(history: AsyncIterable<DocumentRevision>): Promise<void> {

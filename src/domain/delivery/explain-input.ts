@@ -59,6 +59,8 @@ export interface ExplainedField {
    * none.
    */
   readonly left_out?: readonly LeftOut[]
+  /** The rollout whose open wave sets the value for this cluster; the rest of the fleet may have another. */
+  readonly rollout?: string
 }
 
 export function explainInput(

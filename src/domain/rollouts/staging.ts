@@ -1,6 +1,6 @@
 // Which clusters of a view are served something else than its documents: open waves of rollouts, and holds.
 import type { Entry, View } from '../documents/view.ts'
-import type { Types } from '../types/resource-type.ts'
+import type { DocumentName, Types } from '../types/resource-type.ts'
 import { HeldView, HOLDS } from './hold.ts'
 import { asRollout, isActive, ROLLOUT_PLANS, ROLLOUTS, type Rollout, type Wave } from './rollout.ts'
 import { overlayOf, type RolloutOverlay } from './rollout-overlay.ts'
@@ -92,6 +92,18 @@ export class Staging {
       if (opened_revision > last) last = opened_revision
     }
     return last
+  }
+
+  /** The last of the open rollouts that edit a document for a cluster, and the revision that made its plan. */
+  rolloutOf(
+    cluster: string,
+    { type, id }: DocumentName,
+  ): { readonly id: string; readonly revision: number } | undefined {
+    if (this.isHeld(cluster)) return undefined
+    const last = this.active.findLast(
+      ({ overlay, rollout }) => overlay.isOpenFor(rollout, cluster) && overlay.edited(type).has(id),
+    )
+    return last && { id: last.rollout.id, revision: last.overlay.revision }
   }
 
   isHeld(cluster: string): boolean {
