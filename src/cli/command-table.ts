@@ -88,6 +88,13 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     define: async () => (await import('./commands/attention.ts')).defineAttention,
   },
   {
+    name: 'blame',
+    group: READ,
+    types: true,
+    summary: 'where each value that a cluster gets comes from: who set it, when and why',
+    define: async () => (await import('./commands/blame.ts')).defineBlame,
+  },
+  {
     name: 'overrides',
     group: READ,
     types: true,
