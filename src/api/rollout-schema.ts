@@ -3,11 +3,13 @@ import type { SchemaObject } from '../base/json-schema.ts'
 import {
   type Approval,
   type GateResult,
+  type Gates,
   ROLLOUT_STATES,
   type Rollout,
   type RolloutEvent,
   WAVE_STATES,
   type Wave,
+  type WaveSpec,
 } from '../domain/rollouts/rollout.ts'
 import { ref } from './component-ref.ts'
 import { MAX_MESSAGE, PLAN_PATTERN } from './limits.ts'
@@ -44,8 +46,17 @@ export interface ShownRollout
   readonly events: readonly RolloutEvent[]
 }
 
-/** One wave of a rollout that has not started. */
-export interface PlannedWave {
+/** The response to a write that starts a rollout. */
+export interface RolloutStarted {
+  readonly rollout: ShownRollout
+  readonly revision: number
+  readonly warnings: readonly string[]
+}
+
+/** One wave of a rollout that has not started; beside who is in it, what of its own it waits for. */
+export interface PlannedWave
+  extends Pick<WaveSpec, 'max_concurrent' | 'start_at' | 'window' | 'approval'>,
+    Pick<Gates, 'soak_s'> {
   readonly name: string
   readonly members: number
   /** The first of them. */
@@ -61,6 +72,15 @@ export interface ShownMember {
   readonly cluster: string
   readonly wave: string
   readonly state: 'waiting' | 'open' | 'served' | 'applied' | 'healthy' | 'failed' | 'absent' | 'skipped'
+}
+
+/** A cluster that is held at what it was served. */
+export interface ShownHold {
+  readonly cluster: string
+  readonly reason: string
+  readonly held_by: string
+  readonly since: string
+  readonly until?: string
 }
 
 const count = { type: 'integer', minimum: 0 }

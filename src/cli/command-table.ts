@@ -26,7 +26,11 @@ interface NounCommand {
 /** The command that the completion scripts of shells call. */
 export const COMPLETE = '__complete'
 
+/** Types that have commands of their own. */
+const STRATEGIES = 'strategies'
+
 const CHANGE = 'Changing the fleet:'
+const STAGE = 'Rolling changes out:'
 const READ = 'Looking at the fleet:'
 const SETUP = 'Setting up:'
 
@@ -72,6 +76,20 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     types: true,
     summary: 'the workflows of the demo in one command each',
     define: async () => (await import('./commands/demo.ts')).defineDemo,
+  },
+  {
+    name: 'rollout',
+    group: STAGE,
+    types: true,
+    summary: 'changes that reach the fleet wave by wave: watch, pause, approve, abort',
+    define: async () => (await import('./commands/rollouts.ts')).defineRollout,
+  },
+  {
+    name: 'hold',
+    group: STAGE,
+    types: true,
+    summary: 'clusters that keep what they have',
+    define: async () => (await import('./commands/holds.ts')).defineHold,
   },
   {
     name: 'status',
@@ -181,10 +199,21 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
 ]
 
 const any = (): boolean => true
+const ofType =
+  (type: string) =>
+  ({ name }: Noun): boolean =>
+    name === type
 const assignable = ({ delivery }: Noun): boolean => delivery !== undefined
 const cluster = (noun: Noun): boolean => noun.cluster !== undefined
 
+/** Of those of one name, the first that fits a noun is the noun's. */
 export const NOUN_COMMANDS: readonly NounCommand[] = [
+  {
+    name: 'list',
+    summary: () => 'list strategies, with their waves',
+    fits: ofType(STRATEGIES),
+    define: async () => (await import('./commands/strategies.ts')).defineListStrategies,
+  },
   {
     name: 'list',
     summary: ({ name }) => `list ${name.replaceAll('_', ' ')}`,
@@ -196,6 +225,12 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     summary: ({ singular }) => `show one ${singular}`,
     fits: any,
     define: async () => (await import('./commands/get.ts')).defineGet,
+  },
+  {
+    name: 'describe',
+    summary: () => 'the waves of a strategy, and what each has to prove',
+    fits: ofType(STRATEGIES),
+    define: async () => (await import('./commands/strategies.ts')).defineDescribeStrategy,
   },
   {
     name: 'describe',
@@ -215,6 +250,13 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     summary: (noun) => `what ${aNoun(noun)} gets when it polls`,
     fits: cluster,
     define: async () => (await import('./commands/inputs.ts')).defineInputs,
+  },
+  {
+    name: 'create',
+    summary: () => 'create a strategy, wave by wave',
+    fits: ofType(STRATEGIES),
+    needs: 'post',
+    define: async () => (await import('./commands/strategies.ts')).defineCreateStrategy,
   },
   {
     name: 'create',

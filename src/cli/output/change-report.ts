@@ -7,6 +7,7 @@ import type { DescribedChange } from '../../domain/documents/describe-change.ts'
 import { count, firstOf } from './count.ts'
 import { describeField, type ReportLook, single } from './field-report.ts'
 import { describeImpact, NAMED, SHOWN } from './impact-report.ts'
+import { describePlannedWaves } from './planned-waves.ts'
 import { plain, type Style } from './terminal.ts'
 
 const LOOKS: Record<DescribedChange['op'], readonly [mark: string, style: Style, done: string]> = {
@@ -22,12 +23,17 @@ export function doneTo(op: DescribedChange['op']): string {
   return LOOKS[op][2]
 }
 
+/** Types of the service's own, which say in their impact what they mean. */
+const KEPT = ['rollouts', 'rollout_plans', 'holds']
+
 export function describePreview(look: ReportLook, preview: Preview): string {
   const { changes, change_count, impact, warnings, plan } = preview
   if (change_count === 0) return 'Nothing would change.\n'
+  const visible = changes.filter(({ type }) => !KEPT.includes(type))
   return [
-    describeChanges(look, changes, change_count),
+    describeChanges(look, visible, change_count - changes.length + visible.length),
     describeImpact(look, impact),
+    describePlannedWaves(look, preview),
     ...warnings.map((warning) => `${look.paint('yellow', 'Warning:')} ${plain(warning)}\n`),
     `Plan: ${plan}\n`,
   ].join('')
