@@ -1,5 +1,6 @@
 // What changes of a large fleet cost, and what polls feel of them: previews, batches, time travel, verifying.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { clusterId } from './fleet.ts'
 import { median, percentile, pollDuring } from './load.ts'
 import { type Target, TOKEN } from './server-process.ts'
 
@@ -16,7 +17,11 @@ interface Row {
 }
 
 /** Each kind of work several times, with polls at a steady rate; before and after it the same polls alone. */
-export async function measureChanges(target: Target, paths: readonly string[]): Promise<string[][]> {
+export async function measureChanges(
+  target: Target,
+  size: number,
+  paths: readonly string[],
+): Promise<string[][]> {
   const api = async (method: string, path: string, body?: unknown): Promise<Record<string, unknown>> => {
     const response = await fetch(`http://127.0.0.1:${target.port}${path}`, {
       method,
@@ -52,7 +57,7 @@ export async function measureChanges(target: Target, paths: readonly string[]): 
 
   const { revision: start } = (await api('GET', '/ready')) as { revision: number }
   for (let n = 0; n < REVISIONS_BACK; n++) {
-    await api('PATCH', `/clusters/cluster-${String(n * 7).padStart(6, '0')}`, {
+    await api('PATCH', `/clusters/${clusterId((n * 7) % size)}`, {
       labels: { touched: String(n) },
     })
   }
@@ -64,16 +69,18 @@ export async function measureChanges(target: Target, paths: readonly string[]): 
     if ((preview.impact as { clusters: number }).clusters === 0) throw new Error('the edit reaches nobody')
   })
   const then = `at=${start + 1}`
+  const quarter = Math.ceil(size / 4).toLocaleString('en')
+  const one = clusterId(Math.min(7, size - 1))
   await measure('one cluster as it was 1,000 revisions ago', 10, () =>
-    api('GET', `/clusters/cluster-000007/inputs/platform-components?${then}`),
+    api('GET', `/clusters/${one}/inputs/platform-components?${then}`),
   )
   await measure('a list as it was 1,000 revisions ago', 10, () => api('GET', `/clusters?limit=100&${then}`))
   await measure('explain the inputs of a cluster', 10, () =>
-    api('GET', '/clusters/cluster-000007/inputs/platform-components?explain=true'),
+    api('GET', `/clusters/${one}/inputs/platform-components?explain=true`),
   )
   const batch = (operation: object) =>
     api('POST', '/batch', { operations: [operation], confirm: ['removals'] })
-  await measure('batch: labels of 25,000 clusters', 3, (round) =>
+  await measure(`batch: labels of ${quarter} clusters`, 3, (round) =>
     batch({
       op: 'patch',
       type: 'clusters',
@@ -81,7 +88,7 @@ export async function measureChanges(target: Target, paths: readonly string[]): 
       patch: { labels: { ring: String(round) } },
     }),
   )
-  await measure('batch: a component assigned to 25,000', 3, (round) =>
+  await measure(`batch: a component assigned to ${quarter}`, 3, (round) =>
     batch({
       op: 'assign',
       type: 'platform_components',

@@ -71,7 +71,7 @@ async function main(): Promise<void> {
   printPolls(bare, samples, memory)
   await catalogChange(largest)
   progress('changes of many clusters')
-  const changes = await measureChanges(largest, pathsOf(SIZES.at(-1) ?? 1))
+  const changes = await measureChanges(largest, SIZES.at(-1) ?? 1, pathsOf(SIZES.at(-1) ?? 1))
   progress('')
   console.log(`\nChanges at ${largest.name}, with ${RATE} polls a second going on:\n`)
   printTable(CHANGE_COLUMNS, changes)

@@ -322,9 +322,9 @@ describe('the versions of a component', () => {
     )
   })
 
-  test('are none of an unknown component, nor of a type whose file names no version', async () => {
+  test('are none of an unknown component, nor of one that no cluster has', async () => {
     const watched = await start({ one: {} })
-    for (const path of ['/platform_components/nonsense/versions', '/namespaces/team-a/versions'])
+    for (const path of ['/platform_components/nonsense/versions', '/clusters/one/versions'])
       assert.equal((await watched.service.call('GET', path)).status, 404, path)
     assert.deepEqual((await read(watched, '/platform_components/b/versions')).versions, [])
   })

@@ -353,6 +353,8 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   fleet_status: () => [{ path: '/status' }, { path: '/status?contact=never' }],
   revision_propagation: () => [{ path: '/revisions/1/propagation' }],
   versions: (_world, tier, type) => [{ path: `/${type}/${tier}/versions` }],
+  clusters: (_world, tier, type) => [{ path: `/${type}/${tier}/clusters` }],
+  list_overrides: () => [{ path: '/overrides' }, { path: '/overrides?explain=true' }],
   fleet_attention: () => [{ path: '/status/attention' }],
   cluster_status: (_world, tier) => [{ path: `/clusters/${tier}/status`, cluster: tier }],
 

@@ -16,6 +16,8 @@ export interface PageLimits {
 export const PAGES: PageLimits = { limit: 1000, max: 5000 }
 export const REVISION_PAGES: PageLimits = { limit: 50, max: 1000 }
 export const STATUS_PAGES: PageLimits = { limit: 100, max: 5000 }
+/** Each of them may be looked up in the log. */
+export const OVERRIDE_PAGES: PageLimits = { limit: 100, max: 1000 }
 /** Pages of the changes of one revision. */
 export const CHANGE_PAGES: PageLimits = { limit: 1000, max: 1000 }
 /** Changes that a list of revisions shows of each; `change_count` says how many there are. */

@@ -1,4 +1,6 @@
 // Which versions of a document clusters are to have, and have, on the wire.
+
+import type { Json } from '../base/json.ts'
 import { ref } from './component-ref.ts'
 import { COUNT, described, object } from './schema-parts.ts'
 
@@ -25,6 +27,24 @@ export interface VersionList {
   readonly versions: readonly VersionStatus[]
 }
 
+/** A cluster that is assigned a document, and how it has it. */
+export interface AssignedCluster {
+  readonly cluster: string
+  readonly environment: string | null
+  readonly enabled: boolean
+  /** Null where the field has no value, and of types without versions. */
+  readonly version: string | null
+  /** Whether the version is an override of the cluster's own. */
+  readonly overridden: boolean
+  /** The fields that the cluster sets itself. */
+  readonly overrides: Readonly<Record<string, Json>>
+  /** How many values the cluster has for it. */
+  readonly patches: number
+  readonly applied: boolean
+  readonly healthy: boolean
+  readonly failed: boolean
+}
+
 const COUNTS = {
   clusters: described(COUNT, 'Clusters that are to have it; those that have it switched off do not count.'),
   applied: described(COUNT, 'Those that report to have applied it as it is now.'),
@@ -49,5 +69,20 @@ export const VERSIONS_SCHEMAS = {
         environments: { type: 'object', additionalProperties: ref('version_counts') },
       }),
     },
+  }),
+  assigned_cluster: object({
+    cluster: { type: 'string' },
+    environment: { type: ['string', 'null'] },
+    enabled: described({ type: 'boolean' }, 'Whether the cluster has it switched on.'),
+    version: described({ type: ['string', 'null'] }, 'What the cluster is served now.'),
+    overridden: described({ type: 'boolean' }, 'Whether the version is an override of its own.'),
+    overrides: described(
+      { type: 'object', additionalProperties: true },
+      'The fields that the cluster sets itself.',
+    ),
+    patches: described(COUNT, 'How many values the cluster has for it.'),
+    applied: described({ type: 'boolean' }, 'Whether it reports to have applied it as it is now.'),
+    healthy: described({ type: 'boolean' }, 'Whether it is healthy there; without own reports, applied.'),
+    failed: described({ type: 'boolean' }, 'Whether it failed there.'),
   }),
 }

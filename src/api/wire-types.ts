@@ -4,6 +4,7 @@ import type { Grant } from '../domain/access/grant.ts'
 import type { PublicToken } from '../domain/access/token.ts'
 import type { ExplainedInput } from '../domain/delivery/explain-input.ts'
 import type { Impact } from '../domain/delivery/impact.ts'
+import type { KeptField } from '../domain/delivery/own-values.ts'
 import type { DescribedChange } from '../domain/documents/describe-change.ts'
 import type { Objection } from '../domain/guards/guard.ts'
 import type { PlannedWave } from './rollout-schema.ts'
@@ -32,6 +33,8 @@ export interface Preview {
   readonly requires: readonly Requirement[]
   readonly requires_confirmation: readonly string[]
   readonly plan: string
+  /** Fields that are changed in the catalog, and clusters that keep a value of their own. */
+  readonly kept_overrides?: readonly KeptField[]
   /** Of a rollout: its waves with their members, and how long it takes at least. */
   readonly waves?: readonly PlannedWave[]
   readonly expected_duration_s?: number

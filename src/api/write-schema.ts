@@ -74,5 +74,11 @@ export const PREVIEW_SCHEMA: SchemaObject = {
       description: 'What the write itself has to confirm.',
     },
     plan,
+    kept_overrides: {
+      type: 'array',
+      items: ref('kept_field'),
+      description:
+        'Fields that are changed in the catalog, and clusters that keep a value of their own for them.',
+    },
   },
 }

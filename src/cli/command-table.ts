@@ -106,6 +106,13 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     define: async () => (await import('./commands/attention.ts')).defineAttention,
   },
   {
+    name: 'overrides',
+    group: READ,
+    types: true,
+    summary: 'what clusters set themselves instead of taking it from the catalog, and giving it up',
+    define: async () => (await import('./commands/overrides.ts')).defineOverrides,
+  },
+  {
     name: 'wait',
     group: READ,
     types: true,
@@ -238,6 +245,19 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
       `one ${singular} on one screen: what it is, what it gets and from where, what changed`,
     fits: cluster,
     define: async () => (await import('./commands/describe.ts')).defineDescribe,
+  },
+  {
+    name: 'describe',
+    summary: ({ singular }) =>
+      `one ${singular} on one screen: what it is, who has which version, what changed`,
+    fits: (noun) => !cluster(noun),
+    define: async () => (await import('./commands/describe-definition.ts')).defineDescribeDefinition,
+  },
+  {
+    name: 'clusters',
+    summary: (noun) => `which clusters have ${aNoun(noun)}, and in which version`,
+    fits: assignable,
+    define: async () => (await import('./commands/assigned-clusters.ts')).defineAssignedClusters,
   },
   {
     name: 'status',

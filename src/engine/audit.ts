@@ -13,7 +13,13 @@ import {
 import { resolveInput } from '../domain/delivery/render-inputs.ts'
 import { servedTo } from '../domain/delivery/served-view.ts'
 import type { View } from '../domain/documents/view.ts'
-import { type DeliveredType, type Document, referencesOf, type Types } from '../domain/types/resource-type.ts'
+import {
+  type DeliveredType,
+  type Document,
+  type DocumentName,
+  referencesOf,
+  type Types,
+} from '../domain/types/resource-type.ts'
 import type { DocumentSpan } from '../store/store.ts'
 import type { DocumentRevision, Past } from './past.ts'
 
@@ -60,17 +66,34 @@ function explainField(origin: FieldOrigin, value: Json, setters: Setters | undef
   return leftOut ? { ...said, left_out: leftOut } : said
 }
 
+/** The revisions that last gave a document what each of the readers reads, as of a revision; undefined where none is known. */
+export async function settersOf(
+  past: Past,
+  { type, id }: DocumentName,
+  readers: readonly Reader['read'][],
+  revision: number,
+): Promise<(DocumentRevision | undefined)[]> {
+  const setters = new Setters(`${type}/${id}`)
+  const wanted = readers.map((read): Reader => ({ read }))
+  for (const reader of wanted) setters.lookFor(reader)
+  await setters.find(past.historyOf(type, id, revision + 1))
+  return wanted.map((reader) => setters.found.get(reader))
+}
+
+/** Reads a value from any version of a document. */
+type Reader = Pick<FieldOrigin, 'read'>
+
 /** Goes back along a document's history until every field in question has been seen to change. */
 class Setters {
   readonly document: string
-  readonly found = new Map<FieldOrigin, DocumentRevision>()
-  #open: FieldOrigin[] = []
+  readonly found = new Map<Reader, DocumentRevision>()
+  #open: Reader[] = []
 
   constructor(document: string) {
     this.document = document
   }
 
-  lookFor(origin: FieldOrigin): void {
+  lookFor(origin: Reader): void {
     this.#open.push(origin)
   }
 

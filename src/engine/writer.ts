@@ -7,6 +7,7 @@ import { type Outcome, summarise, type WriteCommand } from '../domain/commands/c
 import { type Decision, decide } from '../domain/commands/decide.ts'
 import { Comparison } from '../domain/delivery/compare-served.ts'
 import { IMPACT_LIMIT, type Impact, impactOf } from '../domain/delivery/impact.ts'
+import { type KeptField, keptFields } from '../domain/delivery/own-values.ts'
 import { Draft } from '../domain/documents/draft.ts'
 import type { Applied } from '../domain/documents/state.ts'
 import type { Change, View } from '../domain/documents/view.ts'
@@ -87,6 +88,8 @@ export interface Written {
   readonly objections: readonly Objection[]
   readonly impact?: Impact
   readonly plan?: string
+  /** In a preview: where clusters keep a value of their own for what is changed in the catalog. */
+  readonly kept?: readonly KeptField[]
   /** The rollout that the write starts or amends. */
   readonly staged?: StagedWrite
   /** The response to the first write with the same key: nothing was done now. */
@@ -173,7 +176,11 @@ export class Writer {
       const assessed = await assess(decided.value, options, options.signal)
       // What a preview shows of a rollout is the whole change, not the documents that keep it.
       const shown = { ...decision, changes: whole.changes, ...(staged && { staged }) }
-      return succeed({ ...shown, objections, revision: view.revision, ...assessed })
+      const kept = await runTimeSliced(
+        keptFields(this.#parts.types, whole.after, whole.changes),
+        options.signal,
+      )
+      return succeed({ ...shown, objections, revision: view.revision, ...assessed, kept })
     } finally {
       view.release()
     }

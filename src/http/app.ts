@@ -33,6 +33,7 @@ import { documentRoutes } from './routes/documents.ts'
 import { eventRoutes } from './routes/events.ts'
 import { statusRoutes } from './routes/fleet-status.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
+import { overrideRoutes } from './routes/overrides.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
 import { reportRoutes } from './routes/reports.ts'
 import { propagationRoutes } from './routes/revision-propagation.ts'
@@ -97,6 +98,7 @@ function routesOf(service: Service, handler: PollHandler): Routes {
       ...statusRoutes(service),
       ...propagationRoutes(service),
       ...versionRoutes(service),
+      ...overrideRoutes(service),
       ...whoamiRoutes(),
     ],
     events: eventRoutes(service),

@@ -2,6 +2,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { COLUMNS, type Column } from '../domain/status/status-words.ts'
 import type { Engine } from '../engine/engine.ts'
+import { addGauge } from './gauge.ts'
 
 const STATES: Readonly<Record<Column, { readonly name: string; readonly help: string }>> = {
   contact: {
@@ -49,16 +50,7 @@ export function addFleetMetrics(registry: Registry, { fleet }: Pick<Engine, 'fle
       this.inc(fleet.fleet.reportCount)
     },
   })
-  const gauge = (name: string, help: string, read: () => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read())
-      },
-    })
-  }
+  const gauge = addGauge.bind(undefined, registry)
   const ageOf = (moment = 0): number => (moment === 0 ? 0 : Math.max(0, now().getTime() - moment) / 1000)
   gauge(
     'flux_resourceset_oldest_contact_seconds',

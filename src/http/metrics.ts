@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Types } from '../domain/types/resource-type.ts'
 import type { Engine } from '../engine/engine.ts'
 import { addFleetMetrics } from './fleet-metrics.ts'
+import { addGauge } from './gauge.ts'
 import { PollMetrics } from './poll/poll-metrics.ts'
 
 export interface Metrics {
@@ -109,16 +110,7 @@ function addGauges(
   engine: Pick<Engine, 'state' | 'status'>,
 ): void {
   const registers = [registry]
-  const gauge = (name: string, help: string, read: () => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read())
-      },
-    })
-  }
+  const gauge = addGauge.bind(undefined, registry)
   gauge(
     'flux_resourceset_revision',
     'The last revision that this process serves.',

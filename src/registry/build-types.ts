@@ -99,6 +99,7 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
     maxSize: isInventory(file) ? MAX_INVENTORY_SIZE : MAX_DOCUMENT_SIZE,
     noun: nounOf(file),
     isFleetWide: flux.fleet_wide ?? false,
+    ...(flux.rules && { rules: flux.rules }),
     references: Object.entries(flux.references ?? {}).map(([field, type]) => ({ field, type })),
     filters: file.schema.query_params ?? [],
     normalise: buildNormaliser(schema) as (document: JsonObject) => JsonObject,

@@ -114,6 +114,7 @@ export function checkTogether(files: readonly LoadedFile[], isWhole: boolean): s
     ...twins(files, 'endpoint', (file) => fluxOf(file).endpoint),
     ...twins(files, 'assigned_by', (file) => fluxOf(file).assigned_by),
     ...twins(files, 'noun', nounOf),
+    ...twins(files, 'rules', (file) => fluxOf(file).rules),
     ...files
       .filter((file) => fluxOf(file).patches)
       .slice(1)

@@ -2,6 +2,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { JsonObject } from '../base/json.ts'
 import type { SchemaObject } from '../base/json-schema.ts'
+import { DOCUMENT_RULES, type DocumentRules } from '../domain/types/resource-type.ts'
 import { RULE_DEPENDENCIES, RULE_KEYS, type RuleKeys } from './rule-keys.ts'
 
 export interface QueryParam {
@@ -20,6 +21,8 @@ export interface FluxSection extends RuleKeys {
   readonly bookkeeping?: boolean
   /** Whether its documents decide about the whole fleet: callers whose scope is a part of it may not write them. */
   readonly fleet_wide?: boolean
+  /** What its documents mean to the service itself: they obey the rules of that. */
+  readonly rules?: DocumentRules
   readonly endpoint?: string
   readonly assigned_by?: string
   readonly reference?: { readonly [name: string]: SchemaObject }
@@ -85,6 +88,7 @@ const fluxSchema = {
     noun: { type: 'string', pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$' },
     bookkeeping: { type: 'boolean' },
     fleet_wide: { type: 'boolean' },
+    rules: { enum: DOCUMENT_RULES },
     endpoint: { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' },
     assigned_by: name,
     reference: { type: 'object', additionalProperties: { type: 'object' } },

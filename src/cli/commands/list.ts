@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
 import { columnsFor, watchClusters } from '../fleet/cluster-list.ts'
+import { addDefinitionFlags, selectorWith } from '../input/definition-flags.ts'
 import { parsePair } from '../input/field-values.ts'
 import { parseAt } from '../input/moments.ts'
 import { collect, parseCount } from '../input/option-parsers.ts'
@@ -35,11 +36,13 @@ export function defineList(command: Command, { run, nouns }: Tools, noun: Noun):
     )
     .option('--limit <number>', 'at most so many', parseCount)
     .option('--at <revision|time>', 'as it was then')
+  if (noun.cluster) addDefinitionFlags(command, nouns)
   if (noun.cluster)
     command.option('-w, --watch', 'go on with a line for every cluster that changes; Ctrl-C ends it')
   command.addHelpText('after', examples(noun)).action(
-    run(async (session, { selector, filter = [], limit, watch, ...flags }: Flags) => {
+    run(async (session, { filter = [], limit, watch, ...flags }: Flags) => {
       const at = parseAt(flags.at)
+      const selector = noun.cluster ? selectorWith(nouns, { ...flags }, flags.selector) : flags.selector
       const chosen = { ...filters(filter), at }
       if (watch) return watchClusters(session, { noun, query: { ...chosen, selector }, limit })
       if (!noun.cluster) return listDefinitions(session, noun, { query: chosen, limit, selector })
@@ -97,6 +100,7 @@ function examples({ noun, cluster, delivery, filters }: Noun): string {
     ...(cluster
       ? [
           `${PROGRAM} ${noun} list --selector 'environment in (dev,qa),region=eu'`,
+          `${PROGRAM} ${noun} list --component grafana=v1.1.0`,
           `${PROGRAM} ${noun} list --selector environment=prod --watch`,
         ]
       : []),

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { type Json, pointer } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
+import { dropOperation, overridableFields } from '../input/drop-overrides.ts'
 import {
   applySettings,
   mergePatchOf,
@@ -22,6 +23,7 @@ import type { Session } from '../session.ts'
 
 interface Flags extends WriteFlags {
   readonly selector?: string
+  readonly dropOverrides?: boolean
 }
 
 const TRIES = 5
@@ -45,6 +47,11 @@ export function defineUpdate(command: Command, { run }: Tools, noun: Noun): void
     })
   if (noun.cluster)
     command.option('-l, --selector <selector>', 'all that match this label selector, instead of one')
+  if (noun.delivery)
+    command.option(
+      '--drop-overrides',
+      'also give up what clusters set themselves for these fields, so that all have the new value',
+    )
   addWriteFlags(command, { isStaged: isServed(noun) })
     .addHelpText('after', examples(noun))
     .action(
@@ -54,6 +61,7 @@ export function defineUpdate(command: Command, { run }: Tools, noun: Noun): void
           throw usage(`which ${noun.singular}? Give its id${noun.cluster ? ', or --selector' : ''}`)
         }
         if (id === undefined) return updateMany(session, noun, flags, settings)
+        if (flags.dropOverrides) return updateAndDrop(session, noun, id, flags, settings)
         const sent = await updateOne(session, noun, id, flags, settings)
         await printDocumentWrite(session, sent, { noun, id, done: 'configured' })
       }),
@@ -84,6 +92,35 @@ async function updateMany(
   const operation = { op: 'patch', type: noun.name, selector: flags.selector as string, patch }
   const sent = await sendBatch(session, flags, [operation])
   await printFleetWrite(session, sent, `${noun.name} (${flags.selector})`)
+}
+
+/** Changes a definition and gives up the overrides of the same fields, as one revision. */
+async function updateAndDrop(
+  session: Session,
+  noun: Noun,
+  id: string,
+  flags: Flags,
+  settings: readonly Setting[],
+): Promise<void> {
+  const patch = mergePatchOf(settings) ?? wholeFields(settings)
+  if (!patch) throw usage('a place in a list cannot be set together with --drop-overrides')
+  const given = new Set(settings.map(({ path }) => path[0]))
+  const fields = overridableFields(noun).filter((field) => given.has(field))
+  if (fields.length === 0)
+    throw usage(
+      `--drop-overrides: clusters can override ${overridableFields(noun).join(', ')}, and none of these is set`,
+    )
+  const operations = [
+    { op: 'patch', type: noun.name, id, patch },
+    {
+      ...dropOperation(noun, id, fields),
+      selector: `overrides.${noun.name}=${id}`,
+      // Where nobody has an override there is nothing to give up.
+      allow_empty: true,
+    },
+  ]
+  const sent = await sendBatch(session, flags, operations)
+  await printFleetWrite(session, sent, `update ${noun.name}/${id}`)
 }
 
 /** A JSON patch that replaces whole fields; undefined when a setting is of something else. */

@@ -3,6 +3,7 @@
 import type { Preview } from '../../api/wire-types.ts'
 import { diffFields } from '../../base/diff.ts'
 import { type Json, pointer } from '../../base/json.ts'
+import type { KeptField } from '../../domain/delivery/own-values.ts'
 import type { DescribedChange } from '../../domain/documents/describe-change.ts'
 import { count, firstOf } from './count.ts'
 import { describeField, type ReportLook, single } from './field-report.ts'
@@ -27,16 +28,25 @@ export function doneTo(op: DescribedChange['op']): string {
 const KEPT = ['rollouts', 'rollout_plans', 'holds']
 
 export function describePreview(look: ReportLook, preview: Preview): string {
-  const { changes, change_count, impact, warnings, plan } = preview
+  const { changes, change_count, impact, warnings, plan, kept_overrides = [] } = preview
   if (change_count === 0) return 'Nothing would change.\n'
   const visible = changes.filter(({ type }) => !KEPT.includes(type))
   return [
     describeChanges(look, visible, change_count - changes.length + visible.length),
     describeImpact(look, impact),
     describePlannedWaves(look, preview),
+    ...kept_overrides.map((kept) => `${describeKept(kept)}\n`),
     ...warnings.map((warning) => `${look.paint('yellow', 'Warning:')} ${plain(warning)}\n`),
     `Plan: ${plan}\n`,
   ].join('')
+}
+
+/** `2 clusters keep their own oci_tag of grafana: one, two`. */
+function describeKept({ id, field, clusters, examples }: KeptField): string {
+  const others = Array.from({ length: clusters - examples.length }, () => '')
+  const who = firstOf([...examples, ...others].map(plain), examples.length)
+  const keeps = clusters === 1 ? 'keeps its' : 'keep their'
+  return `${count(clusters, 'cluster')} ${keeps} own ${field} of ${plain(id)}: ${who}`
 }
 
 export function describeChanges(

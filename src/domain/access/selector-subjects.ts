@@ -1,16 +1,18 @@
 // What the keys of a selector stand for: how each is read from a cluster, and which values it takes.
 import { isObject, own } from '../../base/json.ts'
+import type { View } from '../documents/view.ts'
 import { CONTACTS, DELIVERIES, HEALTHS, type StatusRow } from '../status/status-words.ts'
-import { type DeliveredType, type Document, referencesOf } from '../types/resource-type.ts'
+import { type DeliveredType, type Document, overriddenFields, referencesOf } from '../types/resource-type.ts'
 
-export type Test = (cluster: Document) => boolean
+/** Of a cluster, in the view that it is from where the key asks for more than its document. */
+export type Test = (cluster: Document, view?: View) => boolean
 
 /** How one key is read from a cluster: whether it has a value there, and whether that is one of a list. */
 export interface Subject {
-  has(cluster: Document): boolean
+  readonly has: Test
   isOneOf(values: readonly string[]): Test
   /** Compares a cluster's value with another by size; NaN where either has no size. */
-  compare(cluster: Document, value: string): number
+  compare(cluster: Document, value: string, view?: View): number
   /** What is wrong with a value that no cluster could have; undefined when nothing is. */
   refuse?(value: string): string | undefined
   /** What a comparison by size has to be with. */
@@ -69,6 +71,30 @@ export function usesSubject({ delivery }: DeliveredType): Subject {
   }
 }
 
+/** What a cluster's own document says instead of the catalog: the ids of those that it overrides a field of. */
+export function overridesSubject({ delivery }: DeliveredType): Subject {
+  const overridden = (cluster: Document): readonly string[] =>
+    referencesOf(cluster, delivery).flatMap((reference) =>
+      overriddenFields(delivery, reference).length > 0 ? [reference.id] : [],
+    )
+  return {
+    has: (cluster) => overridden(cluster).length > 0,
+    isOneOf(values) {
+      const ids = new Set(values)
+      return (cluster) => overridden(cluster).some((id) => ids.has(id))
+    },
+    compare: (cluster, value) => overridden(cluster).length - Number(value),
+    ...WHOLE_SIZES,
+  }
+}
+
+/** Reads the version of a definition that a cluster is served; undefined where it is not to have it, or it has no version. */
+export type ReadVersion = (view: View, cluster: string, id: string) => string | undefined
+
+export function servedVersionSubject(read: ReadVersion, id: string): Subject {
+  return sizedByVersion((cluster, view) => view && read(view, cluster.id, id))
+}
+
 /** Of one of the `STATUS_KEYS`. */
 export function statusSubject(key: string, status: StatusReader): Subject {
   if (key === OPERATOR_VERSION) return versionSubject((cluster) => status.operatorVersion(String(cluster.id)))
@@ -81,14 +107,20 @@ export function statusSubject(key: string, status: StatusReader): Subject {
 
 const VERSION = /^v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(-[-.\w]+)?$/
 
-function versionSubject(read: (cluster: Document) => string | undefined): Subject {
-  const isVersion = (value: string): boolean => VERSION.test(value)
+function versionSubject(read: Read): Subject {
   return {
-    ...valueSubject(read, (value) => value.replace(/^v(?=\d)/, '')),
-    compare: (cluster, value) => compareVersions(read(cluster) ?? '', value),
-    refuse: (value) => (isVersion(value) ? undefined : 'which is not a version such as 0.58.1'),
+    ...sizedByVersion(read, (value) => value.replace(/^v(?=\d)/, '')),
+    refuse: (value) => (VERSION.test(value) ? undefined : 'which is not a version such as 0.58.1'),
+  }
+}
+
+/** Any text is a value; those that are versions have an order. */
+function sizedByVersion(read: Read, canonical?: (value: string) => string): Subject {
+  return {
+    ...valueSubject(read, canonical),
+    compare: (cluster, value, view) => compareVersions(read(cluster, view) ?? '', value),
     sizes: 'a version such as 0.58.1',
-    isSize: isVersion,
+    isSize: (value) => VERSION.test(value),
   }
 }
 
@@ -103,20 +135,19 @@ function compareVersions(one: string, other: string): number {
   return Number(b[4] !== undefined) - Number(a[4] !== undefined)
 }
 
-function valueSubject(
-  read: (cluster: Document) => string | undefined,
-  canonical: (value: string) => string = (value) => value,
-): Subject {
+type Read = (cluster: Document, view?: View) => string | undefined
+
+function valueSubject(read: Read, canonical: (value: string) => string = (value) => value): Subject {
   return {
-    has: (cluster) => read(cluster) !== undefined,
+    has: (cluster, view) => read(cluster, view) !== undefined,
     isOneOf(values) {
       const wanted = new Set(values.map(canonical))
-      return (cluster) => {
-        const known = read(cluster)
+      return (cluster, view) => {
+        const known = read(cluster, view)
         return known !== undefined && wanted.has(canonical(known))
       }
     },
-    compare: (cluster, value) => toWhole(read(cluster)) - Number(value),
+    compare: (cluster, value, view) => toWhole(read(cluster, view)) - Number(value),
     ...WHOLE_SIZES,
   }
 }

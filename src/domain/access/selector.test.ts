@@ -259,6 +259,28 @@ test('a cluster that is assigned nothing uses nothing, whether it has the list o
   }
 })
 
+test('a cluster is asked for by what its own references override', () => {
+  const document = cluster(
+    {},
+    {
+      platform_components: [
+        { id: 'grafana', oci_tag: 'v2' },
+        { id: 'podinfo', enabled: false, oci_tag: null },
+      ],
+    },
+  )
+  assertSelected(document, {
+    'overrides.platform_components': true,
+    'overrides.platform_components=grafana': true,
+    'overrides.platform_components=podinfo': false,
+    'overrides.platform_components!=podinfo': true,
+    'overrides.platform_components in (podinfo,grafana)': true,
+    'overrides.platform_components>1': false,
+    'overrides.namespaces': false,
+    '!overrides.namespaces': true,
+  })
+})
+
 const KEY = /^is not a selector: expected a label or field, found /
 const OPERATOR = /^is not a selector: expected one of =, ==, !=, <, >, in, notin, "," or the end, found /
 const NEXT = /^is not a selector: expected "," or the end, found /
@@ -489,7 +511,7 @@ function reader(row: Partial<StatusRow>, version?: string): StatusReader {
 
 function assertSelectedBy(status: StatusReader, expected: Readonly<Record<string, boolean>>): void {
   for (const [text, isSelected] of Object.entries(expected)) {
-    const parsed = parseSelector(types, text, status)
+    const parsed = parseSelector(types, text, { status })
     assert.ok(parsed.ok, `${text}: ${JSON.stringify(parsed)}`)
     assert.equal(parsed.selector.matches(cluster({ health: 'label' })), isSelected, text)
     assert.deepEqual(parsed.selector.labels, [])
@@ -539,7 +561,7 @@ test('versions of the operator are compared by their numbers', () => {
 })
 
 function messageOf(text: string, status?: StatusReader): string {
-  const parsed = parseSelector(types, text, status)
+  const parsed = parseSelector(types, text, { status })
   assert.ok(!parsed.ok, text)
   return parsed.message
 }

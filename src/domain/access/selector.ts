@@ -1,12 +1,16 @@
 // Kubernetes label selectors, over a cluster's labels, its own fields and what it is assigned.
 import { DNS_LABEL } from '../../base/dns-label.ts'
-import { canonicalDns, type Document, type Types } from '../types/resource-type.ts'
+import type { View } from '../documents/view.ts'
+import { canonicalDns, type DeliveredType, type Document, type Types } from '../types/resource-type.ts'
 import {
   fieldSubject,
   labelSubject,
+  overridesSubject,
+  type ReadVersion,
   STATUS_KEYS,
   type StatusReader,
   type Subject,
+  servedVersionSubject,
   statusSubject,
   type Test,
   usesSubject,
@@ -16,7 +20,22 @@ export interface Selector {
   readonly text: string
   /** The keys that are labels, not fields of clusters. */
   readonly labels: readonly string[]
-  matches(cluster: Document): boolean
+  /** The definitions that it names, each with the types that it may be of. */
+  readonly definitions: readonly NamedDefinition[]
+  /** A selector with a reader of versions needs the view that the cluster is from. */
+  matches(cluster: Document, view?: View): boolean
+}
+
+export interface NamedDefinition {
+  readonly id: string
+  readonly types: readonly DeliveredType[]
+}
+
+/** What a selector may ask for beside documents of clusters. */
+export interface SelectorReaders {
+  readonly status?: StatusReader | undefined
+  /** Only where `matches` is given a view. */
+  readonly version?: ReadVersion
 }
 
 export type ParsedSelector =
@@ -29,17 +48,19 @@ export const MAX_SELECTOR = 4096
 const MAX_REQUIREMENTS = 64
 
 /**
- * `environment in (dev,qa), region=eu, !legacy, uses.platform_components=grafana`: all of them must hold. With a reader
- * also `health in (failed,unknown), operator_version<0.58`; without one such a selector is refused, since what is kept or
- * done by it has to stay as it was previewed.
+ * `environment in (dev,qa), region=eu, !legacy, uses.platform_components=grafana, overrides.platform_components=grafana`: all
+ * of them must hold. With a reader of versions also `version.grafana=v1.1.0`. With a reader of
+ * status also `health in (failed,unknown), operator_version<0.58`; without one such a selector is refused, since what is
+ * kept or done by it has to stay as it was previewed.
  */
-export function parseSelector(types: Types, text: string, status?: StatusReader): ParsedSelector {
+export function parseSelector(types: Types, text: string, readers: SelectorReaders = {}): ParsedSelector {
   if (text.length > MAX_SELECTOR) return { ok: false, message: `is longer than ${MAX_SELECTOR} characters` }
   try {
-    const parser = new Parser(types, text, status)
+    const parser = new Parser(types, text, readers)
     const tests = parser.parse()
-    const matches = (cluster: Document): boolean => tests.every((test) => test(cluster))
-    return { ok: true, selector: { text, labels: [...parser.labels], matches } }
+    const matches = (cluster: Document, view?: View): boolean => tests.every((test) => test(cluster, view))
+    const { labels, definitions } = parser
+    return { ok: true, selector: { text, labels: [...labels], definitions, matches } }
   } catch (error) {
     if (!(error instanceof Misread)) throw error
     return { ok: false, message: error.message }
@@ -55,18 +76,21 @@ const NAME = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
 const LABEL_KEY = new RegExp(`^(?:(?=[^/]{1,253}/)${DNS_LABEL}(?:\\.${DNS_LABEL})*/)?${NAME}$`)
 const LABEL_VALUE = new RegExp(`^(?:${NAME})?$`)
 const USES = 'uses.'
+const OVERRIDES = 'overrides.'
+const VERSION = 'version.'
 
 class Parser {
   readonly #types: Types
   readonly #text: string
-  readonly #status: StatusReader | undefined
+  readonly #readers: SelectorReaders
   readonly labels = new Set<string>()
+  readonly definitions: NamedDefinition[] = []
   #at = 0
 
-  constructor(types: Types, text: string, status: StatusReader | undefined) {
+  constructor(types: Types, text: string, readers: SelectorReaders) {
     this.#types = types
     this.#text = text
-    this.#status = status
+    this.#readers = readers
   }
 
   parse(): Test[] {
@@ -88,7 +112,7 @@ class Parser {
     if (this.#takes('!')) {
       const subject = this.#subject()
       this.#refuseWord(subject, start)
-      return (cluster) => !subject.has(cluster)
+      return not(subject.has)
     }
     const subject = this.#subject()
     if (this.#takes('!=')) return not(this.#equals(subject))
@@ -101,7 +125,7 @@ class Parser {
     if (this.#at < this.#text.length && this.#text[this.#at] !== ',') {
       this.#expected('one of =, ==, !=, <, >, in, notin, "," or the end')
     }
-    return (cluster) => subject.has(cluster)
+    return subject.has
   }
 
   #refuseWord({ isWord }: Subject, start: number): void {
@@ -116,7 +140,7 @@ class Parser {
     const start = this.#at
     const value = this.#word() ?? ''
     if (!subject.isSize(value)) this.#expected(subject.sizes, start)
-    return (cluster) => holds(subject.compare(cluster, value))
+    return (cluster, view) => holds(subject.compare(cluster, value, view))
   }
 
   #isIn(subject: Subject): Test {
@@ -141,7 +165,9 @@ class Parser {
     const start = this.#at
     const key = this.#word()
     if (key === undefined) this.#expected('a label or field')
-    if (key.startsWith(USES)) return this.#uses(key.slice(USES.length), start)
+    if (key.startsWith(USES)) return this.#assigned(USES, usesSubject, key, start)
+    if (key.startsWith(OVERRIDES)) return this.#assigned(OVERRIDES, overridesSubject, key, start)
+    if (key.startsWith(VERSION)) return this.#versionOf(key.slice(VERSION.length), start)
     const { cluster } = this.#types
     if (key === 'id' || cluster.list.includes(key))
       return fieldSubject(key, key === cluster.dns ? canonicalDns : undefined)
@@ -151,17 +177,42 @@ class Parser {
     return labelSubject(cluster.labels, key, LABEL_VALUE)
   }
 
-  #uses(name: string, start: number): Subject {
-    const type = this.#types.delivered.find((delivered) => delivered.name === name)
+  #assigned(
+    prefix: string,
+    subjectOf: (type: DeliveredType) => Subject,
+    key: string,
+    start: number,
+  ): Subject {
+    const { delivered } = this.#types
+    const type = delivered.find(({ name }) => prefix + name === key)
     if (!type) {
-      const known = this.#types.delivered.map((delivered) => USES + delivered.name).join(', ')
-      return this.#fail(`holds "${USES}${name}", which is unknown: known are ${known}`, start)
+      const known = delivered.map(({ name }) => prefix + name).join(', ')
+      return this.#fail(`holds "${key}", which is unknown: known are ${known}`, start)
     }
-    return usesSubject(type)
+    const subject = subjectOf(type)
+    return {
+      ...subject,
+      isOneOf: (ids) => {
+        for (const id of ids) this.definitions.push({ id, types: [type] })
+        return subject.isOneOf(ids)
+      },
+    }
+  }
+
+  #versionOf(id: string, start: number): Subject {
+    const among = this.#types.delivered.filter(({ delivery }) => delivery.versionField)
+    if (id === '')
+      this.#fail(`holds "${VERSION}", which names nothing: "${VERSION}ID" is the version of ID`, start)
+    this.definitions.push({ id, types: among })
+    const { version } = this.#readers
+    if (version) return servedVersionSubject(version, id)
+    const message = `holds "${VERSION}${id}": the version that clusters are served changes with the catalog, so it selects only in lists and in writes, and nothing that is kept`
+    return this.#fail(message, start)
   }
 
   #statusOf(key: string, start: number): Subject {
-    if (this.#status) return statusSubject(key, this.#status)
+    const { status } = this.#readers
+    if (status) return statusSubject(key, status)
     const message = `holds "${key}": the status of clusters changes by itself, so it selects only in lists and in previews. Preview it, then name the clusters`
     return this.#fail(message, start)
   }
@@ -206,5 +257,5 @@ class Parser {
 }
 
 function not(test: Test): Test {
-  return (cluster) => !test(cluster)
+  return (cluster, view) => !test(cluster, view)
 }

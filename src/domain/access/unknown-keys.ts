@@ -1,10 +1,11 @@
-// Label keys of a selector that no cluster has: most likely they are misspelt.
+// Label keys of a selector that no cluster has, and definitions that do not exist: most likely they are misspelt.
 import { isObject, own } from '../../base/json.ts'
 import { didYouMean } from '../../base/near-names.ts'
 import type { Steps } from '../../base/steps.ts'
+import { unknownDocument } from '../documents/find-document.ts'
 import type { View } from '../documents/view.ts'
 import type { ClusterType, Document } from '../types/resource-type.ts'
-import type { Selector } from './selector.ts'
+import type { NamedDefinition, Selector } from './selector.ts'
 
 /** Known keys to suggest similar ones from, at most. */
 const MAX_KNOWN = 1000
@@ -17,11 +18,13 @@ export class UnknownKeys {
   readonly #cluster: ClusterType
   readonly #unknown: Set<string>
   readonly #known: Set<string>
+  readonly #definitions: readonly NamedDefinition[]
   #isEmpty = true
 
-  constructor(cluster: ClusterType, { labels }: Selector) {
+  constructor(cluster: ClusterType, { labels, definitions }: Selector) {
     this.#cluster = cluster
     this.#unknown = new Set(labels)
+    this.#definitions = definitions
     this.#known = new Set(['id', ...cluster.list])
   }
 
@@ -35,19 +38,29 @@ export class UnknownKeys {
     if (this.#known.size < MAX_KNOWN) for (const key of Object.keys(labels)) this.#known.add(key)
   }
 
-  /** In a fleet without clusters no key is wrong. */
-  warnings(): string[] {
+  /** In a fleet without clusters no key is wrong. Definitions are those of the view. */
+  warnings(view: View): string[] {
     if (this.#isEmpty) return []
-    return [...this.#unknown].map((key) => `no cluster has the label "${key}"${didYouMean(key, this.#known)}`)
+    return [
+      ...[...this.#unknown].map((key) => `no cluster has the label "${key}"${didYouMean(key, this.#known)}`),
+      ...this.#definitions.flatMap((named) => missing(view, named) ?? []),
+    ]
   }
+}
+
+function missing(view: View, { id, types }: NamedDefinition): string | undefined {
+  const [type] = types
+  if (!type || types.some(({ name }) => view.get(name, id))) return undefined
+  return unknownDocument(view, type, id)
 }
 
 /** Returns the warnings of `UnknownKeys` for a caller that does not go through all clusters itself. */
 export function* warnOfUnknownKeys(cluster: ClusterType, view: View, selector: Selector): Steps<string[]> {
   const keys = new UnknownKeys(cluster, selector)
-  for (const { document } of selector.labels.length > 0 ? view.all(cluster.type.name) : []) {
+  const isAsked = selector.labels.length + selector.definitions.length > 0
+  for (const { document } of isAsked ? view.all(cluster.type.name) : []) {
     yield
     keys.see(document)
   }
-  return keys.warnings()
+  return keys.warnings(view)
 }

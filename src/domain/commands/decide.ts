@@ -15,6 +15,7 @@ import type { Steps } from '../../base/steps.ts'
 import { parseSelector } from '../access/selector.ts'
 import type { StatusReader } from '../access/selector-subjects.ts'
 import { UnknownKeys } from '../access/unknown-keys.ts'
+import { servedVersions } from '../delivery/served-version.ts'
 import { Draft } from '../documents/draft.ts'
 import { unknownDocument } from '../documents/find-document.ts'
 import type { Overlay } from '../documents/overlay.ts'
@@ -22,6 +23,7 @@ import type { Change, View } from '../documents/view.ts'
 import { checkLimits } from '../guards/answer-limits.ts'
 import { checkIntegrity } from '../guards/check-integrity.ts'
 import { checkPatchNames } from '../guards/check-patch-names.ts'
+import { checkRules } from '../guards/check-rules.ts'
 import { findUnmetNeeds } from '../guards/unmet-needs.ts'
 import { warnOfReserved } from '../guards/warn-of-reserved.ts'
 import {
@@ -52,6 +54,7 @@ export interface Decision {
 type Check = (types: Types, draft: Draft, before: View) => Steps<Result<readonly string[]>>
 const CHECKS: readonly Check[] = [
   checkIntegrity,
+  checkRules,
   checkPatchNames,
   checkLimits,
   warnOfReserved,
@@ -216,7 +219,7 @@ function* findTargets(
 ): Steps<Result<{ ids: readonly string[]; warnings?: readonly string[] }>> {
   if ('ids' in targets) return succeed(targets)
   const { having, allowEmpty } = targets
-  const parsed = parseSelector(types, targets.selector, status)
+  const parsed = parseSelector(types, targets.selector, { status, version: servedVersions(types) })
   if (!parsed.ok) return invalid([{ path, message: parsed.message }])
   const { selector } = parsed
   const type = having && types.get(having.type)
@@ -227,7 +230,7 @@ function* findTargets(
   for (const { id, document } of draft.all(types.cluster.type.name)) {
     yield
     keys.see(document)
-    if (!selector.matches(document)) continue
+    if (!selector.matches(document, draft)) continue
     if (having && !(delivery && findReference(document, delivery, having.id))) without++
     else ids.push(id)
   }
@@ -239,7 +242,7 @@ function* findTargets(
       without > 0
         ? `matches ${without} clusters, none of which is assigned "${having?.id}"`
         : `matches no cluster`
-    const [misspelt] = keys.warnings()
+    const [misspelt] = keys.warnings(draft)
     const [hint, reason] =
       without > 0 && unknown
         ? ([unknown, 'unknown_reference'] as const)
@@ -251,5 +254,5 @@ function* findTargets(
   const warning =
     without > 0 &&
     `left as they are, not being assigned "${having?.id}": ${without} of the clusters that match (${selector.text})${unknown ? `: ${unknown}` : ''}`
-  return succeed({ ids, warnings: [...keys.warnings(), ...(warning ? [warning] : [])] })
+  return succeed({ ids, warnings: [...keys.warnings(draft), ...(warning ? [warning] : [])] })
 }

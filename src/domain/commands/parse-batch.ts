@@ -1,9 +1,11 @@
 // From the body of a batch to commands, or everything that is wrong with it.
+
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
 import { type Detail, invalid, MAX_FOUND, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { parseSelector } from '../access/selector.ts'
 import { UNREAD_STATUS } from '../access/selector-subjects.ts'
+import { servedVersions } from '../delivery/served-version.ts'
 import { below } from '../documents/parse-document.ts'
 import { describeMethods } from '../guards/refuse-methods.ts'
 import type { Types, WriteMethod } from '../types/resource-type.ts'
@@ -222,7 +224,10 @@ class OperationParser {
     const spread = (targets: Targets): Command => ({ op: 'for_clusters', targets, command, ...place })
     if (clusters !== undefined) return spread({ ids: clusters as readonly string[] })
     // Whether it may name states is decided with the write: a preview may.
-    const parsed = parseSelector(this.#types, String(selector), UNREAD_STATUS)
+    const parsed = parseSelector(this.#types, String(selector), {
+      status: UNREAD_STATUS,
+      version: servedVersions(this.#types),
+    })
     if (!parsed.ok) return this.#wrong('/selector', parsed.message)
     return spread({ selector: parsed.selector.text, allowEmpty: this.#allowEmpty, ...(having && { having }) })
   }

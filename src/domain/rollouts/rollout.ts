@@ -23,8 +23,18 @@ export interface Gates {
   readonly healthy_percent?: number
   /** The most members that may fail: a number, or a share such as `5%`. */
   readonly failures?: number | string
+  /** What systems outside of the service have to say yes to. */
+  readonly checks?: readonly CheckSpec[]
   /** For how long the others have to hold. */
   readonly soak_s?: number
+}
+
+/** A question to a system outside: it is asked at a URL, or answers by itself. */
+export interface CheckSpec {
+  readonly name: string
+  readonly url?: string
+  /** For how long an answer is waited for, from when the other gates hold. */
+  readonly timeout_s?: number
 }
 
 export interface ApprovalRule {

@@ -1,9 +1,13 @@
 // Strategies: the waves of a rollout as they are asked for, what is wrong with them, and the one that is built in.
 import { pointer } from '../../base/json.ts'
 import type { Detail } from '../../base/problem.ts'
+import { parseTime } from '../../base/time.ts'
+import { isSecure } from '../../base/urls.ts'
 import { parseSelector } from '../access/selector.ts'
-import type { Types } from '../types/resource-type.ts'
-import type { Gates, Strategy, WaveSpec } from './rollout.ts'
+import { below } from '../documents/parse-document.ts'
+import type { Document, Types } from '../types/resource-type.ts'
+import { checkWindow } from './calendar.ts'
+import type { CheckSpec, Gates, Strategy, WaveSpec } from './rollout.ts'
 
 /** The resource type of strategies. */
 export const STRATEGIES = 'strategies'
@@ -45,10 +49,15 @@ export const DEFAULT_STRATEGY: Strategy = {
 }
 
 export function gatesOf({ gates }: WaveSpec): Gates {
-  const { soak_s, ...others } = gates ?? {}
+  const { soak_s, checks, ...others } = gates ?? {}
   const asked = Object.keys(others).length > 0 ? others : DEFAULT_GATES
   // What was not served was not applied: a failure is only known of what was served.
-  return { failures: 0, ...asked, ...(soak_s !== undefined && { soak_s }) }
+  return { failures: 0, ...asked, ...(checks && { checks }), ...(soak_s !== undefined && { soak_s }) }
+}
+
+export function asStrategy(document: Document): Strategy {
+  const { id: _, description: __, ...strategy } = document
+  return strategy as unknown as Strategy
 }
 
 /** How many of some members may fail. */
@@ -67,6 +76,7 @@ export function checkStrategy(types: Types, { waves }: Strategy, path = ''): Det
   const details: Detail[] = []
   const names = new Set<string>()
   const named = new Map<string, string>()
+  let share = 0
   for (const [i, wave] of waves.entries()) {
     const at = pointer(pointer(path, 'waves'), i)
     if (names.has(wave.name)) details.push({ path: `${at}/name`, message: `is used twice: "${wave.name}"` })
@@ -77,6 +87,13 @@ export function checkStrategy(types: Types, { waves }: Strategy, path = ''): Det
         path: `${at}/rest`,
         message: 'must be the last wave: nothing is left for those after it',
       })
+    const { percent = share + 1 } = wave
+    if (percent <= share)
+      details.push({
+        path: `${at}/percent`,
+        message: `is ${percent}, and an earlier wave goes to ${share} already: each share includes those before it, so it must be more`,
+      })
+    share = wave.percent === undefined ? share : Math.max(share, percent)
     for (const [j, id] of (wave.clusters ?? []).entries()) {
       const before = named.get(id)
       if (before !== undefined)
@@ -91,17 +108,43 @@ export function checkStrategy(types: Types, { waves }: Strategy, path = ''): Det
 }
 
 function checkWave(types: Types, wave: WaveSpec, at: string): Detail[] {
+  const { selector, start_at, window, gates } = wave
+  const parsed = selector === undefined ? undefined : parseSelector(types, selector)
+  return [
+    ...checkChoice(wave, at),
+    ...(parsed && !parsed.ok ? [{ path: `${at}/selector`, message: parsed.message }] : []),
+    ...(start_at !== undefined && parseTime(start_at) === undefined
+      ? [{ path: `${at}/start_at`, message: `is no time on the calendar: "${start_at}"` }]
+      : []),
+    ...(window ? below(`${at}/window`, checkWindow(window)) : []),
+    ...checkChecks(gates?.checks ?? [], `${at}/gates/checks`),
+  ]
+}
+
+function checkChoice(wave: WaveSpec, path: string): Detail[] {
   const given = CHOICE_NAMES.filter((choice) => wave[choice] !== undefined)
-  const details: Detail[] = []
-  if (given.length !== 1)
-    details.push({
-      path: at,
-      message:
-        given.length === 0
-          ? `says nothing about who is in it: give one of ${CHOICE_NAMES.map((choice) => `${choice} (${CHOICES[choice]})`).join(', ')}`
-          : `has ${given.join(' and ')}: give only one of ${CHOICE_NAMES.join(', ')}`,
-    })
-  const parsed = wave.selector === undefined ? undefined : parseSelector(types, wave.selector)
-  if (parsed && !parsed.ok) details.push({ path: `${at}/selector`, message: parsed.message })
-  return details
+  if (given.length === 1) return []
+  const choices = CHOICE_NAMES.map((choice) => `${choice} (${CHOICES[choice]})`).join(', ')
+  const message =
+    given.length === 0
+      ? `says nothing about who is in it: give one of ${choices}`
+      : `has ${given.join(' and ')}: give only one of ${CHOICE_NAMES.join(', ')}`
+  return [{ path, message }]
+}
+
+function checkChecks(checks: readonly CheckSpec[], path: string): Detail[] {
+  const names = checks.map(({ name }) => name)
+  return checks.flatMap(({ name, url }, i) => [
+    ...(names.indexOf(name) < i ? [{ path: `${path}/${i}/name`, message: `is used twice: "${name}"` }] : []),
+    ...(url === undefined ? [] : checkUrl(url, `${path}/${i}/url`)),
+  ])
+}
+
+function checkUrl(text: string, path: string): Detail[] {
+  const url = URL.parse(text)
+  if (!url || url.username || url.password || url.hash)
+    return [
+      { path, message: 'must be a URL such as https://ci.example.com/checks, without user or fragment' },
+    ]
+  return isSecure(url) ? [] : [{ path, message: 'must be an https:// URL, or http:// on this machine' }]
 }

@@ -28,6 +28,10 @@ export interface Need extends DocumentName {
 export const WRITE_METHODS = ['post', 'put', 'patch', 'delete'] as const
 export type WriteMethod = (typeof WRITE_METHODS)[number]
 
+/** What a document means to the service itself, beyond its schema: its rules are those of this. */
+export const DOCUMENT_RULES = ['strategy', 'freeze'] as const
+export type DocumentRules = (typeof DOCUMENT_RULES)[number]
+
 export interface ResourceType {
   /** Plural and snake_case, as in routes and in the store: `platform_components`. */
   readonly name: string
@@ -43,6 +47,8 @@ export interface ResourceType {
   check(document: JsonObject): Detail[]
   /** Whether its documents decide about the whole fleet: no scope covers them, and no rollback touches them unasked. */
   readonly isFleetWide: boolean
+  /** The rules of the service that its documents obey too. */
+  readonly rules?: DocumentRules
   /** Ids that no new document may have, each with the reason. */
   readonly reserved: ReadonlyMap<string, string>
   /** Fields that name documents of a type (one id, or a list of ids). */
@@ -201,6 +207,11 @@ export function findReference(cluster: Document, delivery: Delivery, id: string)
 /** Whether a reference enables its input. */
 export function isEnabled({ enabledBy }: Delivery, reference: Reference): boolean {
   return enabledBy === undefined || reference[enabledBy] !== false
+}
+
+/** The fields of a definition that a reference has a value of its own for. */
+export function overriddenFields({ overrides }: Delivery, reference: Reference): string[] {
+  return overrides.filter((field) => (reference[field] ?? null) !== null)
 }
 
 /** A cluster's values for one of its components. */

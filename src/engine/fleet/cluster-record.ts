@@ -11,6 +11,7 @@ import type {
 } from '../../domain/status/evidence.ts'
 import { sameMark } from '../../domain/status/evidence.ts'
 import type { StatusRow } from '../../domain/status/status-words.ts'
+import type { Failures } from './failures.ts'
 
 /** Two gaps between polls agree where they differ by less than this share. */
 const AGREEMENT = 0.2
@@ -63,17 +64,13 @@ function agree(gapMs: number, other: number): boolean {
   return Math.abs(gapMs - other) < AGREEMENT * gapMs
 }
 
-export interface Failure extends FailureEvidence {
-  readonly subject: FailureSubject
-}
-
 export class ClusterRecord implements Evidence {
   /** By the place of the endpoint among all. */
   readonly polls: (PollRecord | undefined)[]
   report: ReportEvidence | undefined
   refusal: RefusalEvidence | undefined
-  /** By object, as `HelmRelease/grafana`; undefined values were cleared, at that time. */
-  failures: Map<string, Failure | { readonly clearedAt: number }> | undefined
+  /** Undefined while there was none. */
+  failures: Failures | undefined
   lastSeen = 0
   /** The version of the Flux Operator that spoke last. */
   operatorVersion = ''
@@ -100,32 +97,11 @@ export class ClusterRecord implements Evidence {
   }
 
   failureOf(subject: FailureSubject): FailureEvidence | undefined {
-    if (!this.failures) return undefined
-    let newest: FailureEvidence | undefined
-    for (const failure of this.failures.values()) {
-      if ('clearedAt' in failure || !isAbout(failure.subject, subject)) continue
-      if (!newest || failure.at > newest.at) newest = failure
-    }
-    return newest
-  }
-
-  /** When the oldest failure of components, or of endpoints, began that was repeated after a moment; 0 without one. */
-  failingSince(subject: 'component' | 'endpoint', after: number): number {
-    let oldest = 0
-    for (const failure of this.failures?.values() ?? []) {
-      if ('clearedAt' in failure || !(subject in failure.subject) || failure.at <= after) continue
-      if (oldest === 0 || failure.since < oldest) oldest = failure.since
-    }
-    return oldest
+    return this.failures?.newestOf(subject)
   }
 
   /** The state has to be derived again. */
   outdate(): void {
     this.rowUntil = 0
   }
-}
-
-export function isAbout(one: FailureSubject, other: FailureSubject): boolean {
-  if ('component' in one) return 'component' in other && one.component === other.component
-  return 'endpoint' in other && one.endpoint === other.endpoint
 }

@@ -5,12 +5,11 @@ import type { AppliedMark, RefusalEvidence, ReportEvidence } from '../../domain/
 import { MAX_MESSAGE, MAX_REASON, textOf } from '../../domain/status/parse-event.ts'
 import { ReadyList } from '../../domain/status/ready-list.ts'
 import { MAX_NOTE_LENGTH, type Note } from '../../store/notes.ts'
-import type { ClusterRecord, Failure, PollRecord } from './cluster-record.ts'
+import type { ClusterRecord, PollRecord } from './cluster-record.ts'
+import { type ClearedFailure, type Failure, Failures } from './failures.ts'
 
 /** Polls by cluster and endpoint, reports and refusals by cluster, failures by cluster and object. */
 export const EVIDENCE_KINDS = ['polls', 'reports', 'refusals', 'failures'] as const
-/** Failures to keep of one cluster, those that were cleared included. */
-export const MAX_FAILURES = 500
 /** Notes come from mirrors too, so nothing in them is taken at any length. */
 const MAX_NAME = 300
 const MAX_VERSION = 64
@@ -52,7 +51,7 @@ export function keysOf(
     ['polls', polls.flatMap((poll) => poll?.key ?? [])],
     ['reports', [cluster]],
     ['refusals', [cluster]],
-    ['failures', [...(failures?.keys() ?? [])].map((object) => keyOf(cluster, object))],
+    ['failures', (failures?.objects() ?? []).map((object) => keyOf(cluster, object))],
   ]
 }
 
@@ -109,7 +108,7 @@ function refusalNote(key: string, refusal: RefusalEvidence | undefined): Note | 
   return refusal && note(key, refusal.at, [refusal.status, refusal.reason])
 }
 
-function failureNote(key: string, failure: Failure | { clearedAt: number } | undefined): Note | undefined {
+function failureNote(key: string, failure: Failure | ClearedFailure | undefined): Note | undefined {
   if (!failure) return undefined
   if ('clearedAt' in failure) return note(key, failure.clearedAt, null)
   const { at, since, mark, reason, message, subject } = failure
@@ -228,8 +227,7 @@ function mergeRefusal(at: number, content: Content, record: ClusterRecord): bool
 function mergeFailure(object: string, at: number, content: Content, record: ClusterRecord): boolean {
   const known = record.failures?.get(object)
   if (known && at <= ('clearedAt' in known ? known.clearedAt : known.at)) return false
-  record.failures ??= new Map()
-  if (!known && record.failures.size >= MAX_FAILURES) dropOldest(record.failures)
+  record.failures ??= new Failures()
   if (!content) {
     record.failures.set(object, { clearedAt: at })
     return true
@@ -250,12 +248,4 @@ function mergeFailure(object: string, at: number, content: Content, record: Clus
     subject,
   })
   return true
-}
-
-/** The one that was noted first makes room. */
-export function dropOldest(failures: NonNullable<ClusterRecord['failures']>): void {
-  for (const object of failures.keys()) {
-    failures.delete(object)
-    return
-  }
 }

@@ -14,6 +14,7 @@ import {
   situationOf,
 } from '../../domain/status/derive-status.ts'
 import { desiredOf, isGivenNewer } from '../../domain/status/desired.ts'
+import type { FailureSubject } from '../../domain/status/evidence.ts'
 import { findProblem, type Trouble } from '../../domain/status/find-problem.ts'
 import type { FluxEvent } from '../../domain/status/parse-event.ts'
 import { type Report, takeReport } from '../../domain/status/parse-report.ts'
@@ -21,16 +22,10 @@ import { StatusClock } from '../../domain/status/status-clock.ts'
 import { COLUMNS, type Column, type Contact, type StatusRow } from '../../domain/status/status-words.ts'
 import { findReference, type Types } from '../../domain/types/resource-type.ts'
 import type { Note } from '../../store/notes.ts'
-import { ClusterRecord, type Failure, isAbout, PollRecord } from './cluster-record.ts'
-import {
-  dropOldest,
-  type EvidenceKind,
-  keyOf,
-  MAX_FAILURES,
-  mergeNote,
-  noteOf,
-  partsOf,
-} from './evidence-notes.ts'
+import { ClusterRecord, PollRecord } from './cluster-record.ts'
+import { type EvidenceKind, keyOf, mergeNote, noteOf, partsOf } from './evidence-notes.ts'
+import { Failures } from './failures.ts'
+import { OperatorVersions } from './operator-versions.ts'
 
 /** A change of one column of a cluster's row. */
 export interface Transition {
@@ -63,8 +58,7 @@ export class Fleet {
   readonly #records = new Map<string, ClusterRecord>()
   readonly #rows = new Map<string, StatusRow>()
   readonly #subscribers = new Set<(transition: Transition) => void>()
-  /** Versions of the operator by the User-Agent that names them; there are few. */
-  readonly #versions = new Map<string, string>()
+  readonly #versions = new OperatorVersions()
 
   constructor(parts: FleetParts) {
     this.#parts = parts
@@ -134,13 +128,10 @@ export class Fleet {
     if (verdict === 'succeeded') {
       // A release that succeeds has its source.
       if (isRelease || 'endpoint' in subject) this.#clear(cluster.id, record, subject, now)
-      else this.#clearObject(cluster.id, record, object, now)
+      else if (record.failures?.clear(object, now)) this.#parts.touched('failures', keyOf(cluster.id, object))
     } else {
-      record.failures ??= new Map()
-      const known = record.failures.get(object)
-      const since = known && !('clearedAt' in known) ? known.since : now
-      if (!known && record.failures.size >= MAX_FAILURES) dropOldest(record.failures)
-      record.failures.set(object, { at: now, since, mark, reason, message, subject })
+      record.failures ??= new Failures()
+      record.failures.note(object, { at: now, mark, reason, message, subject })
       this.#parts.touched('failures', keyOf(cluster.id, object))
     }
     record.outdate()
@@ -217,7 +208,7 @@ export class Fleet {
       rules: this.#parts.rules,
       now,
       changes: record.changes?.filter((time) => time > now - HOUR_MS) ?? [],
-      failingSince: (subject, after) => record.failingSince(subject, after),
+      failingSince: (subject, after) => record.failures?.failingSince(subject, after) ?? 0,
     })
   }
 
@@ -271,17 +262,11 @@ export class Fleet {
   #see(record: ClusterRecord, now: number, agent: string | undefined): void {
     record.lastSeen = now
     if (agent === undefined) return
-    const version = this.#versions.get(agent) ?? this.#learnVersion(agent)
+    const version = this.#versions.of(agent)
     if (version !== '') record.operatorVersion = version
   }
 
-  #learnVersion(agent: string): string {
-    const [, version = ''] = /^flux-operator\/v?(\d{1,4}(?:\.\d{1,4}){0,2}[-+.\w]{0,32})$/.exec(agent) ?? []
-    if (this.#versions.size < 1000) this.#versions.set(agent, version)
-    return version
-  }
-
-  #subjectOf(cluster: Entry, { endpoint, component }: FluxEvent): Failure['subject'] | undefined {
+  #subjectOf(cluster: Entry, { endpoint, component }: FluxEvent): FailureSubject | undefined {
     if (endpoint !== undefined) return { endpoint }
     for (const { delivery } of this.#parts.types.delivered) {
       if (!delivery.reportsHealth || component === undefined) continue
@@ -290,16 +275,9 @@ export class Fleet {
     return undefined
   }
 
-  #clear(cluster: string, record: ClusterRecord, subject: Failure['subject'], now: number): void {
-    for (const [object, failure] of record.failures ?? [])
-      if (!('clearedAt' in failure) && isAbout(failure.subject, subject))
-        this.#clearObject(cluster, record, object, now)
-  }
-
-  #clearObject(cluster: string, record: ClusterRecord, object: string, now: number): void {
-    if (!record.failures?.has(object)) return
-    record.failures.set(object, { clearedAt: now })
-    this.#parts.touched('failures', keyOf(cluster, object))
+  #clear(cluster: string, { failures }: ClusterRecord, subject: FailureSubject, now: number): void {
+    for (const object of failures?.clearAbout(subject, now) ?? [])
+      this.#parts.touched('failures', keyOf(cluster, object))
   }
 
   /** Whether the definitions that a cluster is given are those that its row was derived from. */

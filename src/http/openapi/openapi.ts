@@ -2,6 +2,7 @@
 
 import { ref } from '../../api/component-ref.ts'
 import { IMPACT_SCHEMA } from '../../api/impact-schema.ts'
+import { KEPT_FIELD_SCHEMA } from '../../api/own-values-schema.ts'
 import { REASON_TEXTS } from '../../api/problem-reasons.ts'
 import { CHANGE_SCHEMA } from '../../api/revision-schema.ts'
 import { PREVIEW_SCHEMA } from '../../api/write-schema.ts'
@@ -52,6 +53,7 @@ export function buildOpenapi(
         ...(described.some(({ method }) => method !== 'GET') && {
           change: CHANGE_SCHEMA,
           preview: PREVIEW_SCHEMA,
+          kept_field: KEPT_FIELD_SCHEMA,
         }),
         ...Object.assign({}, ...described.map(({ schemas }) => schemas)),
       },

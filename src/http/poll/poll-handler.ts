@@ -223,7 +223,7 @@ function* linesOf(view: View, cluster: ClusterType, query: ListQuery): Steps<str
   for (const { document } of view.all(cluster.type.name)) {
     yield
     if (page.isFull) break
-    if (page.takes(document)) lines.push(renderClusterLine(cluster, document))
+    if (page.takes(document, view)) lines.push(renderClusterLine(cluster, document))
   }
   return lines
 }

@@ -5,6 +5,8 @@ import { PAGES } from '../../api/limits.ts'
 import { invalid, type Result, succeed } from '../../base/problem.ts'
 import { parseSelector, type Selector } from '../../domain/access/selector.ts'
 import type { StatusReader } from '../../domain/access/selector-subjects.ts'
+import { servedVersions } from '../../domain/delivery/served-version.ts'
+import type { View } from '../../domain/documents/view.ts'
 import { canonicalDns, type Document } from '../../domain/types/resource-type.ts'
 import type { RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'
 import {
@@ -32,7 +34,8 @@ interface Page {
 export interface ListQuery extends Page {
   /** The label selector of a list of clusters, where one is given. */
   readonly selector?: Selector
-  matches(document: Document): boolean
+  /** Whether a document of a view matches. */
+  matches(document: Document, view: View): boolean
 }
 
 const PAGE = pageOf(PAGES)
@@ -71,13 +74,13 @@ export function parseListQuery(
 ): Result<ListQuery> {
   const listed = readQuery(type, query, LIMIT)
   if (query.selector === undefined) return succeed(listed)
-  const selected = parseSelector(types, query.selector, status)
+  const selected = parseSelector(types, query.selector, { status, version: servedVersions(types) })
   if (!selected.ok) return invalid([{ path: '?selector', message: selected.message }])
   const { selector } = selected
   return succeed({
     ...listed,
     selector,
-    matches: (document) => listed.matches(document) && selector.matches(document),
+    matches: (document, view) => listed.matches(document, view) && selector.matches(document, view),
   })
 }
 

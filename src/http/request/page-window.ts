@@ -1,4 +1,5 @@
 // Which of the documents that a query matches are on the page that it asks for.
+import type { View } from '../../domain/documents/view.ts'
 import type { Document } from '../../domain/types/resource-type.ts'
 import type { ListQuery } from './list-query.ts'
 
@@ -18,8 +19,8 @@ export class PageWindow {
   }
 
   /** Counts the next document if it matches, and returns whether it is on the page. */
-  takes(document: Document): boolean {
-    if (!this.#query.matches(document)) return false
+  takes(document: Document, view: View): boolean {
+    if (!this.#query.matches(document, view)) return false
     const isOnPage = this.total >= this.#query.offset && !this.isFull
     this.total++
     return isOnPage

@@ -5,11 +5,13 @@ import { unknownDocument } from '../../domain/documents/find-document.ts'
 import { below } from '../../domain/documents/parse-document.ts'
 import type { Strategy } from '../../domain/rollouts/rollout.ts'
 import {
+  asStrategy,
   checkStrategy,
   DEFAULT_STRATEGY,
   DEFAULT_STRATEGY_ID,
   STRATEGIES,
 } from '../../domain/rollouts/strategy.ts'
+import type { Document } from '../../domain/types/resource-type.ts'
 import type { RolloutOptions } from '../../engine/writer.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import type { Service } from '../service.ts'
@@ -28,10 +30,7 @@ export function findStrategy(
 ): Result<Strategy> {
   const type = types.get(STRATEGIES)
   const found = engine.state.get(STRATEGIES, id)
-  if (found) {
-    const { id: _, description: __, ...strategy } = found.document
-    return succeed(strategy as unknown as Strategy)
-  }
+  if (found) return succeed(asStrategy(found.document))
   if (id === DEFAULT_STRATEGY_ID) return succeed(DEFAULT_STRATEGY)
   const message = type ? unknownDocument(engine.state, type, id) : `no strategy "${id}"`
   return invalid([{ path, message: `names ${message}` }], 'unknown_reference')
@@ -71,9 +70,9 @@ function parseSpec({ types }: Pick<Service, 'types'>, spec: JsonObject, path: st
   const document = type.normalise({ id: 'inline', ...spec })
   const details = below(path, type.check(document))
   if (details.length > 0) return invalid(details)
-  const { id: _, ...strategy } = document
-  const wrong = checkStrategy(types, strategy as unknown as Strategy, path)
-  return wrong.length > 0 ? invalid(wrong) : succeed(strategy as unknown as Strategy)
+  const strategy = asStrategy(document as Document)
+  const wrong = checkStrategy(types, strategy, path)
+  return wrong.length > 0 ? invalid(wrong) : succeed(strategy)
 }
 
 /** The operations of a batch as they were sent, or the request itself in their form. */

@@ -53,7 +53,7 @@ export function rolloutAnswer({ revision, warnings }: Written, { rollout }: Stag
 }
 
 export function previewAnswer(types: Types, written: Written, rollout?: RolloutPreview): WriteAnswer {
-  const { revision, changes, impact, warnings, plan, objections } = written
+  const { revision, changes, impact, warnings, plan, objections, kept = [] } = written
   const described = changes
     .slice(0, CHANGES_IN_PREVIEW)
     .map((change) => describeChange(types, beforeAndAfter(change)))
@@ -73,6 +73,7 @@ export function previewAnswer(types: Types, written: Written, rollout?: RolloutP
     requires: objections.map(requirementOf),
     requires_confirmation: removals.length > 0 ? ['removals'] : [],
     plan: plan as string,
+    ...(kept.length > 0 && { kept_overrides: kept }),
     ...rollout,
   }
   return { body }

@@ -110,7 +110,11 @@ function listRoute(service: Service, type: RegisteredType): Route {
           })
         },
         earlier: async (past, revision) =>
-          succeed(await past.read(revision, name, (view) => listPage(types, view, name, query.value))),
+          succeed(
+            await past.read(revision, asksForDefinitions(query.value) ? undefined : name, (view) =>
+              listPage(types, view, name, query.value),
+            ),
+          ),
       })
       if (!page.ok) return sendProblem(reply, page.problem)
       const { documents, total, revision, warnings } = page.value.value
@@ -119,6 +123,10 @@ function listRoute(service: Service, type: RegisteredType): Route {
       return reply.send(documents)
     },
   })
+}
+
+function asksForDefinitions({ selector }: ListQuery): boolean {
+  return selector !== undefined && selector.definitions.length > 0
 }
 
 /** The documents of a page, the total over all pages, and the revision of the fleet they are from. */
@@ -134,9 +142,9 @@ function* listPage(
   for (const { document } of view.all(type)) {
     yield
     keys?.see(document)
-    if (page.takes(document)) documents.push(document)
+    if (page.takes(document, view)) documents.push(document)
   }
-  return { documents, total: page.total, revision: view.revision, warnings: keys?.warnings() ?? [] }
+  return { documents, total: page.total, revision: view.revision, warnings: keys?.warnings(view) ?? [] }
 }
 
 function readRoute(service: Service, type: RegisteredType): Route {

@@ -1,12 +1,13 @@
 // What the clusters are doing: contact, delivery and health of one, and of many with counts.
+
 import { ATTENTION_SCHEMAS } from '../../api/attention-schema.ts'
 import { ref } from '../../api/component-ref.ts'
 import { STATUS_PAGES } from '../../api/limits.ts'
 import { type ClusterStatus, STATUS_SCHEMAS } from '../../api/status-schema.ts'
-import { forbidden, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
+import { forbidden, notFound, type Result, succeed } from '../../base/problem.ts'
 import { may } from '../../domain/access/permissions.ts'
-import { parseSelector } from '../../domain/access/selector.ts'
 import { findVersion } from '../../domain/documents/find-document.ts'
+import type { View } from '../../domain/documents/view.ts'
 import {
   CONTACTS,
   type Contact,
@@ -23,6 +24,7 @@ import { idSchema } from '../openapi/openapi-types.ts'
 import { pageIn, sendPageHeaders } from '../request/list-query.ts'
 import { inPath, inQuery, numberIn, pageOf, type Query, SELECTOR } from '../request/parameters.ts'
 import { sendProblem } from '../request/problem-response.ts'
+import { selectedIn } from '../request/selected-in.ts'
 import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
 import { describeCluster } from '../status/describe-cluster.ts'
@@ -87,23 +89,15 @@ function fleetRoute(service: Service): Route {
   })
 }
 
-/** Whether a cluster is one of those that `?selector` chooses. */
-function selecting({ types, engine }: Service, { selector }: Query): Result<(cluster: Document) => boolean> {
-  if (selector === undefined) return succeed(() => true)
-  const parsed = parseSelector(types, selector, engine.fleet.status)
-  if (!parsed.ok) return invalid([{ path: '?selector', message: parsed.message }])
-  return succeed(parsed.selector.matches)
-}
-
 function statusQuery(service: Service, query: Query): Result<StatusQuery> {
   const { contact, delivery, health, sort = 'cluster' } = query
-  const selected = selecting(service, query)
+  const selected = selectedIn(service, query)
   if (!selected.ok) return selected
   const { environment } = service.types.cluster
   const wanted = environment === undefined ? undefined : query[environment]
   return succeed({
-    matches: (cluster: Document) =>
-      (wanted === undefined || cluster[environment ?? ''] === wanted) && selected.value(cluster),
+    matches: (cluster: Document, view: View) =>
+      (wanted === undefined || cluster[environment ?? ''] === wanted) && selected.value(cluster, view),
     ...(contact !== undefined && { contact: contact as Contact }),
     ...(delivery !== undefined && { delivery: delivery as Delivered }),
     ...(health !== undefined && { health: health as Health }),
@@ -129,7 +123,7 @@ function attentionRoute(service: Service): Route {
     schemas: ATTENTION_SCHEMAS,
     handler: async (request, reply) => {
       const { query } = request
-      const matches = selecting(service, query)
+      const matches = selectedIn(service, query)
       if (!matches.ok) return sendProblem(reply, matches.problem)
       const limit = numberIn(query, LIMIT) as number
       const listed = await listFor(service, request, (fleet, view) =>

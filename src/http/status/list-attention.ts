@@ -11,7 +11,7 @@ import type { Fleet } from '../../engine/fleet/fleet.ts'
 import { environmentOf } from './list-status.ts'
 
 export interface AttentionQuery {
-  matches(cluster: Document): boolean
+  matches(cluster: Document, view: View): boolean
   readonly limit: number
 }
 
@@ -29,7 +29,7 @@ export function* listAttention(
   let total = 0
   for (const entry of view.all(type.type.name)) {
     yield
-    if (!matches(entry.document)) continue
+    if (!matches(entry.document, view)) continue
     const trouble = fleet.problemOf(entry)
     if (!trouble) continue
     total++

@@ -22,7 +22,7 @@ export const STATUS_SORTS = ['cluster', 'last_seen', ...COLUMNS] as const
 export type StatusSort = (typeof STATUS_SORTS)[number]
 
 export interface StatusQuery {
-  matches(cluster: Document): boolean
+  matches(cluster: Document, view: View): boolean
   readonly contact?: Contact
   readonly delivery?: Delivered
   readonly health?: Health
@@ -52,7 +52,7 @@ export function* listStatus(
   const { name } = type.type
   for (const entry of contact === 'deleted' ? view.tombstones(name) : view.all(name)) {
     yield
-    if (!query.matches(entry.document)) continue
+    if (!query.matches(entry.document, view)) continue
     const row = fleet.rowOf(entry)
     if (contact !== undefined && row.contact !== contact) continue
     if (delivery !== undefined && row.delivery !== delivery) continue
