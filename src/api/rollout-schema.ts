@@ -56,7 +56,7 @@ export interface RolloutStarted {
 /** One wave of a rollout that has not started; beside who is in it, what of its own it waits for. */
 export interface PlannedWave
   extends Pick<WaveSpec, 'max_concurrent' | 'start_at' | 'window' | 'approval'>,
-    Pick<Gates, 'soak_s'> {
+    Pick<Gates, 'soak_s' | 'checks'> {
   readonly name: string
   readonly members: number
   /** The first of them. */

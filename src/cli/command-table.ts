@@ -28,6 +28,7 @@ export const COMPLETE = '__complete'
 
 /** Types that have commands of their own. */
 const STRATEGIES = 'strategies'
+const FREEZES = 'freezes'
 
 const CHANGE = 'Changing the fleet:'
 const STAGE = 'Rolling changes out:'
@@ -223,6 +224,12 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
   },
   {
     name: 'list',
+    summary: () => 'list freezes: whether they are on, for whom and until when',
+    fits: ofType(FREEZES),
+    define: async () => (await import('./commands/freezes.ts')).defineListFreezes,
+  },
+  {
+    name: 'list',
     summary: ({ name }) => `list ${name.replaceAll('_', ' ')}`,
     fits: any,
     define: async () => (await import('./commands/list.ts')).defineList,
@@ -238,6 +245,12 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     summary: () => 'the waves of a strategy, and what each has to prove',
     fits: ofType(STRATEGIES),
     define: async () => (await import('./commands/strategies.ts')).defineDescribeStrategy,
+  },
+  {
+    name: 'describe',
+    summary: () => 'one freeze: when it is on, whom it covers, and who may pass it',
+    fits: ofType(FREEZES),
+    define: async () => (await import('./commands/freezes.ts')).defineDescribeFreeze,
   },
   {
     name: 'describe',
@@ -277,6 +290,13 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     fits: ofType(STRATEGIES),
     needs: 'post',
     define: async () => (await import('./commands/strategies.ts')).defineCreateStrategy,
+  },
+  {
+    name: 'create',
+    summary: () => 'keep clusters as they are, for a time',
+    fits: ofType(FREEZES),
+    needs: 'post',
+    define: async () => (await import('./commands/freezes.ts')).defineCreateFreeze,
   },
   {
     name: 'create',

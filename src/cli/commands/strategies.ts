@@ -1,5 +1,6 @@
 // `strategy`: how rollouts go through the fleet, as people write them down and read them.
 import type { Command } from 'commander'
+import { formatDuration } from '../../base/duration.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { Gates, Strategy, WaveSpec } from '../../domain/rollouts/rollout.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
@@ -10,7 +11,6 @@ import { WAVE_HELP } from '../input/wave-syntax.ts'
 import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
 import { count } from '../output/count.ts'
 import type { Look } from '../output/print.ts'
-import { howLong } from '../output/relative-time.ts'
 import { waveConditions } from '../output/wave-conditions.ts'
 import { printDocumentWrite } from '../output/write-report.ts'
 import type { Noun } from '../server/nouns.ts'
@@ -40,7 +40,7 @@ function strategyTable({ table, wide }: Look, strategies: readonly ShownStrategy
     id,
     waves.map(({ name }) => name).join(' > '),
     on_failure,
-    bake_s > 0 ? howLong(bake_s * 1000) : '',
+    bake_s > 0 ? formatDuration(bake_s) : '',
     ...(wide ? [description] : []),
   ])
   return table(wide ? [...headers, 'DESCRIPTION'] : headers, rows)
@@ -68,7 +68,7 @@ function describeStrategy(look: Look, strategy: ShownStrategy): string {
     ['Strategy:', id],
     ...(description ? [['About:', description] as const] : []),
     ['Too many failures:', on_failure === 'abort' ? 'abort' : 'pause, until somebody decides'],
-    ['After the last wave:', bake_s > 0 ? `watched for ${howLong(bake_s * 1000)}` : 'finished at once'],
+    ['After the last wave:', bake_s > 0 ? `watched for ${formatDuration(bake_s)}` : 'finished at once'],
     [
       'Clusters that were away:',
       stragglers === 'hold' ? 'are held at what they had' : 'follow at their next poll',
@@ -88,7 +88,7 @@ function whoIn({ selector, percent, count: number, clusters = [] }: WaveSpec): s
 
 /** What a wave has to prove, in words; of one that names nothing, what is asked for then. */
 function gatesOf({ gates = {} }: WaveSpec): string[] {
-  const { soak_s: _, ...asked } = gates
+  const { soak_s: _, checks: __, ...asked } = gates
   const { failures = 0, ...percents }: Gates =
     Object.keys(asked).length > 0 ? asked : { applied_percent: 100 }
   const shares = Object.entries(percents).flatMap(([kind, percent]) =>
@@ -137,10 +137,11 @@ export function defineCreateStrategy(command: Command, { run }: Tools, noun: Nou
       run(async (session, id: string | undefined, flags: CreateFlags) => {
         const read = flags.file === undefined ? {} : await readOne(session.terminal, flags.file)
         if (!isObject(read)) throw usage(`${flags.file} must hold an object: the fields of the strategy`)
+        const { bake: _, onFailure: __, ...write } = flags
         const document = { ...withoutTypeName(read), ...given(id, flags) }
         if (typeof document.id !== 'string')
           throw usage('the new strategy needs a name: give it as an argument')
-        const sent = await sendChange(session, flags, {
+        const sent = await sendChange(session, write, {
           method: 'POST',
           path: `/${noun.name}`,
           body: document,

@@ -65,6 +65,7 @@ function planOf({ spec, members }: ResolvedWave): Omit<PlannedWave, 'absent'> {
     details: members.slice(0, LISTED),
     gates: [...percents, failures],
     ...(gates.soak_s !== undefined && { soak_s: gates.soak_s }),
+    ...(gates.checks && { checks: gates.checks }),
     ...(max_concurrent !== undefined && { max_concurrent }),
     ...(start_at !== undefined && { start_at }),
     ...(window && { window }),
