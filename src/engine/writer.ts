@@ -9,11 +9,12 @@ import { Comparison } from '../domain/delivery/compare-served.ts'
 import { IMPACT_LIMIT, type Impact, impactOf } from '../domain/delivery/impact.ts'
 import { type KeptField, keptFields } from '../domain/delivery/own-values.ts'
 import { Draft } from '../domain/documents/draft.ts'
+import { Overlay } from '../domain/documents/overlay.ts'
 import type { Applied } from '../domain/documents/state.ts'
 import type { Change, View } from '../domain/documents/view.ts'
 import type { DecidedWrite, Objection } from '../domain/guards/guard.ts'
 import type { Surroundings } from '../domain/rollouts/advance.ts'
-import type { RolloutPlan } from '../domain/rollouts/rollout.ts'
+import { ROLLOUT_PLANS, type RolloutPlan } from '../domain/rollouts/rollout.ts'
 import { putStaged } from '../domain/rollouts/rollout-commands.ts'
 import { type RolloutRequest, type StagedWrite, stageWrite } from '../domain/rollouts/stage-write.ts'
 import type { Types } from '../domain/types/resource-type.ts'
@@ -282,17 +283,22 @@ export class Writer {
     const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT } = options
     const expanded = await expandCommands(types, past, view, commands)
     if (!expanded.ok) return expanded
-    const steps = decide(types, view, expanded.value.commands, dryRun ? status : undefined)
+    const replaced = options.rollout?.amends?.id ?? options.rollout?.supersedes
+    // What takes the place of a rollout is compared with the fleet as it is without it.
+    const base = replaced === undefined ? view : withoutRollout(types, view, replaced)
+    const steps = decide(types, base, expanded.value.commands, dryRun ? status : undefined)
     const decided = await runTimeSliced(steps, signal)
     if (!decided.ok) return decided
     const decision = decided.value
-    const comparison = new Comparison(types, view, decision.after)
-    const staged = await this.#stage({ commands, author, options }, decision, comparison, signal)
+    const comparison = new Comparison(types, base, decision.after)
+    const staged = await this.#stage({ commands, author, options }, view, decision, comparison, signal)
     if (staged && !staged.ok) return staged
-    const { ownRollout = options.rollout?.amends?.id ?? options.rollout?.supersedes } = options
+    const { ownRollout = replaced } = options
     const write: DecidedWrite = {
       comparison,
       changes: decision.changes,
+      served: staged ? new Comparison(types, view, staged.value.committed.after) : comparison,
+      committed: staged ? staged.value.committed.changes : decision.changes,
       grant,
       plan,
       staged: staged?.value.staged,
@@ -322,23 +328,23 @@ export class Writer {
   /** Makes a rollout of a decision, where that is asked for: what is committed then is the rollout alone. */
   async #stage(
     { commands, author, options }: WriteRequest,
+    view: View,
     { changes }: Decision,
     comparison: Comparison,
     signal: AbortSignal | undefined,
   ): Promise<Result<{ staged: StagedWrite; committed: Pick<Decision, 'changes' | 'after'> }> | undefined> {
     const { rollout, grant, operation = summarise(commands) } = options
     if (!rollout) return undefined
-    const { types, before } = comparison
-    const { now } = this.#parts
+    const { types, now } = this.#parts
     const around: Surroundings = {
       now: now().toISOString(),
-      revision: before.revision + 1,
+      revision: view.revision + 1,
       blockOf: () => undefined,
     }
     const request: RolloutRequest = {
       ...rollout,
       // No other revision has this number, so that no other rollout has this id.
-      id: `r${before.revision + 1}`,
+      id: `r${view.revision + 1}`,
       message: author.message,
       startedBy: author.actor,
       grant,
@@ -348,7 +354,7 @@ export class Writer {
       planOf(types, changes, { spec: rollout.spec, members })
     const staged = await runTimeSliced(stageWrite(comparison, changes, request, around, digest), signal)
     if (!staged.ok) return staged
-    const draft = new Draft(before, types.cluster)
+    const draft = new Draft(view, types.cluster)
     const put = putStaged(types, draft, staged.value, rollout, { by: author.actor, around })
     if (!put.ok) return put
     return succeed({ staged: put.value, committed: { changes: draft.changes(), after: draft } })
@@ -383,6 +389,13 @@ export class Writer {
     follower.publishCommit(base, result.hash, prepared)
     return succeed(value)
   }
+}
+
+/** The same documents, served as if a rollout had never been. */
+function withoutRollout(types: Types, view: View, id: string): View {
+  const without = new Overlay(view, types.cluster, view.revision)
+  without.lay(ROLLOUT_PLANS, id, undefined)
+  return without
 }
 
 /** Computes the impact and the plan of a decision, where the caller asked for them. */

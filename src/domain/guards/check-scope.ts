@@ -12,11 +12,18 @@ import { typesTouched } from '../types/types-touched.ts'
 import { refuseHeld } from './refuse-held.ts'
 import { refuseRollouts } from './refuse-rollouts.ts'
 
+/** What is committed: of a rollout, not its changes but the documents that keep it. */
+export interface Committed {
+  readonly served: Comparison
+  readonly committed: readonly Change[]
+}
+
 /** Returns why the changes of a write go beyond a grant; undefined when they do not. */
 export function* checkScope(
   grant: Grant,
   comparison: Comparison,
   changes: readonly Change[],
+  { served, committed }: Committed = { served: comparison, committed: changes },
 ): Steps<Problem | undefined> {
   if (!may(grant, 'write')) return forbidden('needs_editor', `the role ${grant.role} may not write`)
   const purged = may(grant, 'purge') ? undefined : refusePurge(comparison.types, changes)
@@ -33,7 +40,7 @@ export function* checkScope(
     purged ??
     refuseFleetWide(grant, comparison.types, changes) ??
     refuseTypes(grant, comparison.types, changes) ??
-    refuseRollouts(scope, comparison, changes) ??
+    refuseRollouts(scope, served, committed) ??
     (yield* refuseClusters(scope.selector, comparison, changes)) ??
     (yield* refuseHeld(scope, comparison, changes))
   )

@@ -7,7 +7,8 @@ import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change } from '../documents/view.ts'
 import type { StagedWrite } from '../rollouts/stage-write.ts'
 import { findRemovals } from './brake.ts'
-import { checkScope } from './check-scope.ts'
+import { type Committed, checkScope } from './check-scope.ts'
+import { checkFit } from './fits-rollouts.ts'
 import { checkHeldFields } from './held-by-rollout.ts'
 import { refuseMethods } from './refuse-methods.ts'
 
@@ -22,7 +23,7 @@ export interface Objection {
 }
 
 /** A write that has been decided. */
-export interface DecidedWrite {
+export interface DecidedWrite extends Committed {
   readonly comparison: Comparison
   readonly changes: readonly Change[]
   /** The caller's grant; a write of the service itself has none. */
@@ -56,8 +57,8 @@ export const METHODS_GUARD: Guard = {
 
 export const SCOPE_GUARD: Guard = {
   stopsPreview: false,
-  *check({ comparison, changes, grant }) {
-    const problem = grant && (yield* checkScope(grant, comparison, changes))
+  *check({ comparison, changes, grant, ...write }) {
+    const problem = grant && (yield* checkScope(grant, comparison, changes, write))
     return problem ? [{ kind: 'scope', problem }] : []
   },
 }
@@ -66,13 +67,8 @@ export const ROLLOUT_GUARD: Guard = {
   stopsPreview: false,
   *check({ comparison, changes, staged, ownRollout }) {
     const { types, before } = comparison
-    const problem = yield* checkHeldFields({
-      types,
-      before,
-      changes,
-      isStaged: staged !== undefined,
-      except: ownRollout,
-    })
+    const write = { types, before, changes, isStaged: staged !== undefined, except: ownRollout }
+    const problem = (yield* checkHeldFields(write)) ?? (yield* checkFit(write))
     return problem ? [{ kind: 'rollout', problem, liftedBy: 'bypass' }] : []
   },
 }

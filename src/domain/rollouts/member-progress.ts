@@ -66,6 +66,8 @@ export function progressOf(
   { openedRevision, isHeld, retriedAt }: Membership,
 ): MemberProgress {
   const { evidence, contact } = situation
+  // What a held cluster is served says nothing of the rollout.
+  if (isHeld) return { served: false, applied: false, healthy: false, failed: false, isAbsent: true }
   let [served, applied, healthy, failed] = [true, true, true, false]
   for (const { type, ids } of changed) {
     const desired = situation.desired.find((each) => each.type === type)
@@ -86,5 +88,5 @@ export function progressOf(
       if (isServed && health === 'failed' && (failure?.at ?? 0) > retriedAt) failed = true
     }
   }
-  return { served, applied, healthy: applied && healthy, failed, isAbsent: isHeld || AWAY.includes(contact) }
+  return { served, applied, healthy: applied && healthy, failed, isAbsent: AWAY.includes(contact) }
 }

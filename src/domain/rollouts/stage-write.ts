@@ -3,7 +3,7 @@ import { getOrSet } from '../../base/get-or-set.ts'
 import type { Json } from '../../base/json.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
-import type { Grant } from '../access/grant.ts'
+import { type Grant, grantIn } from '../access/grant.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change } from '../documents/view.ts'
 import { type Document, dnsOf, type Types } from '../types/resource-type.ts'
@@ -66,7 +66,7 @@ export function* stageWrite(
     message: request.message,
     started_by: request.startedBy,
     started_at: now,
-    ...(request.grant && { grant: request.grant }),
+    ...(request.grant && { grant: grantIn(request.grant) }),
     plan: yield* digest(members),
     spec: { ...request.spec, waves: waves.map(({ spec }) => spec) },
     waves: waves.map(
