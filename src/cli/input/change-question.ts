@@ -57,17 +57,22 @@ export function inManner(
   { does: order, amend, bypass = false, url }: Manner,
 ): Question | undefined {
   const passed = bypass ? requires.filter(({ lifted_by }) => lifted_by === 'bypass') : []
-  if (passed.length > 0) {
-    const { does = 'change documents', word = 'yes', notes = [] } = question ?? {}
-    const past = passed.map(({ message }) => `It is held back: ${message}.`)
-    return { does: `${does} past what holds it back, on ${url.origin}`, word, notes: [...notes, ...past] }
-  }
-  if (question && order !== undefined)
-    return { ...question, does: `${order}: ${question.does} on ${url.origin}` }
-  if (!question || !waves) return question
-  const filled = waves.filter(({ members }) => members > 0).length
-  const whole = `${question.does} in ${count(filled, 'wave')} on ${url.origin}`
-  return { ...question, does: amend === undefined ? whole : `amend rollout ${amend}: ${whole}` }
+  if (!question && passed.length === 0) return undefined
+  const asked: Question = question ?? { does: 'change documents', word: 'yes', notes: [] }
+  const { does, notes } = asked
+  const what = order ?? (amend === undefined ? undefined : `amend rollout ${amend}`)
+  if (what === undefined && !waves && passed.length === 0) return question
+  const filled = waves?.filter(({ members }) => members > 0).length
+  const whole = [
+    what === undefined ? does : `${what}: ${does}`,
+    ...(filled === undefined ? [] : [`in ${count(filled, 'wave')}`]),
+    ...(passed.length > 0 ? ['past what holds it back'] : []),
+    `on ${url.origin}`,
+  ]
+  const past = passed.map(({ message }) => `It is held back: ${message}.`)
+  // What passes something is asked about, however little it is.
+  const isOptional = passed.length === 0 && asked.isOptional === true
+  return { ...asked, does: whole.join(' '), notes: [...notes, ...past], isOptional }
 }
 
 interface Counts {

@@ -40,7 +40,7 @@ function stagingOptions(): Option[] {
 }
 
 function bypassOption(): Option {
-  return new Option('--bypass', 'write to all at once what a rollout or a freeze holds back; needs -m')
+  return new Option('--bypass', 'pass what a rollout or a freeze holds back; needs -m, and the permission')
 }
 
 /** The long names of the flags that make a rollout of a write. */
@@ -113,4 +113,15 @@ export function stagingOf(flags: RolloutFlags): Staging | undefined {
   if (amend !== undefined) return { kind: 'amend', id: amend, how: { ...way, restart: restartWaves } }
   if (Object.keys(way).length === 0) return undefined
   return { kind: 'start', rollout: { ...way, ...(supersede !== undefined && { supersedes: supersede }) } }
+}
+
+/** A place in what was sent, as the flags have it: `wave "canary" of --rollout-wave: clusters/0`. */
+export function inFlags({ rolloutWave = [] }: RolloutFlags, text: string): string {
+  return text
+    .replaceAll(/\/rollout\/strategy(?![\w/])|\?rollout(?= )/g, '--rollout')
+    .replaceAll(/(?:\/rollout)?\/waves\/(\d+)(?:\/([\w/]+))?/g, (all, number: string, below = '') => {
+      const wave = rolloutWave[Number(number)]
+      return wave ? `wave "${wave.name}" of --rollout-wave${below === '' ? '' : `: ${below}`}` : all
+    })
+    .replaceAll(/\/rollout\/supersedes(?![\w/])/g, '--supersede')
 }

@@ -24,7 +24,7 @@ export function doneTo(op: DescribedChange['op']): string {
   return LOOKS[op][2]
 }
 
-/** Types of the service's own, which say in their impact what they mean. */
+/** Types of the service's own: not their fields but the impact says what a change of them means. */
 const KEPT = ['rollouts', 'rollout_plans', 'holds']
 
 export function describePreview(look: ReportLook, preview: Preview): string {
@@ -72,7 +72,8 @@ export function describeChanges(
 }
 
 /** Lines for the fields that differ; of a new document, for its fields. */
-function fieldLines(look: ReportLook, { op, before, after }: DescribedChange): string[] {
+function fieldLines(look: ReportLook, { op, type, before, after }: DescribedChange): string[] {
+  if (KEPT.includes(type)) return []
   if (op === 'create') {
     const fields = Object.entries(after ?? {}).filter(([name, value]) => name !== 'id' && !isEmpty(value))
     return fields.map(

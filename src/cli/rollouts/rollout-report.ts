@@ -48,7 +48,7 @@ export function describeRollout(look: Look, rollout: ShownRollout, now: Date): s
   ])
   return [
     head,
-    `${look.paint('bold', 'Waves')}\n${waveTable(look, rollout.waves)}`,
+    `${look.paint('bold', 'Waves')}\n${waveTable(look, rollout.waves, { hasAllGates: true })}`,
     ...ids(look, 'Left out', rollout.skipped),
     ...ids(look, 'Set aside, since they were away', rollout.set_aside),
     ...approvals(look, rollout, now),

@@ -50,8 +50,12 @@ export function placeOf(rollout: Pick<ShownRollout, 'waves' | 'state'>): string 
   return `${wave.name} (${waves.indexOf(wave) + 1} of ${waves.length})`
 }
 
-/** A row for each wave: how many of its clusters have come how far. */
-export function waveTable({ table }: Pick<Look, 'table'>, waves: readonly ShownWave[]): string {
+/** A row for each wave: how many of its clusters have come how far, and which gates do not hold yet, or all of them. */
+export function waveTable(
+  { table }: Pick<Look, 'table'>,
+  waves: readonly ShownWave[],
+  { hasAllGates = false } = {},
+): string {
   const number = (value: number): string => value.toLocaleString('en')
   const rows = waves.map((wave) => [
     wave.name,
@@ -63,19 +67,32 @@ export function waveTable({ table }: Pick<Look, 'table'>, waves: readonly ShownW
     number(wave.healthy),
     number(wave.failed),
     number(wave.set_aside),
-    wave.gates.map(gateText).join(', '),
+    wave.gates
+      .filter(({ holds }) => hasAllGates || !holds)
+      .map(gateText)
+      .join(', '),
   ])
   return table(
-    ['WAVE', 'STATE', 'CLUSTERS', 'OPEN', 'SERVED', 'APPLIED', 'HEALTHY', 'FAILED', 'ASIDE', 'GATES'],
+    [
+      'WAVE',
+      'STATE',
+      'CLUSTERS',
+      'OPEN',
+      'SERVED',
+      'APPLIED',
+      'HEALTHY',
+      'FAILED',
+      'ASIDE',
+      hasAllGates ? 'GATES' : 'LACKS',
+    ],
     rows,
   )
 }
 
-/** `applied 50 of 100%`, `failed 1 of at most 0`. */
-export function gateText({ kind, needed, value, holds }: GateResult): string {
-  const mark = holds ? '' : ' (!)'
-  if (kind === 'failures') return `failed ${value}, at most ${needed}${mark}`
-  return `${kind.replace(/_percent$/, '')} ${value}% of ${needed}%${mark}`
+/** `applied 50% of 100%`, `failed 1, at most 0`. */
+export function gateText({ kind, needed, value }: GateResult): string {
+  if (kind === 'failures') return `failed ${value}, at most ${needed}`
+  return `${kind.replace(/_percent$/, '')} ${value}% of ${needed}%`
 }
 
 export function memberTable({ table }: Look, members: readonly ShownMember[]): string {

@@ -21,6 +21,8 @@ export class Refusal extends Failure {
   readonly code: string
   readonly reason: Reason | undefined
   readonly impact: Impact | undefined
+  readonly #body: ProblemBody
+  readonly #requestId: string | undefined
 
   constructor(status: number, body: ProblemBody, requestId: string | undefined) {
     const { error, message, impact } = body
@@ -32,6 +34,18 @@ export class Refusal extends Failure {
     this.code = error
     this.reason = body.reason
     this.impact = impact
+    this.#body = body
+    this.#requestId = requestId
+  }
+
+  /** The same refusal in other words. */
+  reworded(translate: (text: string) => string): Refusal {
+    const details = detailsOf(this.#body).map(({ path, message }) => ({
+      path: translate(path),
+      message: translate(message),
+    }))
+    const body = { ...this.#body, message: translate(this.#body.message), details }
+    return new Refusal(this.status, body, this.#requestId)
   }
 }
 

@@ -8,12 +8,13 @@ import { unmet, usage } from '../failure.ts'
 import { agree, isAsked } from '../input/agree.ts'
 import { INTERRUPTED } from '../input/ask.ts'
 import { inManner, questionFor } from '../input/change-question.ts'
+import { inFlags } from '../input/rollout-flags.ts'
 import { checkWriteFlags, oneLine, type WriteFlags } from '../input/write-flags.ts'
 import { describePreview } from '../output/change-report.ts'
 import { noteImpact, receivers } from '../output/impact-report.ts'
 import { startProgress } from '../output/progress.ts'
 import type { Session } from '../session.ts'
-import type { ApiResponse } from './api.ts'
+import type { ApiResponse, Call } from './api.ts'
 import { batchOf, stagedRequest, type WriteRequest } from './change-request.ts'
 import { clusterNoun } from './nouns.ts'
 import { Refusal, refusedBy } from './refusal.ts'
@@ -131,17 +132,23 @@ async function withProgress<T>(
   }
 }
 
-function send(
+async function send(
   { api }: Session,
-  { message, confirm, plan, bypass }: WriteFlags,
+  flags: WriteFlags,
   { method, path, query, headers, body }: WriteRequest,
   more: Record<string, string>,
 ): Promise<ApiResponse> {
-  return api.write(method, path, {
+  const { message, confirm, plan, bypass } = flags
+  const call: Call = {
     query: { ...query, ...more, plan, ...(confirm && { confirm }), ...(bypass && { bypass }) },
     headers: { ...headers, ...(message !== undefined && { 'x-change-message': asHeader(message) }) },
     ...(body !== undefined && { body }),
-  })
+  }
+  try {
+    return await api.write(method, path, call)
+  } catch (error) {
+    throw error instanceof Refusal ? error.reworded((text) => inFlags(flags, text)) : error
+  }
 }
 
 /** Headers are bytes on one line; the service reads them as UTF-8. */
