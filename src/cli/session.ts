@@ -8,7 +8,7 @@ import type { Api } from './server/api.ts'
 import type { Noun } from './server/nouns.ts'
 
 /** A revision, and how far clusters have to come with it; or a rollout that has to end. */
-export type Awaited = { readonly revision: number; readonly goal: Goal } | { readonly rollout: string }
+type Awaited = { readonly revision: number; readonly goal: Goal } | { readonly rollout: string }
 
 export interface Session {
   readonly terminal: Terminal

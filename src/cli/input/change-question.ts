@@ -47,14 +47,13 @@ export interface Manner {
   /** The rollout that it is put into. */
   readonly amend?: string | undefined
   readonly bypass?: boolean | undefined
-  readonly url: URL
 }
 
 /** The question with what a rollout, or passing what holds the change back, adds to it. */
 export function inManner(
   question: Question | undefined,
   { waves, requires }: Preview,
-  { does: order, amend, bypass = false, url }: Manner,
+  { does: order, amend, bypass = false }: Manner,
 ): Question | undefined {
   const passed = bypass ? requires.filter(({ lifted_by }) => lifted_by === 'bypass') : []
   if (!question && passed.length === 0) return undefined
@@ -67,7 +66,6 @@ export function inManner(
     what === undefined ? does : `${what}: ${does}`,
     ...(filled === undefined ? [] : [`in ${count(filled, 'wave')}`]),
     ...(passed.length > 0 ? ['past what holds it back'] : []),
-    `on ${url.origin}`,
   ]
   const past = passed.map(({ message }) => `It is held back: ${message}.`)
   // What passes something is asked about, however little it is.

@@ -83,7 +83,7 @@ function timedOut(id: string, last: ShownRollout | undefined, waitMs: number): F
 }
 
 /** `wave canary (1 of 3), 2 of 7 clusters have it`. */
-export function whereIs(rollout: ShownRollout): string {
+function whereIs(rollout: ShownRollout): string {
   const place = placeOf(rollout)
   const { waves } = rollout
   const members = count(sum(waves, 'members'), 'cluster')

@@ -12,7 +12,7 @@ import type { Session } from '../session.ts'
 /** Names the newest rollout. */
 export const LAST_ROLLOUT = 'last'
 /** The path of all rollouts. */
-export const ROLLOUTS_PATH = `/${ROLLOUT_ROUTES.name}`
+const ROLLOUTS_PATH = `/${ROLLOUT_ROUTES.name}`
 
 /** The newest rollouts, and how many there are. */
 export async function readRollouts(

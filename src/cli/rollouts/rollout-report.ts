@@ -22,7 +22,7 @@ export function describeProgress(
 }
 
 /** `rollout r42 is running for 3h: 40 of 400 clusters have it: Grafana 2`. */
-export function headline(rollout: ShownRollout, now: Date): string {
+function headline(rollout: ShownRollout, now: Date): string {
   const { id, state, waves, started_at, ended_at } = rollout
   const when =
     ended_at === undefined

@@ -90,7 +90,7 @@ export function waveTable(
 }
 
 /** `applied 50% of 100%`, `failed 1, at most 0`. */
-export function gateText({ kind, needed, value }: GateResult): string {
+function gateText({ kind, needed, value }: GateResult): string {
   if (kind === 'failures') return `failed ${value}, at most ${needed}`
   return `${kind.replace(/_percent$/, '')} ${value}% of ${needed}%`
 }

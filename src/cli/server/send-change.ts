@@ -174,9 +174,8 @@ async function agreeTo(
   )
   const failure = refusedBy(refused)
   if (failure) throw failure
-  const { url } = session.api
   const asked = questionFor(session.nouns, seen, confirm)
-  const question = inManner(asked, seen, { ...flags, does: request.does, url })
+  const question = inManner(asked, seen, { ...flags, does: request.does })
   if (!question) return {}
   const hint = `${PREVIEW_FIRST}${confirm === undefined ? '' : `; and --confirm ${confirm}`}`
   const summary = receivers(seen.impact)
