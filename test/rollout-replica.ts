@@ -2,11 +2,16 @@
 import assert from 'node:assert/strict'
 import { parseHex } from '../src/base/digest.ts'
 import type { JsonObject } from '../src/base/json.ts'
+import type { Result } from '../src/base/problem.ts'
+import { finish } from '../src/base/steps.ts'
+import type { Command, WriteCommand } from '../src/domain/commands/command.ts'
+import { decide } from '../src/domain/commands/decide.ts'
 import { renderInputs } from '../src/domain/delivery/render-inputs.ts'
 import { servedTo } from '../src/domain/delivery/served-view.ts'
 import { stagingOf } from '../src/domain/rollouts/staging.ts'
 import type { Engine } from '../src/engine/engine.ts'
-import { type RolloutController, startController } from '../src/engine/rollouts/controller.ts'
+import { createController, type RolloutController } from '../src/engine/rollouts/controller.ts'
+import type { Author, WriteOptions, Written } from '../src/engine/write-options.ts'
 import type { Leases } from '../src/store/leases.ts'
 import { Evidence } from './rollout-evidence.ts'
 import { types } from './rollout-model.ts'
@@ -32,17 +37,28 @@ export class Replica {
   ) {
     this.engine = engine
     this.evidence = evidence
-    this.controller = startController({
+    this.controller = createController({
       types,
       state: engine.state,
       fleet: engine.fleet.fleet,
       leases: SPLIT_BRAIN,
       now,
-      write: (commands, author, options) => engine.write(commands, author, options),
+      write: (commands, author, options) => this.write(commands, author, options),
       // Only `tick` takes steps.
       subscribe: () => () => {},
       failed,
     })
+  }
+
+  /** Writes commands as they are after they were stored: they are data, and decide the same. */
+  write(commands: readonly WriteCommand[], author: Author, options: WriteOptions): Promise<Result<Written>> {
+    const stored: readonly WriteCommand[] = JSON.parse(JSON.stringify(commands))
+    const [here, there] = [commands, stored].map((each) => {
+      const decided = finish(decide(types, this.engine.state, each as readonly Command[]))
+      return decided.ok ? { ...decided.value, after: undefined } : decided
+    })
+    assert.deepEqual(there, here)
+    return this.engine.write(stored, author, options)
   }
 
   /** As the handler of polls notes them. */

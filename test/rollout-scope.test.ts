@@ -5,7 +5,7 @@ import type { Grant } from '../src/domain/access/grant.ts'
 import type { Command, RolloutAction } from '../src/domain/commands/command.ts'
 import type { Strategy } from '../src/domain/rollouts/rollout.ts'
 import { type Engine, startEngine } from '../src/engine/engine.ts'
-import type { RolloutOptions, WriteOptions } from '../src/engine/writer.ts'
+import type { RolloutOptions, WriteOptions } from '../src/engine/write-options.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { firstFleet } from './random-changes.ts'
 import { answersTo, types } from './rollout-model.ts'
@@ -71,7 +71,12 @@ function act(engine: Engine, action: RolloutAction, grant: Grant): Promise<strin
 function finish(engine: Engine, grant: Grant): Promise<string> {
   const id = idOf(engine)
   const at = NOW.toISOString()
-  return outcome(engine, [{ op: 'finish_rollout', id, by: 'ann', at, path: '' }], grant, { ownRollout: id })
+  return outcome(
+    engine,
+    [{ op: 'finish_rollout', id, by: 'ann', at, absent: [], stragglers: [], path: '' }],
+    grant,
+    { ownRollout: id, confirmFinish: true },
+  )
 }
 
 function idOf({ state }: Engine): string {

@@ -1,8 +1,7 @@
 // What controllers may do to a rollout, by what clusters were served and reported to them.
 import assert from 'node:assert/strict'
 import type { View } from '../src/domain/documents/view.ts'
-import { specOf } from '../src/domain/rollouts/advance.ts'
-import type { Rollout, RolloutPlan, Wave } from '../src/domain/rollouts/rollout.ts'
+import { type Rollout, type RolloutPlan, specOf, type Wave } from '../src/domain/rollouts/rollout.ts'
 import { stagingOf } from '../src/domain/rollouts/staging.ts'
 import { allowedFailures, gatesOf, neededOf } from '../src/domain/rollouts/strategy.ts'
 import { nextPlace } from './rollout-evidence.ts'

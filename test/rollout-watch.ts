@@ -52,6 +52,8 @@ export class RolloutWatch {
   readonly #world: World
   readonly #edits = new Map<string, ModelEdits>()
   readonly #failures: unknown[] = []
+  /** What every cluster got at each revision. */
+  readonly served = new Map<number, Readonly<Record<string, readonly string[]>>>()
   readonly #steps: RolloutSteps
   /** What held clusters got when they were held. */
   readonly #kept = new Map<string, readonly string[]>()
@@ -76,10 +78,6 @@ export class RolloutWatch {
     return this.#world.engine.state
   }
 
-  answers(): Record<string, readonly string[]> {
-    return Object.fromEntries(CLUSTER_IDS.map((id) => [id, answersTo(this.#view, id)]))
-  }
-
   /** The documents are those of the fleet without rollouts. */
   assertBase(): void {
     const [here, there] = [this.#view, this.#world.plain.state].map((view) =>
@@ -93,6 +91,7 @@ export class RolloutWatch {
       const before = this.#seen
       const after = this.#see()
       this.#seen = after
+      this.served.set(this.#view.revision, Object.fromEntries(after.answers))
       if (before) this.#check(before, after)
     } catch (error) {
       this.#failures.push(error)
@@ -173,7 +172,7 @@ export class RolloutWatch {
     for (const cluster of CLUSTER_IDS) {
       if (!view.get('clusters', cluster) || view.get(HOLDS, cluster)) continue
       const others = active
-        .filter(({ rollout, overlay }) => rollout.id !== id && overlay.isOpenFor(rollout, cluster))
+        .filter((each) => each.rollout.id !== id && each.isOpenFor(cluster))
         .map(({ overlay }) => overlay)
       const [without, having] = [others, [...others, own]].map((overlays) =>
         inputsOf(answersTo(laid(view, overlays), cluster)),

@@ -1,14 +1,17 @@
 // Two replicas on one store, each with a controller, and everything that is checked at every revision that they make.
 import assert from 'node:assert/strict'
-import type { Command } from '../src/domain/commands/command.ts'
+import type { Command, RolloutAction } from '../src/domain/commands/command.ts'
+import { HOLDS } from '../src/domain/rollouts/hold.ts'
 import type { Rollout } from '../src/domain/rollouts/rollout.ts'
 import { stagingOf } from '../src/domain/rollouts/staging.ts'
 import { type Engine, startEngine } from '../src/engine/engine.ts'
-import type { RolloutOptions, WriteOptions } from '../src/engine/writer.ts'
+import type { RolloutOptions, WriteOptions } from '../src/engine/write-options.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import type { Store } from '../src/store/store.ts'
 import { firstFleet } from './random-changes.ts'
 import type { Happening } from './random-rollouts.ts'
+import { difference, received, told } from './received-differences.ts'
+import { answersIn } from './rollout-copies.ts'
 import { Evidence } from './rollout-evidence.ts'
 import { type Documents, documentsIn, editsOf, type ModelEdits, types } from './rollout-model.ts'
 import { Replica } from './rollout-replica.ts'
@@ -183,7 +186,11 @@ export class World {
 
   async #command(command: Command | readonly Command[], options: WriteOptions = {}): Promise<string> {
     const commands = Array.isArray(command) ? command : [command]
-    const done = await this.engine.write(commands, AUTHOR, { confirmRemovals: true, ...options })
+    const before = received(this.engine.state)
+    const all = { confirmRemovals: true, impactLimit: 1000, ...options }
+    const done = await this.replica(0).write(commands, AUTHOR, all)
+    if (done.ok && done.value.impact)
+      assert.deepEqual(told(done.value.impact), difference(before, received(this.engine.state)))
     return done.ok
       ? done.value.changes.length > 0
         ? 'done'
@@ -198,11 +205,11 @@ export class World {
 
   async #stage(
     commands: readonly Command[],
-    more: Pick<RolloutOptions, 'spec' | 'supersedes' | 'amends'>,
+    more: Pick<RolloutOptions, 'spec'> & Partial<Pick<RolloutOptions, 'supersedes' | 'amends'>>,
   ): Promise<string> {
     this.watch.expected = await this.#editsBy(commands)
     const rollout = { strategy: undefined, path: '/rollout/waves', operations: [], ...more }
-    const done = await this.engine.write(commands, AUTHOR, { confirmRemovals: true, rollout })
+    const done = await this.replica(0).write(commands, AUTHOR, { confirmRemovals: true, rollout })
     if (!done.ok) return done.problem.reason ?? done.problem.code
     assert.ok(done.value.staged, 'no rollout was made')
     return 'done'
@@ -235,11 +242,25 @@ export class World {
     if (id === undefined) return 'nothing'
     const at = new Date(this.now).toISOString()
     const done = await this.#command(
-      { op: 'finish_rollout', id, by: 'law', at, path: '' },
-      { ownRollout: id },
+      { op: 'finish_rollout', id, by: 'law', at, absent: [], stragglers: [], path: '' },
+      { ownRollout: id, confirmFinish: true },
     )
     assert.equal(done, 'done', `${id} cannot be finished`)
     return done
+  }
+
+  /** Nothing keeps a rollout from going on: whatever is asked of people is done. */
+  async clearTheWay(): Promise<void> {
+    for (const { id } of [...this.engine.state.all(HOLDS)])
+      await this.happen({ kind: 'release', cluster: id })
+    for (const [i, { state, waves }] of this.active().entries()) {
+      const act = (action: RolloutAction, by: string): Promise<void> =>
+        this.happen({ kind: 'act', rollout: i, action, by })
+      if (state === 'paused') await act({ kind: 'retry' }, 'ann')
+      for (const { name } of waves)
+        for (const when of ['before', 'after'] as const)
+          for (const by of ['ann', 'ben']) await act({ kind: 'approve', wave: name, when }, by)
+    }
   }
 
   /** Everybody answers well, and time passes. */
@@ -269,13 +290,14 @@ export class World {
 
   /** A new process in the place of a replica knows what is in the store. */
   async #restart(at: number): Promise<string> {
-    const answers = this.watch.answers()
+    const answers = answersIn(this.engine.state)
     for (const { engine } of this.replicas) await engine.fleet.sync()
     await this.replica(at).stop()
-    const evidence = Evidence.merged(this.replicas.map((replica) => replica.evidence))
+    const all = this.replicas.map((replica) => replica.evidence)
+    const evidence = Evidence.merged(all)
     this.#join(await this.#engine(), at, evidence)
     if (at === 0) this.#observe()
-    assert.deepEqual(this.watch.answers(), answers, 'a new process serves something else')
+    assert.deepEqual(answersIn(this.replica(at).engine.state), answers, 'a new process serves something else')
     return 'done'
   }
 

@@ -33,13 +33,15 @@ import { versionRoutes } from './routes/document-versions.ts'
 import { documentRoutes } from './routes/documents.ts'
 import { eventRoutes } from './routes/events.ts'
 import { statusRoutes } from './routes/fleet-status.ts'
+import { holdRoutes, holdWriteRoutes } from './routes/holds.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { overrideRoutes } from './routes/overrides.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
 import { reportRoutes } from './routes/reports.ts'
 import { propagationRoutes } from './routes/revision-propagation.ts'
 import { revisionRoutes } from './routes/revisions.ts'
-import { rolloutActionRoutes, rolloutRoutes } from './routes/rollouts.ts'
+import { rolloutActionRoutes } from './routes/rollout-actions.ts'
+import { rolloutRoutes } from './routes/rollouts.ts'
 import { tokenRoutes, whoamiRoutes } from './routes/tokens.ts'
 import { watchRoutes } from './routes/watch-revisions.ts'
 import type { Service } from './service.ts'
@@ -87,6 +89,7 @@ const CRUD_ROUTES = [
   revisionRoutes,
   batchRoutes,
   rolloutActionRoutes,
+  holdWriteRoutes,
   tokenRoutes,
 ]
 
@@ -97,6 +100,7 @@ function routesOf(service: Service, handler: PollHandler): Routes {
     api: [
       ...(mode === 'crud' ? CRUD_ROUTES : []).flatMap((build) => build(service)),
       ...rolloutRoutes(service),
+      ...holdRoutes(service),
       ...statusRoutes(service),
       ...propagationRoutes(service),
       ...versionRoutes(service),
