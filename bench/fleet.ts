@@ -91,11 +91,21 @@ function token(n: number): Document {
   }
 }
 
+/** A fleet as a seed file has it. */
+export function fleetSeed(clusters: number): Readonly<Record<string, readonly Document[]>> {
+  const made = <T>(count: number, make: (n: number) => T): T[] =>
+    Array.from({ length: count }, (_, n) => make(n))
+  return {
+    platform_components: made(COMPONENTS, component),
+    namespaces: made(NAMESPACES, namespace),
+    rolebindings: made(ROLEBINDINGS, rolebinding),
+    clusters: made(clusters, cluster),
+  }
+}
+
 function* documents(clusters: number, withTokens: boolean): Generator<[string, Document]> {
-  for (let n = 0; n < COMPONENTS; n++) yield ['platform_components', component(n)]
-  for (let n = 0; n < NAMESPACES; n++) yield ['namespaces', namespace(n)]
-  for (let n = 0; n < ROLEBINDINGS; n++) yield ['rolebindings', rolebinding(n)]
-  for (let n = 0; n < clusters; n++) yield ['clusters', cluster(n)]
+  for (const [type, all] of Object.entries(fleetSeed(clusters)))
+    for (const document of all) yield [type, document]
   for (let n = 0; withTokens && n < clusters; n++) yield [TOKENS, token(n)]
 }
 

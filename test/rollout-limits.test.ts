@@ -27,7 +27,10 @@ describe('an answer that would be too large', () => {
     }
     const refused = await fleet.service.call('POST', '/batch', { body })
     assert.deepEqual([refused.status, refused.body.reason], [400, 'answer_too_large'], refused.text)
-    assert.match(refused.body.message, /would make the platform-components answer of cluster "one" 1\d{6} bytes/)
+    assert.match(
+      refused.body.message,
+      /would make the platform-components answer of cluster "one" 1\d{6} bytes/,
+    )
     assert.equal((await fleet.service.call('GET', '/rollouts')).body.length, 1)
     await fleet.act(first, 'abort')
     assert.equal((await fleet.service.call('POST', '/batch', { body })).status, 202)

@@ -1,10 +1,11 @@
 // `npm run simulate` as a process, with a service of its own.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { COMPILED } from './service.ts'
+import { COMPILED, temporaryFolder } from './service.ts'
 
 const MAIN = join(import.meta.dirname, '../tools/simulate/main.ts')
 
@@ -51,6 +52,28 @@ test('fifty clusters install what they get from a service of their own, and its 
   assert.ok(summary.server.cpuSeconds > 0)
 })
 
+test('a change goes through a whole rollout, and every answer and step is right', async (t) => {
+  const strategy = join(temporaryFolder(t), 'strategy.json')
+  const waves = [
+    { name: 'canary', count: 2, gates: { applied_percent: 100 } },
+    { name: 'rest', rest: true, gates: { served_percent: 100 } },
+  ]
+  writeFileSync(strategy, JSON.stringify({ waves }))
+  const options = ['--clusters', '20', '--interval', '1s', '--rollout', 'finish', '--strategy', strategy]
+  const { code, stdout, stderr } = await run(...options, '-o', 'json')
+  const { wrong, errors, rollout } = JSON.parse(stdout)
+  assert.deepEqual({ code, stderr, wrong, errors }, { code: 0, stderr: '', wrong: [], errors: 0 })
+  assert.partialDeepStrictEqual(rollout, {
+    end: 'finish',
+    waves: [
+      { name: 'canary', members: 2, opened: 0 },
+      { name: 'rest', members: 18 },
+    ],
+    wrong_steps: [],
+  })
+  assert.ok(rollout.steps >= 4, `${rollout.steps} steps`)
+})
+
 test('bad options are refused, all of them at once', async () => {
   const { code, stderr } = await run('--clusters', 'many', '--interval', 'often', '--url', 'http://127.0.0.1')
   assert.equal(code, 2)
@@ -58,6 +81,11 @@ test('bad options are refused, all of them at once', async () => {
     'simulate: --url and --token belong together',
     'simulate: --clusters must be a number from 1 to 1000000, not "many"',
     'simulate: --interval must be a duration such as 30s, not "often"',
+  ])
+  const { stderr: of } = await run('--rollout', 'well', '--url', 'http://127.0.0.1', '--token', 'x')
+  assert.deepEqual(of.trimEnd().split('\n'), [
+    'simulate: --rollout is for a service that is started here, as it changes the fleet',
+    'simulate: --rollout must be finish, abort, amend, not "well"',
   ])
   assert.match((await run('--what')).stderr, /^simulate: Unknown option '--what'/)
 })

@@ -2,6 +2,7 @@
 import type { SchemaObject } from '../base/json-schema.ts'
 import {
   type Approval,
+  type CheckResult,
   type GateResult,
   ROLLOUT_STATES,
   type Rollout,
@@ -38,10 +39,12 @@ export interface ShownRollout
     | 'plan'
     | 'skipped'
     | 'set_aside'
+    | 'bypass'
   > {
   readonly strategy: string | null
   readonly waves: readonly ShownWave[]
   readonly approvals: readonly Approval[]
+  readonly checks: readonly CheckResult[]
   readonly events: readonly RolloutEvent[]
 }
 
@@ -98,7 +101,11 @@ const GATE: SchemaObject = {
   type: 'object',
   required: ['kind', 'needed', 'value', 'holds', 'count', 'needed_count', 'of'],
   properties: {
-    kind: { type: 'string', enum: ['served_percent', 'applied_percent', 'healthy_percent', 'failures'] },
+    kind: {
+      type: 'string',
+      enum: ['served_percent', 'applied_percent', 'healthy_percent', 'failures', 'check'],
+    },
+    name: { ...text, description: 'Of a check.' },
     needed: { type: 'number', description: 'At least so many percent; at most so many failures.' },
     value: { type: 'number' },
     holds: { type: 'boolean' },
@@ -175,6 +182,7 @@ const ROLLOUT_SCHEMA: SchemaObject = {
     'waiting_for',
     'waves',
     'approvals',
+    'checks',
     'events',
     'skipped',
     'set_aside',
@@ -218,6 +226,24 @@ const ROLLOUT_SCHEMA: SchemaObject = {
         properties: { at: moment, by: text, what: text, remark: text },
       },
     },
+    bypass: { const: true, description: 'That it passes freezes; its message says why.' },
+    checks: {
+      type: 'array',
+      description: 'The last answer to each check. Those about another plan do not count.',
+      items: {
+        type: 'object',
+        required: ['wave', 'name', 'ok', 'by', 'at', 'plan'],
+        properties: {
+          wave: text,
+          name: text,
+          ok: { type: 'boolean' },
+          by: text,
+          at: moment,
+          plan: { type: 'string', pattern: PLAN_PATTERN },
+          remark: text,
+        },
+      },
+    },
     skipped: { ...texts, description: 'Clusters that somebody took out.' },
     set_aside: { ...texts, description: "Clusters that were absent at their wave's deadline." },
     operation: { ...text, description: 'The change, in a line.' },
@@ -254,6 +280,9 @@ export const ROLLOUT_SCHEMAS = {
 
 const remark = { type: 'string', maxLength: MAX_MESSAGE, description: 'Why.' }
 
+/** What an answer to a check has to say. */
+export const CHECK_REQUIRED = ['wave', 'name', 'ok']
+
 /** What each action on a rollout takes in its body. */
 export const ROLLOUT_ACTIONS = {
   pause: { remark },
@@ -264,6 +293,17 @@ export const ROLLOUT_ACTIONS = {
   approve: {
     wave: { ...text, description: 'Name of the wave; the next one by default.' },
     when: { type: 'string', enum: ['before', 'after'] },
+    remark,
+  },
+  check: {
+    wave: { ...text, description: 'Name of the wave.' },
+    name: { ...text, description: 'Name of the check.' },
+    ok: { type: 'boolean' },
+    plan: {
+      type: 'string',
+      pattern: PLAN_PATTERN,
+      description: 'The plan that the answer is about; the present one by default.',
+    },
     remark,
   },
   skip: {

@@ -70,6 +70,11 @@ export const PREVIEW_SCHEMA: SchemaObject = {
             enum: ['confirm', 'bypass'],
             description: 'confirm: what `requires_confirmation` lists; bypass: `bypass=true` with a message.',
           },
+          next_open: {
+            type: 'string',
+            format: 'date-time',
+            description: 'Of a freeze: when it is over, where that is known.',
+          },
         },
       },
     },

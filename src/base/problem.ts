@@ -121,6 +121,8 @@ interface Refused<C extends ProblemCode> {
   readonly impact?: object
   /** Seconds after which to try again. */
   readonly retryAfter?: number
+  /** When nothing will stand in the way any more, where that is known. RFC 3339, UTC. */
+  readonly nextOpen?: string
 }
 
 /** A conflict always has a reason. */

@@ -27,6 +27,7 @@ import { assignmentRoutes } from './routes/assignments.ts'
 import { batchRoutes } from './routes/batch.ts'
 import { bundleRoutes } from './routes/bundles.ts'
 import { clusterRoutes } from './routes/clusters.ts'
+import { comparisonRoutes } from './routes/compare-revisions.ts'
 import { copyLogRoutes } from './routes/copy-log.ts'
 import { versionRoutes } from './routes/document-versions.ts'
 import { documentRoutes } from './routes/documents.ts'
@@ -84,6 +85,7 @@ const CRUD_ROUTES = [
   clusterRoutes,
   bundleRoutes,
   assignmentRoutes,
+  comparisonRoutes,
   revisionRoutes,
   batchRoutes,
   rolloutActionRoutes,

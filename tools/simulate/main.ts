@@ -1,133 +1,29 @@
 // `npm run simulate`: a fleet of simulated clusters against a service, and whether every one of them got what it should.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
-import { parseDuration } from '../../src/base/duration.ts'
 import { UsageProblem } from '../../src/base/usage-problem.ts'
 import { createRandom, type Random } from '../../test/seeded-random.ts'
-import { ENDPOINTS } from './bench-fleet-inputs.ts'
 import { dropSome, planFaults } from './faults.ts'
 import type { FleetSource } from './fleet-source.ts'
-import { sendGet, sendRequest } from './operator-request.ts'
+import { type JsonRequest, sendGet, sendJson, sendRequest } from './operator-request.ts'
+import type { Oracle } from './oracle.ts'
 import { openOwnFleet } from './own-fleet.ts'
 import { printSummary, type RunSummary } from './print-summary.ts'
 import { openRemoteFleet } from './remote-fleet.ts'
+import { changedComponentOf, type RolloutSummary, runScenario } from './rollouts/rollout-scenario.ts'
+import { RolloutWatch } from './rollouts/rollout-watch.ts'
+import { HELP, type Options, parseOptions } from './simulate-options.ts'
 import { SimulatedCluster } from './simulated-cluster.ts'
 import { runFleet, SimulatedFleet } from './simulated-fleet.ts'
 import { StatusCheck } from './status-check.ts'
-
-const HELP = `Usage: npm run simulate -- [options]
-
-Behaves like the Flux Operators of many clusters: polls, applies, acknowledges, posts events, and checks every answer.
-Starts a service with a made fleet, unless --url names one. Exits with 1 after wrong answers, wrong statuses or errors.
-
-  --clusters N       how many clusters (1000)
-  --types N          how many endpoints each of them polls: 1 to ${ENDPOINTS.length} (${ENDPOINTS.length})
-  --interval D       time between two polls of an endpoint (30s)
-  --duration D       how long all of it lasts (60s)
-  --restart-storm    all clusters poll at once at the start, instead of spread over the interval
-  --install          all clusters begin empty and install everything, instead of having it already
-  --faults           some components fail and flap, some clusters go away, some connections drop, some events are lost
-  --check-status     at the end, and with --faults three times before, compares what the service says of every cluster
-                     with what is so there: never better, and not worse of a cluster that is settled
-  --seed N           chance for --faults (1)
-  --concurrency N    connections at once (1000)
-  --timeout D        a poll without an answer for so long is dropped (10s)
-  --tls              the service that is started speaks TLS
-  --url URL          a service that is there already: its clusters are taken from its list
-  --token TOKEN      for --url: may list clusters, read them, and poll for any of them
-  -o json            prints JSON instead of a table
-`
 
 /** The share of connections that are dropped on purpose. */
 const DROPPED = 0.01
 
 const STATUS_TIMEOUT_MS = 60_000
-
-interface Options {
-  readonly clusters: number
-  readonly endpoints: readonly string[]
-  readonly intervalMs: number
-  readonly durationMs: number
-  readonly isStorm: boolean
-  readonly hasFaults: boolean
-  readonly isInstall: boolean
-  readonly checksStatus: boolean
-  readonly seed: number
-  readonly concurrency: number
-  readonly timeoutMs: number
-  readonly tls: boolean
-  readonly remote: { readonly url: string; readonly token: string } | undefined
-  readonly format: 'table' | 'json'
-}
-
-/** Returns undefined when only help is wanted. */
-function parseOptions(args: string[]): Options | undefined {
-  const { values } = parseStrictly(args)
-  if (values.help) return undefined
-  const problems: string[] = []
-  const count = (name: 'clusters' | 'types' | 'seed' | 'concurrency', max: number): number => {
-    const value = Number(values[name])
-    if (!Number.isInteger(value) || value < 1 || value > max)
-      problems.push(`--${name} must be a number from 1 to ${max}, not "${values[name]}"`)
-    return value
-  }
-  const duration = (name: 'interval' | 'duration' | 'timeout'): number => {
-    const seconds = parseDuration(values[name])
-    if (!seconds) problems.push(`--${name} must be a duration such as 30s, not "${values[name]}"`)
-    return (seconds ?? 0) * 1000
-  }
-  const { url, token, tls, output } = values
-  if ((url === undefined) !== (token === undefined)) problems.push('--url and --token belong together')
-  if (url !== undefined && tls)
-    problems.push('--tls is for a service that is started here: give an https URL')
-  if (output !== 'table' && output !== 'json') problems.push(`-o must be table or json, not "${output}"`)
-  const options: Options = {
-    clusters: count('clusters', 1_000_000),
-    endpoints: ENDPOINTS.slice(0, count('types', ENDPOINTS.length)),
-    intervalMs: duration('interval'),
-    durationMs: duration('duration'),
-    isStorm: values['restart-storm'],
-    hasFaults: values.faults,
-    isInstall: values.install,
-    checksStatus: values['check-status'],
-    seed: count('seed', 2 ** 31),
-    concurrency: count('concurrency', 10_000),
-    timeoutMs: duration('timeout'),
-    tls,
-    remote: url !== undefined && token !== undefined ? { url, token } : undefined,
-    format: output === 'json' ? 'json' : 'table',
-  }
-  if (problems.length > 0) throw new UsageProblem(...problems)
-  return options
-}
-
-function parseStrictly(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      options: {
-        clusters: { type: 'string', default: '1000' },
-        types: { type: 'string', default: String(ENDPOINTS.length) },
-        interval: { type: 'string', default: '30s' },
-        duration: { type: 'string', default: '60s' },
-        'restart-storm': { type: 'boolean', default: false },
-        faults: { type: 'boolean', default: false },
-        install: { type: 'boolean', default: false },
-        'check-status': { type: 'boolean', default: false },
-        seed: { type: 'string', default: '1' },
-        concurrency: { type: 'string', default: '1000' },
-        timeout: { type: 'string', default: '10s' },
-        tls: { type: 'boolean', default: false },
-        url: { type: 'string' },
-        token: { type: 'string' },
-        output: { type: 'string', short: 'o', default: 'table' },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    })
-  } catch (error) {
-    throw new UsageProblem(error instanceof Error ? error.message : String(error))
-  }
-}
+/** Until clusters that have polled have reported, too. */
+const SETTLED_MS = 2000
+/** The controller looks every second, and longer where looking takes long. */
+const REACTION_MS = 30_000
 
 /** Milliseconds since 1970, with fractions. */
 function clock(): number {
@@ -135,7 +31,7 @@ function clock(): number {
 }
 
 function buildClusters(source: FleetSource, options: Options, random: Random): SimulatedCluster[] {
-  const { endpoints, intervalMs, durationMs, isStorm, hasFaults } = options
+  const { endpoints, intervalMs, durationMs, isStorm, hasFaults, rollout } = options
   const startsAt = clock()
   const times = { startsAt, endsAt: startsAt + durationMs, endpoints }
   return source.clusters.map(({ dns, token }, i) => {
@@ -147,7 +43,9 @@ function buildClusters(source: FleetSource, options: Options, random: Random): S
       interval: intervalMs,
       startsAt: startsAt + offset,
       isSettled: !options.isInstall,
-      ...(hasFaults && { behaviour: planFaults(random, times) }),
+      ...(hasFaults && {
+        behaviour: planFaults(random, rollout ? { ...times, component: changedComponentOf(i) } : times),
+      }),
     })
   })
 }
@@ -157,15 +55,49 @@ function buildFleet(
   { hasFaults, concurrency }: Options,
   clusters: readonly SimulatedCluster[],
   random: Random,
+  watch: RolloutWatch | undefined,
 ): SimulatedFleet {
-  const send = sendRequest.bind(undefined, source.target)
+  const direct = sendRequest.bind(undefined, source.target)
+  const send = hasFaults ? dropSome(direct, random, DROPPED) : direct
   return new SimulatedFleet({
     clusters,
-    send: hasFaults ? dropSome(send, random, DROPPED) : send,
-    oracle: source.oracle,
+    send: watch ? watch.listenTo(send) : send,
+    oracle: oracleOf(source, watch),
     clock,
     concurrency,
   })
+}
+
+function oracleOf(source: FleetSource, watch: RolloutWatch | undefined): Oracle {
+  return watch?.oracle ?? source.oracle
+}
+
+function buildWatch({ target, token, clusters }: FleetSource, { intervalMs }: Options): RolloutWatch {
+  return new RolloutWatch({
+    names: new Map(clusters.map(({ id, dns }) => [id, dns])),
+    clock,
+    intervalMs,
+    reactionMs: REACTION_MS,
+    get: (path) => sendGet({ ...target, timeoutMs: STATUS_TIMEOUT_MS }, path, token),
+  })
+}
+
+/** Begins once every cluster was answered. */
+async function runRollout(
+  { target, token, clusters }: FleetSource,
+  { rollout, intervalMs, durationMs }: Options,
+  watch: RolloutWatch,
+): Promise<RolloutSummary | null> {
+  if (!rollout) return null
+  await sleep(intervalMs + SETTLED_MS)
+  const ask = (request: Omit<JsonRequest, 'token'>) =>
+    sendJson({ ...target, timeoutMs: STATUS_TIMEOUT_MS }, { ...request, token })
+  const pass = async (ms: number): Promise<void> => void (await sleep(ms))
+  const dns = clusters.map((each) => each.dns)
+  return runScenario(
+    { watch, clock, lookMs: 100, pass, ask },
+    { ...rollout, clusters: dns, withinMs: durationMs },
+  )
 }
 
 function buildStatusCheck(
@@ -198,14 +130,17 @@ async function run(options: Options): Promise<RunSummary> {
     const before = source.cost()
     const random = createRandom(options.seed)
     const clusters = buildClusters(source, options, random)
-    const fleet = buildFleet(source, options, clusters, random)
+    const watch = options.rollout && buildWatch(source, options)
+    const fleet = buildFleet(source, options, clusters, random, watch)
     const check = options.checksStatus ? buildStatusCheck(source, clusters) : undefined
     const started = performance.now()
     const usedBefore = process.cpuUsage()
     const end = new AbortController()
     const running = runFleet(fleet, end.signal)
+    let rollout: RolloutSummary | null = null
     try {
-      await letPass(options, check)
+      if (watch) rollout = await runRollout(source, options, watch)
+      else await letPass(options, check)
     } finally {
       end.abort()
     }
@@ -217,8 +152,9 @@ async function run(options: Options): Promise<RunSummary> {
     return {
       ...fleet.figures.summary(seconds),
       clusters: source.clusters.length,
-      compared_answers: source.oracle.compared,
+      compared_answers: oracleOf(source, watch).compared,
       status_check: check?.summary ?? null,
+      rollout,
       server,
       simulation_cpu_seconds: (user + system) / 1e6,
     }
@@ -235,7 +171,9 @@ async function main(): Promise<void> {
   }
   const summary = await run(options)
   printSummary(summary, options.format)
-  const wrong = summary.wrong_answers + (summary.status_check?.wrong_statuses ?? 0)
+  const { status_check, rollout } = summary
+  const wrong =
+    summary.wrong_answers + (status_check?.wrong_statuses ?? 0) + (rollout?.wrong_steps.length ?? 0)
   if (wrong > 0 || summary.errors > 0) process.exitCode = 1
 }
 

@@ -1,7 +1,8 @@
-// Requests as the Flux Operator and the notification-controller send them, each on a connection of its own.
+// Requests as the Flux Operator, the notification-controller and people send them, each on a connection of its own.
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { fluxRequest } from '../../bench/load.ts'
+import type { JsonObject } from '../../src/base/json.ts'
 import type { ClusterAnswer, ClusterRequest, EventRequest } from './exchange.ts'
 import { ResponseReader } from './response-reader.ts'
 
@@ -22,6 +23,19 @@ export function sendRequest(target: Target, request: ClusterRequest): Promise<Cl
 /** The same for any GET. */
 export function sendGet(target: Target, path: string, token: string): Promise<ClusterAnswer> {
   return send(target, fluxRequest(path, token, authorityOf(target)))
+}
+
+/** What a person or a pipeline sends; of what has a key, repetitions are done once. */
+export interface JsonRequest {
+  readonly method: string
+  readonly path: string
+  readonly token: string
+  readonly body?: JsonObject | undefined
+  readonly key?: string | undefined
+}
+
+export function sendJson(target: Target, request: JsonRequest): Promise<ClusterAnswer> {
+  return send(target, jsonText(target, request))
 }
 
 function send(target: Target, text: string): Promise<ClusterAnswer> {
@@ -68,6 +82,20 @@ function textOf(target: Target, request: ClusterRequest): string {
   const authority = authorityOf(target)
   if (request.kind === 'event') return eventRequest(request, authority)
   return fluxRequest(request.path, request.token, authority)
+}
+
+function jsonText(target: Target, { method, path, token, body = {}, key }: JsonRequest): string {
+  const content = method === 'GET' ? '' : JSON.stringify(body)
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    `Host: ${authorityOf(target)}`,
+    `Content-Length: ${Buffer.byteLength(content)}`,
+    `Authorization: Bearer ${token}`,
+    ...(content === '' ? [] : ['Content-Type: application/json']),
+    ...(key === undefined ? [] : [`Idempotency-Key: ${key}`]),
+    'Connection: close',
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n${content}`
 }
 
 function eventRequest({ path, token, event }: EventRequest, host: string): string {

@@ -29,6 +29,17 @@ export interface OracleOptions {
   readonly expect?: Expect
   /** Whether nobody changes the fleet: then every answer to a cluster is the same, and an empty one after inputs wrong. */
   readonly isUnchanging?: boolean
+  /**
+   * Names all that an answer at a revision is made from. When it changes, equal bytes are looked at again: they may have
+   * to be others now; and where the same inputs are expected as before, the bytes have to be the same.
+   */
+  readonly stateAt?: (dns: string, endpoint: string, revision: number) => Promise<string>
+}
+
+/** An answer that was right. */
+interface RightAnswer {
+  readonly fingerprint: string
+  readonly state: string
 }
 
 const DIGEST = /^[0-9a-f]{16}$/
@@ -39,23 +50,28 @@ const MAX_REMEMBERED = 1_000_000
 export class Oracle {
   readonly #expect: Expect | undefined
   readonly #isUnchanging: boolean
+  readonly #stateAt: OracleOptions['stateAt']
   /** The last correct body of each cluster and endpoint, by its hash. */
-  readonly #bodies = new Map<string, string>()
+  readonly #bodies = new Map<string, RightAnswer>()
+  /** Hashes of correct bodies by what was expected, while the fleet changes. */
+  readonly #bodiesOf = new Map<string, string>()
   readonly #digests = new Map<string, string>()
   #compared = 0
 
-  constructor({ expect, isUnchanging = false }: OracleOptions = {}) {
+  constructor({ expect, isUnchanging = false, stateAt }: OracleOptions = {}) {
     this.#expect = expect
     this.#isUnchanging = isUnchanging
+    this.#stateAt = stateAt
   }
 
-  /** Returns what is wrong with an answer. Bytes that this cluster got before are not looked at again. */
+  /** Returns what is wrong with an answer. Bytes that this cluster got before are not looked at again in the same state. */
   async check(dns: string, endpoint: string, answer: ServedAnswer): Promise<string[]> {
     const { body, revision } = answer
     const key = `${dns}/${endpoint}`
     const before = this.#bodies.get(key)
     const fingerprint = hash('sha1', body)
-    if (fingerprint === before) return []
+    const state = (await this.#stateAt?.(dns, endpoint, revision ?? 0)) ?? ''
+    if (fingerprint === before?.fingerprint && state === before.state) return []
     const parsed = parseInputs(body)
     if (!parsed.ok) return [parsed.problem]
     const bare = parsed.inputs.map(withoutDigests)
@@ -63,14 +79,24 @@ export class Oracle {
     if (before !== undefined && this.#isUnchanging) problems.push('the answer changed, and nothing else did')
     const expected = await this.#expect?.(dns, endpoint, { inputs: bare, revision })
     if (expected) problems.push(...compare(bare, expected))
+    if (expected && this.#stateAt) problems.push(...this.#compareBytes(key, expected, fingerprint))
     if (expected) this.#compared++
-    if (problems.length === 0) this.#bodies.set(key, fingerprint)
+    if (problems.length === 0) this.#bodies.set(key, { fingerprint, state })
     return problems
   }
 
   /** How many answers were compared with what they should be; equal bytes to one cluster count once. */
   get compared(): number {
     return this.#compared
+  }
+
+  /** Where the same is expected as at some time before, the bytes are those of then. */
+  *#compareBytes(key: string, expected: ExpectedInputs, fingerprint: string): Generator<string> {
+    const content = `${key} ${hash('sha1', JSON.stringify(expected))}`
+    const known = this.#bodiesOf.get(content)
+    if (known !== undefined && known !== fingerprint)
+      yield 'the answer has other bytes than before, and nothing in it has changed'
+    if (known === undefined) this.#bodiesOf.set(content, fingerprint)
   }
 
   *#checkDigests(

@@ -2,6 +2,7 @@
 import { loadavg } from 'node:os'
 import type { FleetSummary, Percentiles } from './fleet-figures.ts'
 import type { ServiceCost } from './fleet-source.ts'
+import type { RolloutSummary } from './rollouts/rollout-scenario.ts'
 import type { StatusCheckSummary } from './status-check.ts'
 
 export interface RunSummary extends FleetSummary {
@@ -10,6 +11,8 @@ export interface RunSummary extends FleetSummary {
   readonly compared_answers: number
   /** What the service said of clusters beside what was so; null when nobody asked. */
   readonly status_check: StatusCheckSummary | null
+  /** What became of a rollout; null when nobody asked for one. */
+  readonly rollout: RolloutSummary | null
   /** What the service used during the run; null when it is not ours. */
   readonly server: ServiceCost | null
   /** CPU seconds of the simulation itself: where that is most of a core, it may have been the slower one. */
@@ -44,6 +47,7 @@ export function printSummary(summary: RunSummary, format: 'table' | 'json'): voi
     ['answers compared', String(summary.compared_answers)],
     ['wrong answers', String(summary.wrong_answers)],
     ...statusRows(summary),
+    ...rolloutRows(summary),
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
   for (const [name, value] of rows) console.log(`${name.padEnd(width)}  ${value}`)
@@ -52,6 +56,7 @@ export function printSummary(summary: RunSummary, format: 'table' | 'json'): voi
     const rest = more.length > 0 ? `, and ${more.length} more` : ''
     console.log(`wrong: ${dns} ${endpoint}: ${first}${rest}`)
   }
+  for (const problem of summary.rollout?.wrong_steps ?? []) console.log(`wrong step: ${problem}`)
   for (const { cluster, problems, said, truth } of summary.status_check?.wrong ?? []) {
     console.log(`wrong status: ${cluster}: ${problems.join('; ')}`)
     console.log(`  said:  ${JSON.stringify(said)}`)
@@ -67,6 +72,26 @@ function statusRows({ status_check }: RunSummary): [string, string][] {
     ['  of settled clusters', String(settled)],
     ['  failures nobody told of', String(untold_failures)],
     ['wrong statuses', String(wrong_statuses)],
+  ]
+}
+
+function rolloutRows({ rollout }: RunSummary): [string, string][] {
+  if (!rollout) return []
+  const { preview_ms, start_ms, end_ms, seconds, heard_seconds, waves } = rollout
+  const { retries, revisions, steps, wrong_steps } = rollout
+  const at = (moment: number | null): string => (moment === null ? 'never' : `${moment.toFixed(1)} s`)
+  return [
+    ['rollout', `${rollout.end} after ${seconds.toFixed(1)} s, ${revisions} revisions`],
+    ['  preview and start', `${preview_ms.toFixed(0)} ms and ${start_ms.toFixed(0)} ms`],
+    ...(end_ms === null ? [] : [[`  its ${rollout.end}`, `${end_ms.toFixed(0)} ms`] as [string, string]]),
+    ['  every cluster answered', `${heard_seconds.toFixed(1)} s after its end`],
+    ...waves.map(({ name, members, opened, passed }): [string, string] => [
+      `  wave ${name}`,
+      `${members} clusters, opened ${at(opened)}, passed ${at(passed)}`,
+    ]),
+    ['  paused by failures, and retried', String(retries)],
+    ['steps judged', String(steps)],
+    ['wrong steps', String(wrong_steps.length)],
   ]
 }
 

@@ -3,7 +3,7 @@
 import type { ClusterAnswer, ClusterRequest, Send } from './exchange.ts'
 import { FleetFigures } from './fleet-figures.ts'
 import type { Oracle } from './oracle.ts'
-import type { SimulatedCluster } from './simulated-cluster.ts'
+import type { Fault, SimulatedCluster } from './simulated-cluster.ts'
 import { TimerWheel } from './timer-wheel.ts'
 
 const SLOT_MS = 5
@@ -55,6 +55,12 @@ export class SimulatedFleet {
       this.#calendar.set(cluster, cluster.dueAt)
     }
     this.#sendQueued()
+  }
+
+  /** Makes something happen to one of the clusters now. */
+  tell(cluster: SimulatedCluster, fault: Fault): void {
+    cluster.tell(fault, this.#options.clock())
+    this.#calendar.set(cluster, cluster.dueAt)
   }
 
   /** Waits until nothing is under way. */

@@ -18,6 +18,7 @@ const LEAST: Record<Permission, Role> = {
   write: 'editor',
   write_any: 'admin',
   purge: 'admin',
+  bypass: 'admin',
   admin: 'admin',
   priority: 'admin',
 }

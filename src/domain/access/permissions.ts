@@ -26,12 +26,18 @@ export const PERMISSIONS = [
   'write_any',
   /** Leave no trace of a cluster. */
   'purge',
+  /** Write what rollouts hold, and during freezes, with a reason. */
+  'bypass',
   /** List, create, rotate and revoke tokens. */
   'admin',
   /** Go first where others wait, and have no share of requests to keep to. */
   'priority',
 ] as const
 export type Permission = (typeof PERMISSIONS)[number]
+
+export const BYPASSES = ['editor', 'admin', 'nobody'] as const
+/** Who may pass an objection: editors too, admins, or nobody. */
+export type Bypass = (typeof BYPASSES)[number]
 
 const POLLS: readonly Permission[] = ['known', 'poll', 'poll_any', 'list_clusters']
 const READS: readonly Permission[] = [...POLLS, 'own_status', 'watch', 'read', 'preview']
@@ -56,6 +62,11 @@ const WITH_SELECTOR: Readonly<Partial<Record<Role, ReadonlySet<Permission>>>> = 
 export function may({ role, selector }: Grant, permission: Permission): boolean {
   const limited = selector === undefined ? undefined : WITH_SELECTOR[role]
   return (limited ?? ROLE_PERMISSIONS[role]).has(permission)
+}
+
+/** Whether a caller may pass what only admins may pass, or editors too where `by` says so. */
+export function mayBypass(grant: Grant, by: Bypass | undefined): boolean {
+  return by !== 'nobody' && may(grant, by === 'editor' ? 'write' : 'bypass')
 }
 
 /** The first role that has a permission, for messages to callers who lack it. */

@@ -188,6 +188,15 @@ export type RolloutAction =
       readonly when?: 'before' | 'after'
       readonly remark?: string
     }
+  | {
+      readonly kind: 'check'
+      readonly wave: string
+      readonly name: string
+      readonly ok: boolean
+      readonly remark?: string
+      /** The plan that the answer is about; the present one by default. */
+      readonly plan?: string
+    }
   | { readonly kind: 'skip'; readonly wave: string }
   | { readonly kind: 'skip'; readonly clusters: readonly string[] }
 /** What a person does to a rollout. */

@@ -7,19 +7,24 @@ import { leastRoleWith, may } from '../access/permissions.ts'
 import { parseSelector, type Selector } from '../access/selector.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change, Entry, View } from '../documents/view.ts'
-import type { ActiveRollout } from '../rollouts/active-rollout.ts'
 import { HOLDS } from '../rollouts/hold.ts'
 import { dnsOf, type Types } from '../types/resource-type.ts'
 import { typesTouched } from '../types/types-touched.ts'
 import { refuseHeld } from './refuse-held.ts'
 import { refuseRollouts } from './refuse-rollouts.ts'
 
+/** What is committed: of a rollout, not its changes but the documents that keep it. */
+export interface Committed {
+  readonly served: Comparison
+  readonly committed: readonly Change[]
+}
+
 /** Returns why the changes of a write go beyond a grant; undefined when they do not. */
 export function* checkScope(
   grant: Grant,
   comparison: Comparison,
   changes: readonly Change[],
-  replaced?: ActiveRollout,
+  { served, committed }: Committed = { served: comparison, committed: changes },
 ): Steps<Problem | undefined> {
   if (!may(grant, 'write')) {
     if (may(grant, 'own_hold') && changes.every((change) => isOwnHold(grant, change))) return undefined
@@ -39,7 +44,7 @@ export function* checkScope(
     purged ??
     refuseFleetWide(grant, comparison.types, changes) ??
     refuseTypes(grant, comparison.types, changes) ??
-    refuseRollouts(scope, comparison, changes, replaced) ??
+    refuseRollouts(scope, served, committed) ??
     (yield* refuseClusters(scope.selector, comparison, changes)) ??
     (yield* refuseHeld(scope, comparison, changes))
   )

@@ -3,17 +3,19 @@ import type { BrakePercents } from '../../base/brake-percents.ts'
 import type { Problem } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Grant } from '../access/grant.ts'
+import type { Bypass } from '../access/permissions.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change } from '../documents/view.ts'
-import type { ActiveRollout } from '../rollouts/active-rollout.ts'
 import type { StagedWrite } from '../rollouts/stage-write.ts'
 import { findRemovals } from './brake.ts'
-import { checkScope } from './check-scope.ts'
+import { type Committed, checkScope } from './check-scope.ts'
+import { checkFit } from './fits-rollouts.ts'
+import { checkFrozen } from './frozen.ts'
 import { checkHeldFields } from './held-by-rollout.ts'
 import { refuseMethods } from './refuse-methods.ts'
 import { findUnfinished } from './unfinished-rollout.ts'
 
-export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'rollout', 'brake'] as const
+export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'rollout', 'freeze', 'brake'] as const
 
 export interface Objection {
   readonly kind: (typeof OBJECTION_KINDS)[number]
@@ -21,6 +23,8 @@ export interface Objection {
   readonly problem: Problem
   /** What lifts the objection; undefined where nothing does. */
   readonly liftedBy?: 'confirm' | 'bypass'
+  /** Who may bypass it. */
+  readonly bypass?: Bypass
   /** What has to be confirmed, where that lifts it. */
   readonly confirmation?: (typeof CONFIRMATIONS)[number]
 }
@@ -28,7 +32,7 @@ export interface Objection {
 export const CONFIRMATIONS = ['removals', 'finish'] as const
 
 /** A write that has been decided. */
-export interface DecidedWrite {
+export interface DecidedWrite extends Committed {
   readonly comparison: Comparison
   readonly changes: readonly Change[]
   /** The caller's grant; a write of the service itself has none. */
@@ -39,9 +43,11 @@ export interface DecidedWrite {
   readonly staged: StagedWrite | undefined
   /** The rollout that the write finishes. */
   readonly ownRollout: string | undefined
-  /** The rollout that the write amends or supersedes. */
-  readonly replaced: ActiveRollout | undefined
   readonly brake: BrakePercents
+  /** Whether it only brings back what was served before. */
+  readonly isWayBack: boolean
+  /** Milliseconds since the epoch. */
+  readonly now: number
 }
 
 export interface Guard {
@@ -64,8 +70,8 @@ export const METHODS_GUARD: Guard = {
 
 export const SCOPE_GUARD: Guard = {
   stopsPreview: false,
-  *check({ comparison, changes, grant, replaced }) {
-    const problem = grant && (yield* checkScope(grant, comparison, changes, replaced))
+  *check({ comparison, changes, grant, ...write }) {
+    const problem = grant && (yield* checkScope(grant, comparison, changes, write))
     return problem ? [{ kind: 'scope', problem }] : []
   },
 }
@@ -74,20 +80,28 @@ export const ROLLOUT_GUARD: Guard = {
   stopsPreview: false,
   *check({ comparison, changes, staged, ownRollout }) {
     const { types, before } = comparison
-    const problem = yield* checkHeldFields({
-      types,
-      before,
-      changes,
-      isStaged: staged !== undefined,
-      except: ownRollout,
-    })
+    const write = { types, before, changes, isStaged: staged !== undefined, except: ownRollout }
+    const problem = (yield* checkHeldFields(write)) ?? (yield* checkFit(write))
     const unfinished = findUnfinished(changes)
     return [
-      ...(problem ? [{ kind: 'rollout', problem, liftedBy: 'bypass' } as const] : []),
+      // Two rollouts of one field would never come to an end.
+      ...(problem ? [{ kind: 'rollout', problem, ...(!staged && BYPASSED_BY_ADMINS) } as const] : []),
       ...(unfinished
         ? [{ kind: 'rollout', problem: unfinished, liftedBy: 'confirm', confirmation: 'finish' } as const]
         : []),
     ]
+  },
+}
+
+const BYPASSED_BY_ADMINS = { liftedBy: 'bypass', bypass: 'admin' } as const
+
+export const FREEZE_GUARD: Guard = {
+  stopsPreview: false,
+  *check({ served, isWayBack, now }) {
+    const frozen = isWayBack ? undefined : yield* checkFrozen(served, now)
+    if (!frozen) return []
+    const { problem, bypass } = frozen
+    return [{ kind: 'freeze', problem, ...(bypass !== 'nobody' && { liftedBy: 'bypass', bypass }) }]
   },
 }
 

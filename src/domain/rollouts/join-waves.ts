@@ -4,10 +4,10 @@ import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../documents/view.ts'
 import type { Types } from '../types/resource-type.ts'
 import type { ActiveRollout } from './active-rollout.ts'
-import { actorOf, addEvent, type Surroundings, specOf } from './advance.ts'
+import { actorOf, addEvent, type Surroundings } from './advance.ts'
 import { changedInputs } from './member-progress.ts'
 import { waveFor } from './resolve-waves.ts'
-import type { Rollout, Wave } from './rollout.ts'
+import { type Rollout, specOf, type Wave } from './rollout.ts'
 
 /** The clusters that a rollout would change something for and that are in none of its waves. */
 export function* findJoining(types: Types, view: View, active: ActiveRollout): Steps<Entry[]> {

@@ -24,6 +24,8 @@ export interface MemberProgress {
   readonly failed: boolean
   /** Whether nothing is to be expected of it now. */
   readonly isAbsent: boolean
+  /** When this may come out differently without anything new becoming known, in milliseconds. */
+  readonly until: number
 }
 
 /** Clusters that are not expected to ask. */
@@ -79,10 +81,11 @@ export function progressOf(
     healthy: all(({ applied, healthy }) => applied && healthy),
     failed: parts.some(({ failed }) => failed),
     isAbsent: isAbsent || parts.some(({ isSuspended }) => isSuspended),
+    until: situation.clock.until,
   }
 }
 
-type EndpointProgress = Omit<MemberProgress, 'isAbsent'> & { readonly isSuspended: boolean }
+type EndpointProgress = Omit<MemberProgress, 'isAbsent' | 'until'> & { readonly isSuspended: boolean }
 
 const NOTHING: EndpointProgress = {
   served: false,

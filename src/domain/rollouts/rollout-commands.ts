@@ -17,6 +17,8 @@ import type { Entry } from '../documents/view.ts'
 import type { Document, Types } from '../types/resource-type.ts'
 import { activeRolloutOf } from './active-rollout.ts'
 import { actorOf, addEvent, type Surroundings } from './advance.ts'
+import { answerCheck } from './answer-check.ts'
+import { approve } from './approvals.ts'
 import { asHold, documentsOf, HOLDS, type Hold } from './hold.ts'
 import {
   asDocument,
@@ -48,7 +50,7 @@ export function putStaged(
   draft: Draft,
   staged: StagedWrite,
   { supersedes, amends }: StagedTarget,
-  { by, around }: { readonly by: string; readonly around: Surroundings },
+  { by, around }: { readonly by: string; readonly around: Pick<Surroundings, 'now' | 'revision'> },
 ): Result<StagedWrite> {
   if (supersedes !== undefined) {
     const action = { kind: 'abort', remark: `superseded by ${staged.rollout.id}` } as const
@@ -80,7 +82,7 @@ function amend(
   staged: StagedWrite,
   { id, restart }: { readonly id: string; readonly restart: boolean },
   by: string,
-  around: Surroundings,
+  around: Pick<Surroundings, 'now' | 'revision'>,
 ): Result<StagedWrite> {
   const found = findActive(draft, { id })
   if (!found.ok) return found
@@ -215,7 +217,9 @@ function act(
     case 'abort':
       return succeed({ ...rollout, state: 'aborted', ended_at: at, waiting_for: null })
     case 'approve':
-      return approve(rollout, action, by, at)
+      return approveWave(rollout, action, by, at)
+    case 'check':
+      return answerCheck(rollout, action, by, at)
     case 'skip':
       return 'wave' in action
         ? skipWave(rollout, action.wave, at)
@@ -226,34 +230,20 @@ function act(
 function resumed(rollout: Rollout): Rollout {
   const isUntouched = rollout.waves.every(({ state }) => state === 'waiting')
   const state = rollout.baking_since !== undefined ? 'baking' : isUntouched ? 'pending' : 'running'
-  return { ...rollout, state, waiting_for: null }
+  // Checks that did not answer in time are asked again.
+  const waves = rollout.waves.map(({ checks_since: _, ...wave }) => wave)
+  return { ...rollout, state, waves, waiting_for: null }
 }
 
-function approve(
+function approveWave(
   rollout: Rollout,
-  { wave: name, when: given, remark }: Extract<RolloutAction, { kind: 'approve' }>,
+  { wave: name, when, remark }: Extract<RolloutAction, { kind: 'approve' }>,
   by: string,
   at: string,
 ): Result<Rollout> {
   const next = rollout.waves.findIndex(({ state }) => state === 'waiting' || state === 'open')
-  const place = name === undefined ? next : rollout.waves.findIndex((wave) => wave.name === name)
-  const wave = rollout.waves[place]
-  if (!wave) return unknownWave(rollout, name ?? '')
-  const when = given ?? (wave.state === 'open' ? 'after' : 'before')
-  const rule = rollout.spec.waves[place]?.approval?.[when]
-  if (!rule) return invalid([{ path: '/wave', message: `wave "${wave.name}" needs no approval ${when} it` }])
-  if (rule.not_starter && by === rollout.started_by)
-    return fail(
-      conflictOf(
-        'own_approval',
-        `wave "${wave.name}" needs the approval of somebody other than ${by}, who started it`,
-      ),
-    )
-  const others = rollout.approvals.filter(
-    (each) => !(each.wave === wave.name && each.when === when && each.by === by),
-  )
-  const approval = { wave: wave.name, when, by, at, ...(remark !== undefined && { remark }) }
-  return succeed({ ...rollout, approvals: [...others, approval] })
+  const wave = name === undefined ? next : rollout.waves.findIndex((each) => each.name === name)
+  return wave < 0 ? unknownWave(rollout, name ?? '') : approve(rollout, { wave, when, by, at, remark })
 }
 
 /** A wave that waits keeps the base until the finish; of one that is open the gates no longer count. */
@@ -295,6 +285,8 @@ function wordFor(action: RolloutAction): string {
       return 'wave' in action ? `skipped wave ${action.wave}` : `skipped ${named([...action.clusters])}`
     case 'approve':
       return `approved${action.wave === undefined ? '' : ` wave ${action.wave}`}`
+    case 'check':
+      return `check ${action.name} of wave ${action.wave}: ${action.ok ? 'ok' : 'not ok'}`
     case 'pause':
       return 'paused'
     case 'resume':

@@ -53,6 +53,8 @@ const HOUR_MS = 3_600_000
 export class Fleet {
   /** Reports that this process has taken. */
   reportCount = 0
+  /** Grows with everything new that becomes known of a cluster, here or from another process. */
+  news = 0
   readonly #parts: FleetParts
   readonly #endpoints: ReadonlyMap<string, number>
   readonly #endpointNames: readonly string[]
@@ -84,7 +86,8 @@ export class Fleet {
     const now = this.#parts.now()
     const poll = this.#pollOf(record, cluster, endpoint)
     if (!poll) return
-    if (poll.note(now, mark, revision, by, servedFrom) || record.row?.contact !== 'current') record.outdate()
+    if (poll.note(now, mark, revision, by, servedFrom) || record.row?.contact !== 'current')
+      this.#outdate(record)
     this.#see(record, now, agent)
     this.#parts.touched('polls', poll.key)
   }
@@ -93,7 +96,7 @@ export class Fleet {
   noteRefusal(cluster: string, status: number, reason: string): void {
     const record = this.#recordOf(cluster)
     record.refusal = { at: this.#parts.now(), status, reason }
-    if (record.row?.contact !== 'current') record.outdate()
+    if (record.row?.contact !== 'current') this.#outdate(record)
     this.#parts.touched('refusals', cluster)
   }
 
@@ -111,7 +114,7 @@ export class Fleet {
       if (since === now) this.#clear(cluster, record, { component: id }, now)
     for (const [endpoint, { since }] of record.report.applied)
       if (since === now) this.#clear(cluster, record, { endpoint }, now)
-    record.outdate()
+    this.#outdate(record)
     this.#see(record, now, agent)
     this.#parts.touched('reports', cluster)
   }
@@ -135,7 +138,7 @@ export class Fleet {
       record.failures.note(object, { at: now, mark, reason, message, subject })
       this.#parts.touched('failures', keyOf(cluster.id, object))
     }
-    record.outdate()
+    this.#outdate(record)
     return true
   }
 
@@ -234,7 +237,9 @@ export class Fleet {
   merge(kind: EvidenceKind, note: Note): boolean {
     const [cluster] = partsOf(note.key)
     const record = this.#recordOf(cluster)
-    return mergeNote(kind, note, record, (endpoint) => this.#pollOf(record, cluster, endpoint))
+    const isNews = mergeNote(kind, note, record, (endpoint) => this.#pollOf(record, cluster, endpoint))
+    if (isNews) this.news++
+    return isNews
   }
 
   /** By cluster; some of them may have been purged. */
@@ -244,6 +249,11 @@ export class Fleet {
 
   forget(cluster: string): void {
     this.#records.delete(cluster)
+  }
+
+  #outdate(record: ClusterRecord): void {
+    this.news++
+    record.outdate()
   }
 
   #recordOf(cluster: string): ClusterRecord {

@@ -2,10 +2,10 @@
 import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import type { ActiveRollout } from '../../domain/rollouts/active-rollout.ts'
-import { specOf, type WaveTally } from '../../domain/rollouts/advance.ts'
 import { changedInputs, type MemberProgress, progressOf } from '../../domain/rollouts/member-progress.ts'
-import type { Gates, Wave } from '../../domain/rollouts/rollout.ts'
+import { type Gates, specOf, type Wave } from '../../domain/rollouts/rollout.ts'
 import { gatesOf } from '../../domain/rollouts/strategy.ts'
+import type { WaveTally } from '../../domain/rollouts/wave-gates.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 
@@ -82,8 +82,11 @@ export function memberProgress(
   const changed = changedInputs(types, view, overlay, cluster)
   if (changed.length === 0) return undefined
   const { opened_revision: openedRevision = 0 } = rollout.waves[at] as Wave
+  const situation = fleet.situationOf(cluster, view)
   const retriedAt = rollout.retried_at === undefined ? 0 : Date.parse(rollout.retried_at)
-  return progressOf(fleet.situationOf(cluster, view), changed, { openedRevision, retriedAt })
+  // A clock that was put back since the retry would hide new failures.
+  const isKnown = retriedAt <= situation.clock.now
+  return progressOf(situation, changed, { openedRevision, retriedAt: isKnown ? retriedAt : 0 })
 }
 
 class Tally implements WaveTally {
@@ -93,6 +96,7 @@ class Tally implements WaveTally {
   healthy = 0
   failed = 0
   laggingCount = 0
+  until = Number.POSITIVE_INFINITY
   readonly absentCounts = { served: 0, applied: 0, healthy: 0 }
   readonly absent: string[] = []
   readonly stragglers: string[] = []
@@ -106,6 +110,7 @@ class Tally implements WaveTally {
 
   add(id: string, progress: MemberProgress): void {
     this.members++
+    this.until = Math.min(this.until, progress.until)
     count(this, progress)
     if (progress.failed) {
       this.failed++

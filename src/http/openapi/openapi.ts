@@ -2,9 +2,9 @@
 
 import { ref } from '../../api/component-ref.ts'
 import { IMPACT_SCHEMA } from '../../api/impact-schema.ts'
+import { KEPT_FIELD_SCHEMA } from '../../api/own-values-schema.ts'
 import { REASON_TEXTS } from '../../api/problem-reasons.ts'
 import { CHANGE_SCHEMA } from '../../api/revision-schema.ts'
-import { KEPT_FIELD_SCHEMA } from '../../api/own-values-schema.ts'
 import { PREVIEW_SCHEMA } from '../../api/write-schema.ts'
 import { discoveryUrl } from '../../base/oidc-discovery.ts'
 import { PROBLEM_CODES, REASONS } from '../../base/problem.ts'
@@ -149,6 +149,11 @@ const ERROR_SCHEMA = {
     impact: {
       ...ref('impact'),
       description: 'Of a destructive_change: what it would have meant for clusters.',
+    },
+    next_open: {
+      type: 'string',
+      format: 'date-time',
+      description: 'Of what is frozen: when the freezes are over, where that is known.',
     },
   },
 }

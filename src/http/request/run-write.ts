@@ -6,7 +6,7 @@ import type { Command, Outcome, WriteCommand } from '../../domain/commands/comma
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
 import { ROLLOUTS } from '../../domain/rollouts/rollout.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
-import type { WriteOptions, Written } from '../../engine/writer.ts'
+import type { WriteOptions, Written } from '../../engine/write-options.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { identityOf } from '../auth/identity.ts'
 import { onlyPreviews } from '../auth/require-access.ts'

@@ -8,7 +8,7 @@ import type { Entry } from '../../domain/documents/view.ts'
 import { CONFIRMATIONS, type Objection } from '../../domain/guards/guard.ts'
 import type { StagedWrite } from '../../domain/rollouts/stage-write.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
-import type { Written } from '../../engine/writer.ts'
+import type { Written } from '../../engine/write-options.ts'
 import { storedRollout } from '../rollouts/describe-rollout.ts'
 import type { RolloutPreview } from '../rollouts/preview-rollout.ts'
 import { REVISION_HEADER } from './revision-header.ts'
@@ -59,6 +59,8 @@ export function previewAnswer(types: Types, written: Written, rollout?: RolloutP
     .map((change) => describeChange(types, beforeAndAfter(change)))
   const confirmable = objections.filter(({ confirmation }) => confirmation !== undefined)
   const others = objections.filter(({ confirmation }) => confirmation === undefined)
+  const obstacle = ({ liftedBy }: Objection): string =>
+    liftedBy === 'bypass' ? 'needs bypass=true' : 'you may not do this'
   const body: Preview = {
     dry_run: true,
     base_revision: revision,
@@ -67,7 +69,7 @@ export function previewAnswer(types: Types, written: Written, rollout?: RolloutP
     impact: impact as Impact,
     warnings: [
       ...confirmable.map(({ problem, confirmation }) => `needs confirm=${confirmation}: ${problem.message}`),
-      ...others.map(({ problem }) => `you may not do this: ${problem.message}`),
+      ...others.map((objection) => `${obstacle(objection)}: ${objection.problem.message}`),
       ...warnings,
     ],
     requires: objections.map(requirementOf),
@@ -82,13 +84,14 @@ export function previewAnswer(types: Types, written: Written, rollout?: RolloutP
 }
 
 function requirementOf({ kind, problem, liftedBy }: Objection): Requirement {
-  const { reason, message, details } = problem
+  const { reason, message, details, nextOpen } = problem
   return {
     kind,
     ...(reason && { reason }),
     message,
     ...(details?.length && { details }),
     ...(liftedBy && { lifted_by: liftedBy }),
+    ...(nextOpen !== undefined && { next_open: nextOpen }),
   }
 }
 

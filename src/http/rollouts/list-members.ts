@@ -2,9 +2,8 @@
 import type { MemberState, ShownMember } from '../../api/rollout-schema.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { ActiveRollout } from '../../domain/rollouts/active-rollout.ts'
-import { specOf } from '../../domain/rollouts/advance.ts'
 import type { MemberProgress } from '../../domain/rollouts/member-progress.ts'
-import type { Gates, Wave } from '../../domain/rollouts/rollout.ts'
+import { type Gates, specOf, type Wave } from '../../domain/rollouts/rollout.ts'
 import { gatesOf } from '../../domain/rollouts/strategy.ts'
 import { isDone, memberProgress, type TalliedFleet } from '../../engine/rollouts/tally-rollout.ts'
 

@@ -2,7 +2,7 @@
 import { ref } from '../../api/component-ref.ts'
 import { BATCH_BODY_LIMIT } from '../../api/limits.ts'
 import { JSON_TYPE } from '../../api/media-types.ts'
-import { AMEND_SCHEMA, ROLLOUT_ACTIONS } from '../../api/rollout-schema.ts'
+import { AMEND_SCHEMA, CHECK_REQUIRED, ROLLOUT_ACTIONS } from '../../api/rollout-schema.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { invalid, notFound, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
@@ -12,7 +12,7 @@ import type { Entry } from '../../domain/documents/view.ts'
 import { asRollout, ROLLOUTS } from '../../domain/rollouts/rollout.ts'
 import { stagingOf } from '../../domain/rollouts/staging.ts'
 import { findAbsent } from '../../engine/rollouts/tally-rollout.ts'
-import type { RolloutOptions, Written } from '../../engine/writer.ts'
+import type { RolloutOptions, Written } from '../../engine/write-options.ts'
 import { BATCH_CHECKS } from '../../registry/batch-checks.ts'
 import { buildChecker } from '../../registry/validator.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
@@ -67,6 +67,10 @@ const SUMMARIES: Readonly<Record<Action, readonly [string, string]>> = {
     'Every cluster gets it at its next poll, those of waves that are not open too: while there are such waves, it has to be confirmed with confirm=finish.',
   ],
   approve: ['Approve a wave that waits for it.', 'Approvals are bound to the plan: an amendment voids them.'],
+  check: [
+    'Answer a check of a wave.',
+    'For systems outside of the service: an answer of no pauses the rollout, or aborts it. It is bound to the plan: an amendment voids it.',
+  ],
   skip: [
     'Leave a wave or clusters out.',
     'A wave that is not open yet keeps the base until the finish; of one that is, the gates no longer count. Clusters that are left out return to the base.',
@@ -80,6 +84,7 @@ const EXAMPLES: Readonly<Record<Action, JsonObject>> = {
   abort: { remark: 'the chart is broken' },
   finish: { remark: 'it is urgent' },
   approve: { remark: 'looked at the canaries' },
+  check: { wave: 'canary', name: 'smoke', ok: true },
   skip: { wave: 'canary' },
 }
 
@@ -92,7 +97,8 @@ const ANSWERS: Readonly<Record<number, Node>> = {
 }
 
 function actionRoute(service: Service, kind: Action): Route {
-  const schema = { type: 'object', properties: ROLLOUT_ACTIONS[kind], additionalProperties: false }
+  const required = kind === 'check' ? CHECK_REQUIRED : []
+  const schema = { type: 'object', required, properties: ROLLOUT_ACTIONS[kind], additionalProperties: false }
   const check = buildChecker(schema)
   const [summary, description] = SUMMARIES[kind]
   return route<'id'>({
@@ -104,7 +110,7 @@ function actionRoute(service: Service, kind: Action): Route {
     summary,
     description: `${description} ${PREVIEWED}`,
     parameters: [ID],
-    body: { content: json(schema, JSON_TYPE, example(EXAMPLES[kind])), isOptional: true },
+    body: { content: json(schema, JSON_TYPE, example(EXAMPLES[kind])), isOptional: required.length === 0 },
     answers: ANSWERS,
     problems: WRITING,
     handler: async (request, reply) => {

@@ -39,8 +39,7 @@ export function rolloutRoutes(service: Service): Route[] {
 }
 
 function seenBy({ types, now }: Service, fleet: Seen['fleet'], view: View): Seen {
-  const around = { now: now().toISOString(), revision: view.revision + 1, blockOf: () => undefined }
-  return { types, fleet, view, around }
+  return { types, fleet, view, now: now() }
 }
 
 function listRoute(service: Service): Route {
