@@ -84,11 +84,6 @@ function refuseTypes(
 ): Problem | undefined {
   if (!allowed) return undefined
   const details = changes.flatMap((change) => {
-    if (change.type === HOLDS) {
-      const others = types.delivered.filter(({ name }) => !allowed.includes(name)).map(({ name }) => name)
-      const message = `would hold what the cluster gets of ${named(others)} too`
-      return others.length === 0 ? [] : [{ path: `/${HOLDS}/${change.id}`, message }]
-    }
     // A system type without a resource file: an editor changes only what goes with a cluster, such as its tokens.
     if (!types.get(change.type)) return []
     const foreign = typesTouched(types, change).filter((name) => !allowed.includes(name))
@@ -147,9 +142,6 @@ function* touchedOutside(
   const found = new Set<string>()
   for (const change of changes) {
     yield
-    const owner = ownerOf(types, change)
-    const owned = owner === undefined ? undefined : before.get(name, owner)
-    if (owned && !selector.matches(owned.document)) found.add(owned.id)
     if (change.type !== name) continue
     const documents = [change.before?.document, change.after?.document]
     if (documents.some((document) => document && !selector.matches(document))) found.add(change.id)
@@ -163,12 +155,6 @@ function* touchedOutside(
     if (comparison.compare(id).length > 0) found.add(id)
   }
   return found
-}
-
-/** The one cluster that a document is for. */
-function ownerOf({ system }: Types, { type, before, after }: Change): string | undefined {
-  const document = (after ?? before)?.document
-  return document && system.get(type)?.clusterOf?.(document)
 }
 
 /** Deleted clusters outside the scope that would receive something different if they were restored. */

@@ -21,21 +21,46 @@ export interface FittingWrite {
 }
 
 /**
- * Returns why the fleet would not be whole if all running rollouts were finished after a write, each of which is right by
- * itself: one adds a reference to what the other deletes, or both together make a cycle.
+ * Returns why the fleet would not be whole if running rollouts were finished after a write, all of them or only some, each
+ * of which is right by itself: one adds a reference to what the other deletes, or both together make a cycle.
  */
 export function* checkFit(write: FittingWrite): Steps<Problem | undefined> {
   const { types, before, except } = write
   const changes = write.changes.filter(({ type }) => types.get(type))
   const active = stagingOf(types, before).active.filter(({ rollout }) => rollout.id !== except)
   if (active.length === 0 || changes.length === 0) return undefined
-  const problem = yield* checkWith(write, changes, active)
+  const problem = (yield* checkWith(write, changes, active)) ?? (yield* checkSome(write, changes, active))
   if (!problem) return undefined
   const guilty: ActiveRollout[] = []
   for (const each of active) if (yield* checkWith(write, changes, [each])) guilty.push(each)
   const rollouts = named((guilty.length > 0 ? guilty : active).map(({ rollout }) => rollout.id))
   const message = `this does not go with what rollout ${rollouts} changes: ${problem.message}. Amend, supersede or abort it, wait for its end, or bypass it with a reason`
   return conflictOf('held_by_rollout', message, problem.details)
+}
+
+/** Rollouts whose combinations are all looked at: more of them double the work each. */
+const MAX_COMBINED = 6
+
+/**
+ * One rollout may break a cycle that others make. A field is changed by one rollout alone, so that nothing else is whole
+ * with all of them and not with some.
+ */
+function* checkSome(
+  write: FittingWrite,
+  changes: readonly Change[],
+  active: readonly ActiveRollout[],
+): Steps<Problem | undefined> {
+  const naming = write.types.all.filter(({ references }) => references.length > 0).map(({ name }) => name)
+  const named = changes.filter(({ type }) => naming.includes(type))
+  const others = active.filter(({ overlay }) => naming.some((name) => overlay.edited(name).size > 0))
+  if (named.length === 0 || others.length < 2) return undefined
+  const combined = others.slice(0, MAX_COMBINED)
+  for (let chosen = 1; chosen < (1 << combined.length) - 1; chosen++) {
+    const some = combined.filter((_, i) => chosen & (1 << i))
+    const problem = yield* checkWith(write, named, some)
+    if (problem) return problem
+  }
+  return undefined
 }
 
 function* checkWith(

@@ -7,7 +7,7 @@ import { findVersion } from '../documents/find-document.ts'
 import type { Change, View } from '../documents/view.ts'
 import type { DocumentEdit } from '../rollouts/edits.ts'
 import { HOLDS } from '../rollouts/hold.ts'
-import { asPlan, ROLLOUT_PLANS, ROLLOUTS, type RolloutPlan } from '../rollouts/rollout.ts'
+import { asPlan, asRollout, ROLLOUT_PLANS, ROLLOUTS } from '../rollouts/rollout.ts'
 import type { Document, Types } from '../types/resource-type.ts'
 import { typesTouched } from '../types/types-touched.ts'
 
@@ -44,12 +44,17 @@ function refuseRollout(
   { types, before, after }: Comparison,
   { id }: Change,
 ): Problem | undefined {
-  const plans = [before, after].flatMap((view) => view.get(ROLLOUT_PLANS, id) ?? []).map(asPlan)
+  const views = [before, after]
+  const plans = views.flatMap((view) => view.get(ROLLOUT_PLANS, id) ?? []).map(asPlan)
+  const joined = views
+    .flatMap((view) => view.get(ROLLOUTS, id) ?? [])
+    .flatMap((each) => asRollout(each).joined ?? [])
+  const members = [...plans.flatMap((plan) => plan.members), ...joined]
   const touched = allowed
     ? plans.flatMap(({ edits }) => edits.flatMap((edit) => typesEdited(types, edit)))
     : []
   const foreign = [...new Set(touched)].filter((name) => !allowed?.includes(name))
-  const outside = selector ? membersOutside(types, before, plans, selector) : []
+  const outside = selector ? membersOutside(types, before, members, selector) : []
   if (foreign.length + outside.length === 0) return undefined
   const what =
     outside.length > 0 ? `clusters outside your scope: ${named(outside)}` : `documents of ${named(foreign)}`
@@ -79,11 +84,11 @@ function typesEdited(types: Types, edit: DocumentEdit): string[] {
 function membersOutside(
   { cluster }: Types,
   view: View,
-  plans: readonly RolloutPlan[],
+  members: readonly (readonly string[])[],
   selector: Selector,
 ): string[] {
   const outside = new Set<string>()
-  for (const id of plans.flatMap(({ members }) => members.flat())) {
+  for (const id of members.flat()) {
     const entry = findVersion(view, cluster.type.name, id)
     if (entry && !selector.matches(entry.document)) outside.add(id)
   }

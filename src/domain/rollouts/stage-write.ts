@@ -4,13 +4,15 @@ import type { Json } from '../../base/json.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { type Grant, grantIn } from '../access/grant.ts'
-import type { Comparison } from '../delivery/compare-served.ts'
+import { Comparison } from '../delivery/compare-served.ts'
+import type { ServedView } from '../delivery/served-view.ts'
 import type { Change } from '../documents/view.ts'
 import { type Document, dnsOf, type Types } from '../types/resource-type.ts'
 import { addEvent, advance, type Surroundings } from './advance.ts'
 import { type DocumentEdit, editsBetween, type FieldEdit } from './edits.ts'
 import { type ResolvedWave, type ResolvedWaves, resolveWaves } from './resolve-waves.ts'
 import type { Rollout, RolloutPlan, Strategy, Wave } from './rollout.ts'
+import { stagingOf } from './staging.ts'
 
 /** What is asked for beside the change itself. */
 export interface RolloutRequest {
@@ -101,7 +103,7 @@ export function openFirst(rollout: Rollout, around: Surroundings): Rollout {
   return next
 }
 
-/** The members are the clusters that would be served something else. */
+/** The members are the clusters that would be served something else; held ones, once they are released. */
 export function* resolveMembers(
   comparison: Comparison,
   { spec, path }: Pick<RolloutRequest, 'spec' | 'path'>,
@@ -109,9 +111,18 @@ export function* resolveMembers(
   const { types, before } = comparison
   const clusters = types.cluster.type.name
   const affected: string[] = []
+  const staging = stagingOf(types, before)
+  const released = new Comparison(
+    types,
+    before,
+    comparison.after,
+    (_types, view, id) => stagingOf(types, view).unheldViewFor(id) as ServedView,
+  )
   for (const id of comparison.candidates()) {
     yield
-    if (before.get(clusters, id) && comparison.compare(id).length > 0) affected.push(id)
+    if (!before.get(clusters, id)) continue
+    const compared = staging.isHeld(id) ? released : comparison
+    if (compared.compare(id).length > 0) affected.push(id)
   }
   if (affected.length === 0)
     return fail({

@@ -56,7 +56,11 @@ export class Staging {
   viewFor(cluster: string): View {
     if (this.isPlain) return this.#view
     const hold = this.#holdOf(cluster)
-    if (hold) return this.#heldView(hold)
+    return hold ? this.#heldView(hold) : this.unheldViewFor(cluster)
+  }
+
+  /** The same, as if the cluster were not held. */
+  unheldViewFor(cluster: string): View {
     let bits = 0
     for (let i = 0; i < this.active.length; i++) {
       if ((this.active[i] as ActiveRollout).isOpenFor(cluster)) bits |= 1 << i
