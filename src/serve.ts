@@ -4,6 +4,7 @@ import type { Server as TlsServer } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pino, { type Logger } from 'pino'
+import type { TokenSource } from './base/token-list.ts'
 import { UsageProblem } from './base/usage-problem.ts'
 import { warnOfBundle } from './bootstrap/bootstrap-bundle.ts'
 import { loadTemplates } from './bootstrap/load-templates.ts'
@@ -13,6 +14,7 @@ import { parseSelector, type Selector } from './domain/access/selector.ts'
 import { type Engine, startEngine } from './engine/engine.ts'
 import type { StatusSettings } from './engine/fleet/follow-fleet.ts'
 import { forwardEvidence } from './engine/fleet/forward-evidence.ts'
+import type { CheckSettings } from './engine/rollouts/check-asker.ts'
 import { seed } from './engine/seed.ts'
 import { openSnapshots } from './engine/snapshot.ts'
 import { buildAdminApp, buildApp } from './http/app.ts'
@@ -35,6 +37,8 @@ import type { Store } from './store/store.ts'
 import { type Mirror, startMirror } from './transfer/mirror.ts'
 
 const BUILT_IN_TEMPLATES = fileURLToPath(new URL('../deploy/templates', import.meta.url))
+/** Of the key that signs requests. */
+const MIN_KEY_LENGTH = 16
 const STOP_TIMEOUT_MS = 25_000
 
 interface Started {
@@ -131,6 +135,7 @@ async function startStores(
       },
       onStoreBack: () => log.info('store connection restored'),
       controlsRollouts: config.mode === 'crud' && !upstream,
+      checks: checkSettings(config),
       onRolloutProblem: (err) => log.warn({ err }, 'a step of a rollout cannot be taken now'),
       ...(config.snapshotFolder !== undefined && { snapshots: openSnapshots(config.snapshotFolder) }),
     })
@@ -143,6 +148,23 @@ async function startStores(
   else fillLater(config, types, engine, log)
   metrics = createMetrics(types, version, engine, now)
   return { engine, mirror, metrics }
+}
+
+/** The key is read anew for every request, so that it can be replaced while the process runs. */
+function checkSettings({ checks }: Config): CheckSettings | undefined {
+  if (!checks) return undefined
+  if (readFirstToken(checks.key).length < MIN_KEY_LENGTH)
+    throw new UsageProblem(
+      `ROLLOUT_CHECK_KEY must have at least ${MIN_KEY_LENGTH} characters: it can be guessed otherwise`,
+    )
+  return { urls: checks.urls, key: () => readFirstToken(checks.key) }
+}
+
+function readFirstToken(source: TokenSource): string {
+  const problems: string[] = []
+  const [token = ''] = tokensOf(source, problems)
+  if (problems.length > 0) throw new UsageProblem(...problems)
+  return token
 }
 
 function statusSettings({ status }: Config, types: RegisteredTypes): StatusSettings {
@@ -275,18 +297,12 @@ function openMirror({ mirror, store }: Config, types: RegisteredTypes, log: Logg
   if (!mirror || store.backend !== 'sqlite') return undefined
   const { url, tokens, selector } = mirror
   if (selector !== undefined) readSelector(types, 'MIRROR_SELECTOR', selector)
-  const readToken = (): string => {
-    const problems: string[] = []
-    const [token = ''] = tokensOf(tokens, problems)
-    if (problems.length > 0) throw new UsageProblem(...problems)
-    return token
-  }
-  readToken()
+  readFirstToken(tokens)
   return startMirror({
     url,
     selector,
     path: store.path,
-    token: readToken,
+    token: () => readFirstToken(tokens),
     onProblem: (err) => log.error({ err, upstream: url }, 'the upstream cannot be followed'),
     onBack: () => log.info({ upstream: url }, 'upstream connection restored'),
   })

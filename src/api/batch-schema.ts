@@ -76,6 +76,11 @@ const writing = {
     maxLength: MAX_MESSAGE,
     description: 'Why the change is made; kept with its revision.',
   },
+  bypass: {
+    type: 'boolean',
+    description:
+      'Writes what a rollout holds or a freeze covers all the same. It needs the permission, and a message that says why.',
+  },
   dry_run: { type: 'boolean', description: 'Answers what would happen, and stores nothing.' },
   plan,
   confirm: {

@@ -2,11 +2,13 @@
 import { isIP } from 'node:net'
 import { type BrakePercents, DEFAULT_BRAKE } from '../base/brake-percents.ts'
 import { parseDuration } from '../base/duration.ts'
-import { parseTokenList, type TokenSource } from '../base/token-list.ts'
+import type { TokenSource } from '../base/token-list.ts'
 import { isSecure, parseBaseUrl } from '../base/urls.ts'
 import { parseStore, type StoreConfig } from './database-url.ts'
-import { type Environment, oneOf, parseCount, redact } from './environment.ts'
+import { type Environment, listIn, oneOf, parseCount, redact } from './environment.ts'
+import { type CheckConfig, parseChecks } from './parse-checks.ts'
 import { parseStatus, type StatusConfig } from './parse-status.ts'
+import { parseTokens } from './parse-tokens.ts'
 
 export const MODES = ['read-only', 'crud'] as const
 
@@ -47,6 +49,8 @@ export interface Config {
   readonly brake: BrakePercents
   /** How the status of clusters is derived and kept. */
   readonly status: StatusConfig
+  /** Which systems outside may be asked about rollouts; undefined for none. */
+  readonly checks: CheckConfig | undefined
   /** How long a stopping process keeps serving, not ready, before it closes its connections. */
   readonly shutdownDelayMs: number
 }
@@ -132,6 +136,7 @@ export function parseConfig(env: Environment): ParsedConfig {
       groupPercent: parsePercent(env, 'BRAKE_GROUP_PERCENT', DEFAULT_BRAKE.groupPercent, problems),
     },
     status: parseStatus(env, problems),
+    checks: parseChecks(env, problems),
     shutdownDelayMs: parseSeconds(env, 'SHUTDOWN_DELAY_SECONDS', 0, problems) * 1000,
   }
   if (config.mode === 'crud' && config.store.backend === 'sqlite' && config.store.mode === 'ro') {
@@ -191,18 +196,6 @@ function parseExternalUrl(env: Environment, problems: string[]): string | undefi
 
 const NO_TOKENS: TokenSource = { tokens: [] }
 
-/** Returns tokens from the variable, or from the file that the variable with the suffix `_FILE` names. */
-function parseTokens(env: Environment, name: string, problems: string[]): TokenSource | undefined {
-  const variable = `${name}_FILE`
-  const file = env[variable]
-  if (file && env[name]) problems.push(`${name} and ${variable} are both set: give one of them`)
-  if (file) return { file, variable }
-  if (!env[name]) return undefined
-  const { tokens, problem } = parseTokenList(env[name])
-  if (problem) problems.push(`${name} ${problem}`)
-  return { tokens }
-}
-
 function parseTls(env: Environment, problems: string[]): TlsConfig | undefined {
   const { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, TLS_CLIENT_CA_FILE: clientCa } = env
   const clientAuth = oneOf(
@@ -251,13 +244,6 @@ function parseOidc(env: Environment, problems: string[]): OidcConfig | undefined
     roleClaim: env.OIDC_ROLE_CLAIM || 'groups',
     usernameClaim: env.OIDC_USERNAME_CLAIM || 'email',
   }
-}
-
-function listIn(text: string | undefined): string[] {
-  return (text ?? '')
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
 }
 
 function parseNetworks(env: Environment, problems: string[]): string[] {

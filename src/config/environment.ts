@@ -27,3 +27,11 @@ export function parseCount(env: Environment, name: string, fallback: number, pro
 export function redact(url: string): string {
   return url.replace(/^(\s*(?:[a-z][\w+.-]*:)?\/{0,2}).*@/is, '$1***@').replace(/\?.*/, '?…')
 }
+
+/** The items of a list that is separated by commas. */
+export function listIn(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}

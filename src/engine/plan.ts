@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Detail, Problem } from '../base/problem.ts'
 import type { Steps } from '../base/steps.ts'
 import type { Change } from '../domain/documents/view.ts'
+import type { RolloutPlan } from '../domain/rollouts/rollout.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 
 /** Equal for equal changes, whatever order they were made in and whatever else is in the fleet. */
@@ -27,6 +28,11 @@ export function* planOf(
     }
   }
   return `sha256:${hash.digest('hex')}`
+}
+
+/** Of a rollout whose edits were changed past its plan. */
+export function digestOfEdits({ edits, members }: RolloutPlan, spec: object): string {
+  return `sha256:${createHash('sha256').update(JSON.stringify({ edits, members, spec })).digest('hex')}`
 }
 
 /** What the plan of a rollout is bound to beside its changes. */

@@ -11,6 +11,7 @@ import type { Applied } from '../domain/documents/state.ts'
 import type { Change, View } from '../domain/documents/view.ts'
 import { isWayBack } from '../domain/guards/frozen.ts'
 import type { DecidedWrite, Objection } from '../domain/guards/guard.ts'
+import type { Bypassing } from '../domain/rollouts/bypass.ts'
 import type { StagedWrite } from '../domain/rollouts/stage-write.ts'
 import { stagingOf, withoutRollout } from '../domain/rollouts/staging.ts'
 import type { Types } from '../domain/types/resource-type.ts'
@@ -22,7 +23,7 @@ import { expandCommands, isHistoryCommand } from './expand-commands.ts'
 import type { Follower } from './follower.ts'
 import { askGuards, refusalOf } from './guards.ts'
 import type { Past } from './past.ts'
-import { planOf } from './plan.ts'
+import { digestOfEdits, planOf } from './plan.ts'
 import { stageRollout } from './rollouts/stage-rollout.ts'
 import type { Idempotency, WriteOptions, WriteRequest, Written } from './write-options.ts'
 import type { Turn } from './write-queue.ts'
@@ -148,7 +149,7 @@ export class Writer {
     }
     turn.hold()
     // The impact is worked out while the store is writing.
-    const done = await this.#commit(request, base, decision, undefined, () => assess(decided, options))
+    const done = await this.#commit(request, base, decided, undefined, () => assess(decided, options))
     if (isRaced(done) || !done.ok) return done
     return succeed({ ...decision, objections, revision: base + 1, ...done.value, ...(staged && { staged }) })
   }
@@ -171,7 +172,7 @@ export class Writer {
     const { key, fingerprint } = idempotency
     const time = now().toISOString()
     const record: IdempotencyRecord = { key, fingerprint, time, answer: idempotency.response(written) }
-    if (revision > base) return this.#commit(request, base, decision, record, async () => written)
+    if (revision > base) return this.#commit(request, base, decided, record, async () => written)
     await store.idempotency.save(record)
     // Another process may have had the same request and committed first: its response is the one to return.
     const kept = await this.#findRepeated(idempotency)
@@ -212,7 +213,8 @@ export class Writer {
     const replaced = stagingOf(types, view).active.find((each) => each.rollout.id === replacedId)
     // What takes the place of a rollout is decided as if that one were not there.
     const seen = replaced ? withoutRollout(types, view, replaced.rollout.id) : view
-    const steps = decide(types, seen, expanded.value.commands, dryRun ? status : undefined)
+    const bypassing = bypassOf({ commands, author, options }, now())
+    const steps = decide(types, seen, expanded.value.commands, dryRun ? status : undefined, bypassing)
     const decided = await runTimeSliced(steps, signal)
     if (!decided.ok) return decided
     const decision = decided.value
@@ -236,6 +238,7 @@ export class Writer {
       staged: staged?.value.staged,
       ownRollout,
       brake,
+      isBypassed: bypassing !== undefined,
       // A new rollout opens nothing that is frozen; what an amended one serves already is another matter.
       isWayBack: staged ? rollout?.amends?.restart !== false : isWayBack(commands),
       now: now().getTime(),
@@ -265,16 +268,17 @@ export class Writer {
   async #commit<T>(
     { commands, author, options }: WriteRequest,
     base: number,
-    { changes }: Decision,
+    { decision: { changes }, objections }: Decided,
     record: IdempotencyRecord | undefined,
     meanwhile: () => Promise<T>,
   ): Promise<Attempt<T>> {
     const { store, now, follower } = this.#parts
     const { operation = summarise(commands) } = options
+    const bypassed = objections.filter(({ liftedBy }) => liftedBy === 'bypass').map(({ kind }) => kind)
     const committed = store.commit(base, {
       time: record?.time ?? now().toISOString(),
       ...author,
-      operation,
+      operation: bypassed.length > 0 ? `${operation}, past a ${bypassed.join(' and a ')}` : operation,
       changes: changes.map(({ type, id, after }) => ({
         type,
         id,
@@ -292,7 +296,13 @@ export class Writer {
   }
 }
 
-/** The same documents, served as if a rollout had never been. */
+/** A rollout of its own takes nothing from others, and neither does what is done to one. */
+function bypassOf({ commands, author, options }: WriteRequest, now: Date): Bypassing | undefined {
+  if (!options.bypass || options.rollout || commands.some(({ op }) => op.endsWith('_rollout')))
+    return undefined
+  const { actor, message } = author
+  return { by: actor, at: now.toISOString(), reason: message ?? '', digest: digestOfEdits }
+}
 
 /** Computes the impact and the plan of a decision, where the caller asked for them. */
 async function assess(

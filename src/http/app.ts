@@ -33,6 +33,7 @@ import { versionRoutes } from './routes/document-versions.ts'
 import { documentRoutes } from './routes/documents.ts'
 import { eventRoutes } from './routes/events.ts'
 import { statusRoutes } from './routes/fleet-status.ts'
+import { freezeRoutes } from './routes/freezes.ts'
 import { holdRoutes, holdWriteRoutes } from './routes/holds.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { overrideRoutes } from './routes/overrides.ts'
@@ -100,6 +101,7 @@ function routesOf(service: Service, handler: PollHandler): Routes {
     api: [
       ...(mode === 'crud' ? CRUD_ROUTES : []).flatMap((build) => build(service)),
       ...rolloutRoutes(service),
+      ...freezeRoutes(service),
       ...holdRoutes(service),
       ...statusRoutes(service),
       ...propagationRoutes(service),

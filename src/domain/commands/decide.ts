@@ -26,6 +26,7 @@ import { checkPatchNames } from '../guards/check-patch-names.ts'
 import { checkRules } from '../guards/check-rules.ts'
 import { findUnmetNeeds } from '../guards/unmet-needs.ts'
 import { warnOfReserved } from '../guards/warn-of-reserved.ts'
+import { type Bypassing, bypassRollouts } from '../rollouts/bypass.ts'
 import {
   actOnRollout,
   finishRollout,
@@ -61,12 +62,16 @@ const CHECKS: readonly Check[] = [
   findUnmetNeeds,
 ]
 
-/** Decides all commands or none. Later commands see what earlier ones did. Only previews have a reader of status. */
+/**
+ * Decides all commands or none. Later commands see what earlier ones did. Only previews have a reader of status. With
+ * `bypassing`, running rollouts give up what is written.
+ */
 export function* decide(
   types: Types,
   view: View,
   commands: readonly Command[],
   status?: StatusReader,
+  bypassing?: Bypassing,
 ): Steps<Result<Decision>> {
   const draft = new Draft(view, types.cluster)
   const assigned = new Map<string, Assign>()
@@ -84,6 +89,8 @@ export function* decide(
   const contradicted = checkIntent(types, view, draft, assigned)
   if (!contradicted.ok) return contradicted
   yield* revokeOrphans(types, draft, outcomes)
+  if (bypassing)
+    yield* bypassRollouts(types, draft, view, (other) => rerun(types, other, commands, status), bypassing)
   const warnings = outcomes.flatMap((outcome) => outcome.warnings ?? [])
   for (const check of CHECKS) {
     const checked = yield* check(types, draft, view)
@@ -91,6 +98,22 @@ export function* decide(
     for (const warning of checked.value) warnings.push(warning)
   }
   return succeed({ changes: draft.changes(), warnings, outcomes, after: draft })
+}
+
+/** What commands change in another view, each for itself. A replaced document is compared with what it was instead. */
+function* rerun(
+  types: Types,
+  view: View,
+  commands: readonly Command[],
+  status: StatusReader | undefined,
+): Steps<readonly Change[]> {
+  const draft = new Draft(view, types.cluster)
+  const work: Work = { types, draft, assigned: new Map(), status }
+  for (const { expect: _, ...command } of commands) {
+    yield
+    if (command.op !== 'replace') yield* run(work, command)
+  }
+  return draft.changes()
 }
 
 /** The first problem, with the details of all others of its code. Problems of other codes may be consequences of it. */

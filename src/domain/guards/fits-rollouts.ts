@@ -15,6 +15,8 @@ import { checkPatchNames } from './check-patch-names.ts'
 export interface FittingWrite {
   readonly types: Types
   readonly before: View
+  /** A bypass takes from the rollouts what is written. */
+  readonly after: View
   readonly changes: readonly Change[]
   /** A rollout that need not go with this write: its own finish or amendment. */
   readonly except: string | undefined
@@ -25,16 +27,16 @@ export interface FittingWrite {
  * of which is right by itself: one adds a reference to what the other deletes, or both together make a cycle.
  */
 export function* checkFit(write: FittingWrite): Steps<Problem | undefined> {
-  const { types, before, except } = write
+  const { types, after, except } = write
   const changes = write.changes.filter(({ type }) => types.get(type))
-  const active = stagingOf(types, before).active.filter(({ rollout }) => rollout.id !== except)
+  const active = stagingOf(types, after).active.filter(({ rollout }) => rollout.id !== except)
   if (active.length === 0 || changes.length === 0) return undefined
   const problem = (yield* checkWith(write, changes, active)) ?? (yield* checkSome(write, changes, active))
   if (!problem) return undefined
   const guilty: ActiveRollout[] = []
   for (const each of active) if (yield* checkWith(write, changes, [each])) guilty.push(each)
   const rollouts = named((guilty.length > 0 ? guilty : active).map(({ rollout }) => rollout.id))
-  const message = `this does not go with what rollout ${rollouts} changes: ${problem.message}. Amend, supersede or abort it, wait for its end, or bypass it with a reason`
+  const message = `this does not go with what rollout ${rollouts} changes: ${problem.message}. Amend, supersede or abort it, or wait for its end`
   return conflictOf('held_by_rollout', message, problem.details)
 }
 

@@ -44,6 +44,8 @@ export interface DecidedWrite extends Committed {
   /** The rollout that the write finishes. */
   readonly ownRollout: string | undefined
   readonly brake: BrakePercents
+  /** Whether it takes from rollouts what they hold against it. */
+  readonly isBypassed: boolean
   /** Whether it only brings back what was served before. */
   readonly isWayBack: boolean
   /** Milliseconds since the epoch. */
@@ -78,14 +80,18 @@ export const SCOPE_GUARD: Guard = {
 
 export const ROLLOUT_GUARD: Guard = {
   stopsPreview: false,
-  *check({ comparison, changes, staged, ownRollout }) {
+  *check({ comparison, changes, staged, ownRollout, isBypassed }) {
     const { types, before } = comparison
-    const write = { types, before, changes, isStaged: staged !== undefined, except: ownRollout }
-    const problem = (yield* checkHeldFields(write)) ?? (yield* checkFit(write))
+    const { after } = comparison
+    const write = { types, before, after, changes, isStaged: staged !== undefined, except: ownRollout }
+    const held = yield* checkHeldFields(write)
+    // What is held is given up in a bypass: only what is left of the rollouts then has to fit.
+    const unfit = held && !isBypassed ? undefined : yield* checkFit(write)
     const unfinished = findUnfinished(changes)
     return [
       // Two rollouts of one field would never come to an end.
-      ...(problem ? [{ kind: 'rollout', problem, ...(!staged && BYPASSED_BY_ADMINS) } as const] : []),
+      ...(held ? [{ kind: 'rollout', problem: held, ...(!staged && BYPASSED_BY_ADMINS) } as const] : []),
+      ...(unfit ? [{ kind: 'rollout', problem: unfit } as const] : []),
       ...(unfinished
         ? [{ kind: 'rollout', problem: unfinished, liftedBy: 'confirm', confirmation: 'finish' } as const]
         : []),

@@ -103,7 +103,8 @@ function diffTop(before: Document, after: Document): FieldEdit[] {
   })
 }
 
-function segmentsOf(path: string): string[] {
+/** The keys of a JSON pointer. */
+export function segmentsOf(path: string): string[] {
   if (path === '') return []
   return path
     .slice(1)

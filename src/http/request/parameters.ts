@@ -195,6 +195,10 @@ export const WRITE_PARAMETERS: readonly Parameter[] = [
     'removals confirms a write that takes inputs from many clusters, or the last of a type from one; finish confirms the finish of a rollout with waves that are not through.',
     { type: 'string', enum: ['removals', 'finish'] },
   ),
+  flag(
+    'bypass',
+    'Writes what a rollout holds or a freeze covers all the same. It needs the permission, and a message that says why.',
+  ),
   inQuery(
     'rollout',
     'The name of a strategy: the change reaches its clusters wave by wave. Answers 202 with the rollout.',

@@ -1,6 +1,6 @@
 // Runs the write of a route: parses the request, calls the engine, sends the response.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Result } from '../../base/problem.ts'
+import { invalid, type Result } from '../../base/problem.ts'
 import { may, type Permission } from '../../domain/access/permissions.ts'
 import type { Command, Outcome, WriteCommand } from '../../domain/commands/command.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
@@ -73,6 +73,13 @@ export function answerRollout(
   return runWrite(route, commands, [ROLLOUTS, op], answer, more)
 }
 
+const NO_REASON = invalid([
+  {
+    path: 'X-Change-Message',
+    message: 'is required with bypass, or a message in the body: why it cannot wait',
+  },
+]).problem
+
 async function runWrite(
   { service, request, reply, permission = 'write' }: WriteRoute,
   commands: readonly WriteCommand[],
@@ -85,6 +92,7 @@ async function runWrite(
   const fleet = type === 'fleet'
   const options = parseOptions(service, request, fleet ? IMPACT_LIMIT : undefined)
   if (!options.ok) return sendProblem(reply, options.problem)
+  if (options.value.bypass && !author.value.message) return sendProblem(reply, NO_REASON)
   const answerTo = (written: Written): WriteAnswer =>
     withWriteHeaders(
       written.staged && !more.rollout ? rolloutAnswer(written, written.staged) : answer(written),

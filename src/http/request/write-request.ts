@@ -88,6 +88,7 @@ export function parseOptions(
   return succeed({
     dryRun,
     ...(rollout && { rollout: rollout.value }),
+    ...((query.bypass === 'true' || field('bypass') === true) && { bypass: true }),
     confirmRemovals: confirm.includes('removals'),
     confirmFinish: confirm.includes('finish'),
     ...(plan !== undefined && { plan }),
