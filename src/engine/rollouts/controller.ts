@@ -10,7 +10,7 @@ import { ROLLOUTS, type Rollout } from '../../domain/rollouts/rollout.ts'
 import { type ActiveRollout, stagingOf } from '../../domain/rollouts/staging.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
-import type { Leases } from '../../store/leases.ts'
+import type { Lease, Leases } from '../../store/leases.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import type { Author, WriteOptions, Written } from '../writer.ts'
 import { tallyRollout } from './tally-rollout.ts'
@@ -52,7 +52,9 @@ export function startController(parts: ControllerParts): RolloutController {
 
 class Controller implements RolloutController {
   readonly #parts: ControllerParts
-  readonly #holder = randomUUID()
+  /** Begins with the id of the process, for people who look into the store. */
+  readonly #holder = `${process.pid}-${randomUUID()}`
+  #lease: Lease | undefined
   #timer: NodeJS.Timeout | undefined
   #running: Promise<unknown> = Promise.resolve()
   #unsubscribe = (): void => {}
@@ -75,12 +77,15 @@ class Controller implements RolloutController {
     this.#unsubscribe()
     clearTimeout(this.#timer)
     await this.#running
+    // Another process goes on at once, instead of when the lease expires.
+    if (this.#lease) await this.#parts.leases.release(this.#lease).catch(() => {})
   }
 
   async tick(): Promise<number> {
     const { leases } = this.#parts
     const lease = await leases.acquire(LEASE, this.#holder, LEASE_MS)
-    if (lease.holder !== this.#holder) return 0
+    this.#lease = lease.holder === this.#holder ? lease : undefined
+    if (!this.#lease) return 0
     let steps = await this.#endHolds()
     for (const { rollout } of this.#staging().active)
       for (let i = 0; i < MAX_STEPS && !this.#isStopped && (await this.#step(rollout.id)); i++) steps++

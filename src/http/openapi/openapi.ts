@@ -2,9 +2,9 @@
 
 import { ref } from '../../api/component-ref.ts'
 import { IMPACT_SCHEMA } from '../../api/impact-schema.ts'
+import { KEPT_FIELD_SCHEMA } from '../../api/own-values-schema.ts'
 import { REASON_TEXTS } from '../../api/problem-reasons.ts'
 import { CHANGE_SCHEMA } from '../../api/revision-schema.ts'
-import { KEPT_FIELD_SCHEMA } from '../../api/own-values-schema.ts'
 import { PREVIEW_SCHEMA } from '../../api/write-schema.ts'
 import { discoveryUrl } from '../../base/oidc-discovery.ts'
 import { PROBLEM_CODES, REASONS } from '../../base/problem.ts'
