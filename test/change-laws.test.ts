@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { equalJson, isObject, type Json, type JsonObject } from '../src/base/json.ts'
 import { finish } from '../src/base/steps.ts'
 import type { Command, WriteCommand } from '../src/domain/commands/command.ts'
 import { decide } from '../src/domain/commands/decide.ts'
@@ -13,7 +12,7 @@ import { servedTo } from '../src/domain/delivery/served-view.ts'
 import { beforeAndAfter } from '../src/domain/documents/describe-change.ts'
 import type { View } from '../src/domain/documents/view.ts'
 import type { Engine } from '../src/engine/engine.ts'
-import type { Written } from '../src/engine/writer.ts'
+import type { Written } from '../src/engine/write-options.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import {
@@ -27,8 +26,8 @@ import {
   start,
   types,
 } from './random-fleet.ts'
+import { difference, received, told } from './received-differences.ts'
 import { temporaryFolder } from './service.ts'
-import { withoutDigests } from './without-digests.ts'
 
 const CONFIRMED = { confirmRemovals: true }
 /** Mostly one command, sometimes a batch. */
@@ -51,58 +50,6 @@ async function startAfter(prelude: readonly Command[]): Promise<Engine> {
 function standing(view: View): Record<string, unknown> {
   const found = documentsOf(view) as Record<string, { document: unknown }>
   return Object.fromEntries(Object.entries(found).map(([key, { document }]) => [key, document]))
-}
-
-/** What every live cluster gets, without digests, by cluster, endpoint and id of the input. */
-function received(view: View): Map<string, Map<string, JsonObject>> {
-  const answers = new Map<string, Map<string, JsonObject>>()
-  for (const entry of view.all('clusters')) {
-    for (const type of types.delivered) {
-      const { text } = renderInputs(servedTo(types, view, entry.id), types, type, entry)
-      const { inputs } = JSON.parse(withoutDigests(text))
-      const byId = new Map<string, JsonObject>(inputs.map((input: JsonObject) => [input.id, input]))
-      answers.set(`${entry.id} ${type.delivery.endpoint}`, byId)
-    }
-  }
-  return answers
-}
-
-/** The difference in its simplest words. */
-function difference(before: ReturnType<typeof received>, after: ReturnType<typeof received>) {
-  const differences: Record<string, unknown> = {}
-  for (const key of new Set([...before.keys(), ...after.keys()])) {
-    const [had, has] = [before.get(key) ?? new Map(), after.get(key) ?? new Map()]
-    const added = [...has.keys()].filter((id) => !had.has(id)).sort()
-    const removed = [...had.keys()].filter((id) => !has.has(id)).sort()
-    const changed = [...has]
-      .filter(([id, input]) => had.has(id) && !equalJson(had.get(id), input))
-      .map(([id, input]) => ({ id, fields: changedLeaves(had.get(id), input).sort() }))
-      .sort((a, b) => (a.id < b.id ? -1 : 1))
-    if (added.length + removed.length + changed.length > 0) differences[key] = { added, removed, changed }
-  }
-  return differences
-}
-
-function changedLeaves(before: Json | undefined, after: Json | undefined, path = ''): string[] {
-  if (before !== undefined && after !== undefined && equalJson(before, after)) return []
-  if (!isObject(before) || !isObject(after)) return [path]
-  const keys = new Set([...Object.keys(before), ...Object.keys(after)])
-  return [...keys].flatMap((key) => changedLeaves(before[key], after[key], `${path}/${key}`))
-}
-
-function told({ details }: Impact) {
-  return Object.fromEntries(
-    details.map(({ cluster, endpoint, added, removed, changed }) => [
-      `${cluster} ${endpoint}`,
-      {
-        added: added.toSorted(),
-        removed: removed.toSorted(),
-        changed: changed
-          .map(({ id, fields }) => ({ id, fields: fields.map(({ path }) => path).sort() }))
-          .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-      },
-    ]),
-  )
 }
 
 function assertCounts(impact: Impact): void {

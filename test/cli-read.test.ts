@@ -1144,7 +1144,7 @@ test('wrong use ends with exit code 2, what was meant, and the help to read', as
     ['log --sinc 2h', "unknown option '--sinc'", '--since', 'log'],
     ['applied-set list --selector x', "unknown option '--selector'", '', 'applied-set list'],
     ['cluster get', "missing required argument 'id'", '', 'cluster get'],
-    ['show', "missing required argument 'revision'", '', 'show'],
+    ['revert', "missing required argument 'revision'", '', 'revert'],
     ['completion', "missing required argument 'shell'", '', 'completion'],
     ['config use-context', "missing required argument 'name'", '', 'config use-context'],
     ['cluster get one two', "too many arguments for 'get'", '', 'cluster get'],

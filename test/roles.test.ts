@@ -358,6 +358,7 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   fleet_attention: () => [{ path: '/status/attention' }],
   cluster_status: (_world, tier) => [{ path: `/clusters/${tier}/status`, cluster: tier }],
 
+  compare_revisions: () => [{ path: '/revisions/compare?from=1' }],
   list_revisions: () => [{ path: '/revisions' }],
   watch_revisions: () => [{ path: '/watch', streams: true }],
   copy_log: () => [{ path: '/log' }, { path: '/log?since=1&selector=environment%3Ddev' }],

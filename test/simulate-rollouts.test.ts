@@ -102,9 +102,9 @@ async function force(
 ): Promise<void> {
   const { engine } = service
   const entry = engine.state.get(ROLLOUTS, id) ?? assert.fail()
-  const command = { op: 'put_rollout', rollout: change(asRollout(entry)), path: '' } as const
+  const command = { op: 'put_rollout', rollout: change(asRollout(entry)), assumed: 0, path: '' } as const
   const author = { actor: `rollout/${id}`, message: null, request_id: 'forced', client_address: null }
-  const done = await engine.write([command], author, { ownRollout: id, confirmRemovals: true })
+  const done = await engine.write([command], author, { ownRollout: id, confirmRemovals: true, confirmFinish: true })
   assert.ok(done.ok, JSON.stringify(done))
   await world.watch.log.reach(done.value.revision)
 }

@@ -1,7 +1,7 @@
 // A small made fleet, a service inside this process and its controller on one clock, for tests of whole rollouts.
 import { clusterDns, clusterId, fleetSeed } from '../bench/fleet.ts'
 import { asPlan, ROLLOUT_PLANS } from '../src/domain/rollouts/rollout.ts'
-import { startController } from '../src/engine/rollouts/controller.ts'
+import { createController } from '../src/engine/rollouts/controller.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import { ENDPOINTS } from '../tools/simulate/bench-fleet-inputs.ts'
 import type { ClusterAnswer, ClusterRequest } from '../tools/simulate/exchange.ts'
@@ -84,7 +84,7 @@ export async function simulateRollouts({
   })
   const controller =
     isControlled &&
-    startController({
+    createController({
       types,
       state: engine.state,
       fleet: engine.fleet.fleet,

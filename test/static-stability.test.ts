@@ -328,9 +328,11 @@ describe('without its database', { concurrency: 3 }, () => {
     const known = await answersTo(readOnly)
     const stop = pollOn(t, readOnly, sameAs(known))
     proxy.cut()
-    await waitFor('it is degraded', async () => isDegraded(await ready(readOnly)))
     await waitFor('it is not ready', async () => (await ready(readOnly)).status === 503)
-    assert.match((await ready(readOnly)).body.message, /what is served is \d+ s old: .*database/)
+    const { message } = (await ready(readOnly)).body
+    // It is degraded until then; on a busy machine nobody may ask in these two seconds.
+    const [, age] = /what is served is (\d+) s old: .*database/.exec(message) ?? assert.fail(message)
+    assert.ok(Number(age) >= 2, message)
     proxy.heal()
     await waitFor('it is ready', async () => (await ready(readOnly)).body.status === 'ready')
     await stop()

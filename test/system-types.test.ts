@@ -24,6 +24,7 @@ const ROBOTS: SystemType = {
   planned: ({ id, cluster }) => ({ id, cluster: cluster as string }),
   irreversible: {
     mayStay: (_before, after) => after === undefined,
+    reason: 'token_not_restorable',
     refusal: (revision) => `revision ${revision} changed a robot: build another one`,
     warning: (scrapped) => `scrapped for good: ${scrapped.map(({ id }) => id).join()}`,
   },
@@ -96,7 +97,7 @@ test('a system type can be searched for when it says so, and its documents are c
   assert.equal(found.length, 1)
   const { status, text } = await service.call('GET', '/revisions?type=diaries')
   assert.equal(status, 400)
-  assert.match(text, /known are .*, tokens, robots"/)
+  assert.match(text, /known are .*, tokens, rollouts, holds, robots"/)
   const { body: api } = await service.call('GET', '/openapi.json', { token: null })
   const parameters = api.paths['/revisions'].get.parameters as {
     name?: string

@@ -137,7 +137,12 @@ export async function startProxy(to: { readonly host: string; readonly port: num
 }
 
 function reset(...sockets: readonly Socket[]): void {
-  for (const socket of sockets) socket.resetAndDestroy()
+  for (const socket of sockets) {
+    // Node (26.10) refuses to reset a socket that is being shut down, and never closes it then: the process spins at its
+    // end. So what has sent its end is closed without a reset.
+    if (socket.writableEnded) socket.destroy()
+    else socket.resetAndDestroy()
+  }
 }
 
 /** Resolves once the bytes have left, so that a reset does not take them back. */

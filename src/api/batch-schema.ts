@@ -80,8 +80,9 @@ const writing = {
   plan,
   confirm: {
     type: 'array',
-    items: { type: 'string', enum: ['removals'] },
-    description: 'removals: inputs are meant to be taken from many clusters, or the last of a type from one.',
+    items: { type: 'string', enum: ['removals', 'finish'] },
+    description:
+      'removals: inputs are meant to be taken from many clusters, or the last of a type from one. finish: a rollout is meant to be finished with waves that are not through.',
   },
   impact_limit: {
     type: 'integer',

@@ -44,6 +44,16 @@ export const EXPLANATION_SCHEMA: SchemaObject = {
                 time: { ...nullableText, format: 'date-time' },
                 actor: nullableText,
                 message: nullableText,
+                rollout: {
+                  type: 'string',
+                  description:
+                    'The rollout that the value comes from, where the document itself holds another one; revision, time, actor and message are those of the step that opened it for the cluster.',
+                },
+                held: {
+                  const: true,
+                  description:
+                    'That the value is the one that the cluster is held at, and the document holds another one since.',
+                },
                 left_out: LEFT_OUT_SCHEMA,
               },
             },

@@ -103,6 +103,10 @@ export const REASON_TEXTS: {
     rollout_ended: reason('the rollout is finished or aborted', 'start another one'),
     rollout_state: reason('the rollout is in another state', 'read it again'),
     rollout_unfinished: reason('waves of the rollout have not passed', 'wait, or `confirm=finish`'),
+    not_reverted: reason(
+      'the revision is a step of a rollout or a hold, and changed no document',
+      'abort or amend the rollout; hold or release the cluster',
+    ),
     too_many_rollouts: reason('too many rollouts are active', 'wait for one to end, or abort it'),
     wave_ended: reason('the wave has passed, or was skipped', 'leave it'),
     own_approval: reason('the wave needs the approval of somebody else', 'ask somebody else'),

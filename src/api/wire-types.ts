@@ -18,6 +18,8 @@ export interface ErrorBody {
   readonly details?: readonly Detail[]
   /** Set where the code is `destructive_change`. */
   readonly impact?: Impact
+  /** Set where the reason is `frozen` and an end is in sight: when the freezes are over. */
+  readonly next_open?: string
 }
 
 /** The result of a dry run. */
@@ -47,6 +49,8 @@ export interface Requirement {
   readonly message: string
   readonly details?: readonly Detail[]
   readonly lifted_by?: 'confirm' | 'bypass'
+  /** When it is gone by itself, where that is known. */
+  readonly next_open?: string
 }
 
 /** The result of a batch, a revert or a rollback. */

@@ -1,9 +1,10 @@
 // The shape of responses to writes on the wire: what was done to the fleet, and previews.
 
 import type { SchemaObject } from '../base/json-schema.ts'
-import { OBJECTION_KINDS } from '../domain/guards/guard.ts'
+import { CONFIRMATIONS, OBJECTION_KINDS } from '../domain/guards/guard.ts'
 import { ref } from './component-ref.ts'
 import { CHANGES_IN_PREVIEW, PLAN_PATTERN } from './limits.ts'
+import { PLANNED_WAVE_SCHEMA } from './rollout-schema.ts'
 
 const count = { type: 'integer', minimum: 0 }
 const texts = { type: 'array', items: { type: 'string' } }
@@ -64,16 +65,35 @@ export const PREVIEW_SCHEMA: SchemaObject = {
               properties: { path: { type: 'string' }, message: { type: 'string' } },
             },
           },
-          lifted_by: { type: 'string', enum: ['confirm'], description: 'confirm: `confirm=removals`.' },
+          lifted_by: {
+            type: 'string',
+            enum: ['confirm', 'bypass'],
+            description: 'confirm: what `requires_confirmation` lists; bypass: `bypass=true` with a message.',
+          },
+          next_open: {
+            type: 'string',
+            format: 'date-time',
+            description: 'Of a freeze: when it is over, where that is known.',
+          },
         },
       },
     },
     requires_confirmation: {
       ...texts,
-      items: { type: 'string', enum: ['removals'] },
+      items: { type: 'string', enum: CONFIRMATIONS },
       description: 'What the write itself has to confirm.',
     },
     plan,
+    waves: {
+      type: 'array',
+      items: PLANNED_WAVE_SCHEMA,
+      description: 'Of a rollout: its waves with their members.',
+    },
+    expected_duration_s: {
+      ...count,
+      description:
+        'Of a rollout: how long it takes at least, by the intervals of its clusters and the soaks.',
+    },
     kept_overrides: {
       type: 'array',
       items: ref('kept_field'),

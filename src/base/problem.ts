@@ -80,6 +80,7 @@ export const REASONS = {
     'rollout_ended',
     'rollout_state',
     'rollout_unfinished',
+    'not_reverted',
     'too_many_rollouts',
     'wave_ended',
     'own_approval',
@@ -120,6 +121,8 @@ interface Refused<C extends ProblemCode> {
   readonly impact?: object
   /** Seconds after which to try again. */
   readonly retryAfter?: number
+  /** When nothing will stand in the way any more, where that is known. RFC 3339, UTC. */
+  readonly nextOpen?: string
 }
 
 /** A conflict always has a reason. */

@@ -35,3 +35,18 @@ export function parseBaseUrl(text: string): string | undefined {
   while (url.href[end - 1] === '/') end--
   return url.href.slice(0, end)
 }
+
+/**
+ * Whether a URL is one of these, or below one: of the same origin, with a path that goes on after a slash. Slashes that
+ * are percent-encoded could mean another path to whoever is asked.
+ */
+export function isBelowOneOf(text: string, prefixes: readonly string[]): boolean {
+  const url = URL.parse(text)
+  if (!url || url.username || url.password || /%2f|%5c/i.test(url.pathname)) return false
+  return prefixes.some((each) => {
+    const prefix = URL.parse(each)
+    if (!prefix || prefix.origin !== url.origin) return false
+    const path = prefix.pathname.endsWith('/') ? prefix.pathname : `${prefix.pathname}/`
+    return url.pathname.startsWith(path) || url.pathname === prefix.pathname
+  })
+}

@@ -42,7 +42,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     name: 'diff',
     group: CHANGE,
     types: 'fresh',
-    summary: 'show what apply would change',
+    summary: 'show what apply would change, or what has changed since then',
     define: async () => (await import('./commands/diff-set.ts')).defineDiff,
   },
   {
@@ -92,7 +92,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     group: READ,
     types: true,
     summary: 'what clusters set themselves instead of taking it from the catalog, and giving it up',
-    define: async () => (await import('./commands/overrides.ts')).defineOverrides,
+    define: async () => (await import('./commands/show-overrides.ts')).defineOverrides,
   },
   {
     name: 'wait',
@@ -117,7 +117,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
   {
     name: 'show',
     group: READ,
-    summary: 'one revision: its changes, and what they meant for clusters',
+    summary: 'one revision, or several as one: changes, and what they meant for clusters',
     define: async () => (await import('./commands/show-revision.ts')).defineShow,
   },
   {
@@ -235,6 +235,12 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     summary: (noun) => `what ${aNoun(noun)} gets when it polls`,
     fits: cluster,
     define: async () => (await import('./commands/inputs.ts')).defineInputs,
+  },
+  {
+    name: 'diff',
+    summary: ({ singular }) => `what two ${singular}s get differently, or one then and now`,
+    fits: cluster,
+    define: async () => (await import('./commands/cluster-diff.ts')).defineClusterDiff,
   },
   {
     name: 'create',

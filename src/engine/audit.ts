@@ -13,6 +13,9 @@ import {
 import { resolveInput } from '../domain/delivery/render-inputs.ts'
 import { servedTo } from '../domain/delivery/served-view.ts'
 import type { View } from '../domain/documents/view.ts'
+import { HOLDS } from '../domain/rollouts/hold.ts'
+import { ROLLOUTS } from '../domain/rollouts/rollout.ts'
+import { stagingOf } from '../domain/rollouts/staging.ts'
 import {
   type DeliveredType,
   type Document,
@@ -22,6 +25,7 @@ import {
 } from '../domain/types/resource-type.ts'
 import type { DocumentSpan } from '../store/store.ts'
 import type { DocumentRevision, Past } from './past.ts'
+import { type ServedSource, ServedSources } from './served-sources.ts'
 
 /** Says of every field of a cluster's inputs where it came from at a revision, and who last set it there. */
 export async function explain(
@@ -31,7 +35,9 @@ export async function explain(
   { cluster: id, revision }: { cluster: string; revision: number },
 ): Promise<Result<ExplainedInput[]>> {
   const { name, singular } = types.cluster.type
-  const view = servedTo(types, await past.cluster(revision, id, type), id)
+  const base = await past.cluster(revision, id, type)
+  const view = servedTo(types, base, id)
+  const sources = new ServedSources(types, past, base, id)
   const cluster = view.get(name, id)?.document
   if (!cluster) return notFound(singular, id)
   const ofCluster = new Setters(`${name}/${id}`)
@@ -44,13 +50,16 @@ export async function explain(
     const ofDefinition = new Setters(`${type.name}/${reference.id}`)
     const unmet = unmetDependencies(view, type, definition, reference, enabled)
     const origins = explainInput(types.cluster, type, [cluster, definition, reference], unmet)
-    const fields = origins.flatMap((origin) => {
+    const fields: (() => ExplainedField)[] = []
+    for (const origin of origins) {
       const value = valueAt(input, origin.path)
-      if (value === undefined) return []
+      if (value === undefined) continue
       const setters = { cluster: ofCluster, definition: ofDefinition, type: undefined }[origin.holder]
-      setters?.lookFor(origin)
-      return () => explainField(origin, value, setters)
-    })
+      const [holder, of] = origin.holder === 'cluster' ? [name, id] : [type.name, reference.id]
+      const served = setters && (await sources.sourceOf(holder, of, origin.read))
+      if (!served) setters?.lookFor(origin)
+      fields.push(() => explainField(origin, value, setters, served))
+    }
     await ofDefinition.find(past.historyOf(type.name, reference.id, revision + 1))
     inputs.push({ id: reference.id, fields: () => fields.map((field) => field()) })
   }
@@ -58,11 +67,22 @@ export async function explain(
   return succeed(inputs.map((input) => ({ id: input.id, fields: input.fields() })))
 }
 
-function explainField(origin: FieldOrigin, value: Json, setters: Setters | undefined): ExplainedField {
+function explainField(
+  origin: FieldOrigin,
+  value: Json,
+  setters: Setters | undefined,
+  served: ServedSource | undefined,
+): ExplainedField {
   const { path, source, leftOut } = origin
-  const { revision = null, time = null, actor = null, message = null } = setters?.found.get(origin) ?? {}
+  const found = setters?.found.get(origin)
+  const { revision = null, time = null, actor = null, message = null } = served ?? found ?? {}
   const document = setters?.document ?? null
-  const said = { path, value, source, document, revision, time, actor, message }
+  const { rollout, held } = served ?? {}
+  const said = {
+    ...{ path, value, source, document, revision, time, actor, message },
+    ...(rollout !== undefined && { rollout }),
+    ...(held && { held }),
+  }
   return leftOut ? { ...said, left_out: leftOut } : said
 }
 
@@ -117,7 +137,10 @@ function isSame(a: Json | undefined, b: Json | undefined): boolean {
   return equalJson(a ?? null, b ?? null)
 }
 
-/** Returns spans of the cluster's own document, and of every definition for as long as it was assigned. */
+/**
+ * Returns spans of the cluster's own document and its hold, of every definition for as long as it was assigned, and of the
+ * steps that opened running rollouts for it. Who was in one that has ended, only its log says: that is not read.
+ */
 export async function spansOf(
   types: Types,
   past: Past,
@@ -125,7 +148,14 @@ export async function spansOf(
   id: string,
 ): Promise<Result<DocumentSpan[]>> {
   const { name, singular } = types.cluster.type
-  const spans: DocumentSpan[] = [{ type: name, id }]
+  const spans: DocumentSpan[] = [
+    { type: name, id },
+    { type: HOLDS, id },
+  ]
+  for (const active of stagingOf(types, now).active) {
+    const from = active.isOpenFor(id) ? active.openedRevision(id) : 0
+    if (from > 0) spans.push({ type: ROLLOUTS, id: active.rollout.id, from, until: from + 1 })
+  }
   const uses = (document: Document, from: number, until: number): void => {
     for (const { name: type, delivery } of types.delivered) {
       for (const reference of referencesOf(document, delivery)) {

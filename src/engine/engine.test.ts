@@ -13,7 +13,7 @@ import { openSqliteStore } from '../store/sqlite/sqlite.ts'
 import { type Store, StoreError } from '../store/store.ts'
 import { importLog } from '../transfer/import-log.ts'
 import { type Engine, type EngineParts, startEngine } from './engine.ts'
-import type { Written } from './writer.ts'
+import type { Written } from './write-options.ts'
 
 const types = builtInTypes()
 const author = { actor: 'writer', message: null, request_id: 'r', client_address: null }

@@ -13,11 +13,13 @@ import { DEFAULT_STATUS, type FollowedFleet, followFleet, type StatusSettings } 
 import { Follower, type StoreUse } from './follower.ts'
 import { HeadChecks } from './head-checks.ts'
 import { openPast, type Past } from './past.ts'
-import { type RolloutController, startController } from './rollouts/controller.ts'
+import type { CheckSettings } from './rollouts/check-asker.ts'
+import { type StartedController, startController } from './rollouts/start-controller.ts'
 import { keepSnapshots, type Snapshots } from './snapshot.ts'
 import { followUses, type TokenUses } from './token-uses.ts'
+import type { Author, WriteOptions, WriteRequest, Written } from './write-options.ts'
 import { type Turn, WriteQueue } from './write-queue.ts'
-import { type Author, type WriteOptions, type WriteRequest, Writer, type Written } from './writer.ts'
+import { Writer } from './writer.ts'
 
 export interface Engine {
   /** False until a state is loaded; `state` must not be served before. */
@@ -71,6 +73,8 @@ export interface EngineParts {
   readonly onRolloutProblem?: (problem: unknown) => void
   /** Whether this process takes the steps of rollouts, if no other one does. */
   readonly controlsRollouts?: boolean
+  /** Which systems outside may be asked about rollouts; none without it. */
+  readonly checks?: CheckSettings | undefined
 }
 
 /** Writes that may wait in the queue; twice as many for a write of an administrator. */
@@ -89,7 +93,10 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     { store, types, state, now, settings: fleetStatus, failed: (error) => onStoreError(error, 'status') },
     follower.loaded,
   )
-  const writer = new Writer({ store, types, now, follower, past, brake, status: fleet.status })
+  const writer = new Writer({
+    ...{ store, types, now, follower, past, brake, status: fleet.status },
+    checkUrls: parts.checks?.urls ?? [],
+  })
   const queue = new WriteQueue()
   const guarded = guardStore(follower, onStoreError)
   let draining = false
@@ -157,17 +164,18 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
 }
 
 function controlRollouts(
-  { store, types, now, onRolloutProblem = () => {} }: EngineParts,
+  { store, types, now, checks, onRolloutProblem = () => {} }: EngineParts,
   follower: Follower,
   fleet: FollowedFleet['fleet'],
   write: (request: WriteRequest) => Promise<Result<Written>>,
-): RolloutController {
+): StartedController {
   return startController({
     types,
     state: follower.state,
     fleet,
     leases: store.leases,
     now,
+    checks,
     write: (commands, author, options) => write({ commands, author, options }),
     subscribe: (published) => follower.subscribe(published),
     failed: onRolloutProblem,

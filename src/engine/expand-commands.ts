@@ -88,7 +88,7 @@ async function expandRevert(
 function refuse(irreversible: Irreversible, revision: number): Result<never> {
   return fail({
     code: 'conflict',
-    reason: 'token_not_restorable',
+    reason: irreversible.reason,
     message: irreversible.refusal(revision),
   })
 }

@@ -1,9 +1,11 @@
 // The guards of every write, in the order in which they are asked.
-import type { Problem } from '../base/problem.ts'
+import { forbidden, type Problem } from '../base/problem.ts'
+import { leastRoleWith, mayBypass } from '../domain/access/permissions.ts'
 import { type Impact, impactOf } from '../domain/delivery/impact.ts'
 import {
   BRAKE_GUARD,
   type DecidedWrite,
+  FREEZE_GUARD,
   type Guard,
   METHODS_GUARD,
   type Objection,
@@ -22,7 +24,14 @@ const PLAN_GUARD: Guard = {
   },
 }
 
-const GUARDS: readonly Guard[] = [METHODS_GUARD, SCOPE_GUARD, PLAN_GUARD, ROLLOUT_GUARD, BRAKE_GUARD]
+const GUARDS: readonly Guard[] = [
+  METHODS_GUARD,
+  SCOPE_GUARD,
+  PLAN_GUARD,
+  ROLLOUT_GUARD,
+  FREEZE_GUARD,
+  BRAKE_GUARD,
+]
 
 export interface Verdict {
   /** Objections of guards that let the write pass, lifted or not; a preview lists them. */
@@ -34,7 +43,7 @@ export interface Verdict {
 interface Run {
   readonly dryRun: boolean
   /** The kinds of confirmation that the caller has given. */
-  readonly lifted: ReadonlySet<Objection['liftedBy']>
+  readonly lifted: ReadonlySet<Objection['liftedBy'] | Objection['confirmation']>
   readonly signal: AbortSignal | undefined
 }
 
@@ -43,11 +52,24 @@ export async function askGuards(write: DecidedWrite, { dryRun, lifted, signal }:
   const objections: Objection[] = []
   for (const { check, stopsPreview } of GUARDS) {
     const found = await runTimeSliced(check(write), signal)
-    const standing = found.filter(({ liftedBy }) => liftedBy === undefined || !lifted.has(liftedBy))
+    const standing = found.flatMap((objection) => stillStanding(objection, write, lifted))
     if (standing.length > 0 && (!dryRun || stopsPreview)) return { objections, refusals: standing }
     objections.push(...found)
   }
   return { objections, refusals: [] }
+}
+
+/** What is left of an objection after the caller's confirmations. */
+function stillStanding(
+  objection: Objection,
+  { grant }: DecidedWrite,
+  lifted: Run['lifted'],
+): readonly Objection[] {
+  const { liftedBy, confirmation = liftedBy, bypass, problem } = objection
+  if (confirmation === undefined || !lifted.has(confirmation)) return [objection]
+  if (liftedBy !== 'bypass' || grant === undefined || mayBypass(grant, bypass)) return []
+  const message = `only the role ${leastRoleWith('bypass')} may bypass this: ${problem.message}`
+  return [{ ...objection, problem: forbidden('needs_admin', message, problem.details) }]
 }
 
 /** The problem to return for objections that stop a write. */

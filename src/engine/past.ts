@@ -1,5 +1,6 @@
 // The fleet as it was: views of earlier revisions, made from the state and the log.
 
+import { equalJson } from '../base/json.ts'
 import { fail, invalid, type Result, succeed } from '../base/problem.ts'
 import type { Steps } from '../base/steps.ts'
 import type { At } from '../domain/commands/command.ts'
@@ -42,6 +43,8 @@ export interface Past {
   impactOf(revision: number, limit: number): Promise<Impact>
   /** Looks at what a revision changed for each cluster. */
   compare<T>(revision: number, run: (comparison: Comparison) => Steps<T>): Promise<T>
+  /** Looks at what differs for each cluster between two revisions; the first one may be the later. */
+  between<T>(from: number, to: number, run: (comparison: Comparison) => Steps<T>): Promise<T>
   /** What a revision changed, a part at a time. */
   changesOf(revision: number): AsyncIterable<LogSlice>
   /** Every document that is not as it was at a revision. */
@@ -110,12 +113,7 @@ class LoggedPast implements Past {
   async read<T>(revision: number, type: string | undefined, run: (view: View) => Steps<T>): Promise<T> {
     const present = this.#state.freeze()
     try {
-      const view = new Overlay(present, this.#types.cluster, revision)
-      for await (const { type: name, id, was } of this.#store.changedAfter(
-        revision,
-        type ? { type } : undefined,
-      ))
-        view.lay(name, id, was && toEntry(id, was))
+      const view = await this.#asOf(present, revision, type)
       return await runTimeSliced(run(view))
     } finally {
       present.release()
@@ -166,6 +164,34 @@ class LoggedPast implements Past {
     })
   }
 
+  async between<T>(from: number, to: number, run: (comparison: Comparison) => Steps<T>): Promise<T> {
+    const types = this.#types
+    const present = this.#state.freeze()
+    try {
+      const before = await this.#asOf(present, from)
+      const then = await this.#asOf(present, to)
+      const after = new Overlay(before, types.cluster, to)
+      const timeSlice = new TimeSlice()
+      for (const type of new Set([...before.laidTypes(), ...then.laidTypes()]))
+        for (const id of new Set([...before.laid(type).keys(), ...then.laid(type).keys()])) {
+          if (timeSlice.expired) await timeSlice.yield()
+          const entry = findVersion(then, type, id)
+          if (!isSame(findVersion(before, type, id), entry)) after.lay(type, id, entry)
+        }
+      return await runTimeSliced(run(new Comparison(types, before, after)))
+    } finally {
+      present.release()
+    }
+  }
+
+  /** The log is read after the present, so that it holds every change made to the present since. */
+  async #asOf(present: View, revision: number, only?: string): Promise<Overlay> {
+    const view = new Overlay(present, this.#types.cluster, revision)
+    const changed = this.#store.changedAfter(revision, only ? { type: only } : undefined)
+    for await (const { type, id, was } of changed) view.lay(type, id, was && toEntry(id, was))
+    return view
+  }
+
   /** A document's own history, newest first. */
   async *historyOf(
     type: string,
@@ -208,6 +234,11 @@ class LoggedPast implements Past {
   export(options: ExportOptions): AsyncGenerator<string> {
     return exportLog(this.#store, options)
   }
+}
+
+function isSame(one: Entry | undefined, other: Entry | undefined): boolean {
+  if (one?.revision === other?.revision) return true
+  return one?.deleted === other?.deleted && equalJson(one?.document ?? null, other?.document ?? null)
 }
 
 function toEntry(id: string, { document, deleted, size, revision }: NonNullable<PastDocument['was']>): Entry {

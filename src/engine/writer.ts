@@ -1,108 +1,31 @@
 // Decides writes one at a time, asks the guards, commits, and publishes; previews end before the commit.
 import type { BrakePercents } from '../base/brake-percents.ts'
 import { fail, type Result, succeed } from '../base/problem.ts'
-import type { Grant } from '../domain/access/grant.ts'
 import type { StatusReader } from '../domain/access/selector-subjects.ts'
-import { type Outcome, summarise, type WriteCommand } from '../domain/commands/command.ts'
+import { summarise } from '../domain/commands/command.ts'
 import { type Decision, decide } from '../domain/commands/decide.ts'
 import { Comparison } from '../domain/delivery/compare-served.ts'
-import { IMPACT_LIMIT, type Impact, impactOf } from '../domain/delivery/impact.ts'
-import { type KeptField, keptFields } from '../domain/delivery/own-values.ts'
-import { Draft } from '../domain/documents/draft.ts'
+import { IMPACT_LIMIT, impactOf } from '../domain/delivery/impact.ts'
+import { keptFields } from '../domain/delivery/own-values.ts'
 import type { Applied } from '../domain/documents/state.ts'
 import type { Change, View } from '../domain/documents/view.ts'
+import { isWayBack } from '../domain/guards/frozen.ts'
 import type { DecidedWrite, Objection } from '../domain/guards/guard.ts'
-import type { Surroundings } from '../domain/rollouts/advance.ts'
-import type { RolloutPlan } from '../domain/rollouts/rollout.ts'
-import { putStaged } from '../domain/rollouts/rollout-commands.ts'
-import { type RolloutRequest, type StagedWrite, stageWrite } from '../domain/rollouts/stage-write.ts'
+import type { StagedWrite } from '../domain/rollouts/stage-write.ts'
+import { stagingOf, withoutRollout } from '../domain/rollouts/staging.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import { runTimeSliced } from '../runtime/run-time-sliced.ts'
 import type { IdempotencyRecord } from '../store/idempotency.ts'
-import type { RevisionMeta, Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { warnOfDefinitions } from './definition-warnings.ts'
 import { expandCommands, isHistoryCommand } from './expand-commands.ts'
 import type { Follower } from './follower.ts'
 import { askGuards, refusalOf } from './guards.ts'
 import type { Past } from './past.ts'
 import { planOf } from './plan.ts'
+import { stageRollout } from './rollouts/stage-rollout.ts'
+import type { Idempotency, WriteOptions, WriteRequest, Written } from './write-options.ts'
 import type { Turn } from './write-queue.ts'
-
-export type Author = Pick<RevisionMeta, 'actor' | 'message' | 'request_id' | 'client_address'>
-
-export interface WriteOptions {
-  /** Refuses changes that this does not allow; a dry run reports them instead. */
-  readonly grant?: Grant
-  /** Writes only while this is the current revision. */
-  readonly onlyAt?: number
-  /** The operation that the audit shows; by default a summary of the commands. */
-  readonly operation?: string
-  /** Stores nothing. */
-  readonly dryRun?: boolean
-  /** Writes only if the changes are exactly those of this plan. */
-  readonly plan?: string
-  /** Lets removals pass the brake. */
-  readonly confirmRemovals?: boolean
-  /** Computes the impact and the plan; the impact has details of at most this many clusters' endpoints. */
-  readonly impactLimit?: number
-  /** Writes once for this key; a repetition returns the first response. */
-  readonly idempotency?: Idempotency
-  /** Makes a rollout of the changes instead of writing them at once. */
-  readonly rollout?: RolloutOptions
-  /** The rollout that the write finishes or amends: it holds nothing against that. */
-  readonly ownRollout?: string
-  /** Lets the write pass what rollouts and freezes hold against it; the reason is in the audit. */
-  readonly bypass?: boolean
-  /** Whose turn the write takes in the queue; by default the author's. */
-  readonly caller?: string
-  /** Ends it before anything is committed; its reason is an `Interrupted`. */
-  readonly signal?: AbortSignal
-}
-
-/** How the changes of a write are to be rolled out. */
-export type RolloutOptions = Pick<RolloutRequest, 'strategy' | 'spec' | 'path' | 'operations'> & {
-  /** A running rollout that is aborted in the same revision. */
-  readonly supersedes?: string
-  /** A running rollout that gets these changes in place of its own; its waves start again where `restart` is set. */
-  readonly amends?: { readonly id: string; readonly restart: boolean }
-}
-
-export interface Idempotency {
-  readonly key: string
-  /** Tells a repetition from another request with the same key. */
-  readonly fingerprint: string
-  /** The response to keep. */
-  response(written: Written): string
-}
-
-export interface Written {
-  /** The revision that the write made; the current one when nothing changed or nothing was to be stored. */
-  readonly revision: number
-  readonly changes: readonly Change[]
-  /** One per command, in their order. */
-  readonly outcomes: readonly Outcome[]
-  /** The view right after the write, whatever has been published since. */
-  readonly after: View
-  readonly warnings: readonly string[]
-  /** What the guards object to, lifted or not. */
-  readonly objections: readonly Objection[]
-  readonly impact?: Impact
-  readonly plan?: string
-  /** In a preview: where clusters keep a value of their own for what is changed in the catalog. */
-  readonly kept?: readonly KeptField[]
-  /** The rollout that the write starts or amends. */
-  readonly staged?: StagedWrite
-  /** The response to the first write with the same key: nothing was done now. */
-  readonly replayed?: string
-  /** The response as it was kept, where the state may have moved on since. */
-  readonly response?: string
-}
-
-export interface WriteRequest {
-  readonly commands: readonly WriteCommand[]
-  readonly author: Author
-  readonly options: WriteOptions
-}
 
 export interface WriterParts {
   readonly store: Store
@@ -111,6 +34,8 @@ export interface WriterParts {
   readonly follower: Follower
   readonly past: Past
   readonly brake: BrakePercents
+  /** Only URLs below these may be asked about rollouts. */
+  readonly checkUrls: readonly string[]
   /** For the selectors of previews. */
   readonly status: StatusReader
 }
@@ -278,29 +203,46 @@ export class Writer {
     view: View,
     signal: AbortSignal | undefined,
   ): Promise<Result<Decided>> {
-    const { types, past, brake, status } = this.#parts
-    const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT } = options
+    const { types, past, brake, status, now, checkUrls } = this.#parts
+    const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT, ownRollout } = options
     const expanded = await expandCommands(types, past, view, commands)
     if (!expanded.ok) return expanded
-    const steps = decide(types, view, expanded.value.commands, dryRun ? status : undefined)
+    const { rollout } = options
+    const replacedId = rollout?.amends?.id ?? rollout?.supersedes
+    const replaced = stagingOf(types, view).active.find((each) => each.rollout.id === replacedId)
+    // What takes the place of a rollout is decided as if that one were not there.
+    const seen = replaced ? withoutRollout(types, view, replaced.rollout.id) : view
+    const steps = decide(types, seen, expanded.value.commands, dryRun ? status : undefined)
     const decided = await runTimeSliced(steps, signal)
     if (!decided.ok) return decided
     const decision = decided.value
-    const comparison = new Comparison(types, view, decision.after)
-    const staged = await this.#stage({ commands, author, options }, decision, comparison, signal)
+    const comparison = new Comparison(types, seen, decision.after)
+    const staged =
+      rollout &&
+      (await stageRollout(
+        { commands, author, options, rollout },
+        view,
+        { decision, comparison },
+        { now: now(), checkUrls, signal },
+      ))
     if (staged && !staged.ok) return staged
-    const { ownRollout = options.rollout?.amends?.id ?? options.rollout?.supersedes } = options
     const write: DecidedWrite = {
       comparison,
       changes: decision.changes,
+      served: staged ? new Comparison(types, view, staged.value.committed.after) : comparison,
+      committed: staged ? staged.value.committed.changes : decision.changes,
       grant,
       plan,
       staged: staged?.value.staged,
       ownRollout,
       brake,
+      // A new rollout opens nothing that is frozen; what an amended one serves already is another matter.
+      isWayBack: staged ? rollout?.amends?.restart !== false : isWayBack(commands),
+      now: now().getTime(),
     }
-    const lifted = new Set<Objection['liftedBy']>([
-      ...(confirmRemovals ? ['confirm' as const] : []),
+    const lifted = new Set<Objection['liftedBy'] | Objection['confirmation']>([
+      ...(confirmRemovals ? ['removals' as const] : []),
+      ...(options.confirmFinish ? ['finish' as const] : []),
       ...(options.bypass ? ['bypass' as const] : []),
     ])
     const { objections, refusals } = await askGuards(write, { dryRun, lifted, signal })
@@ -317,41 +259,6 @@ export class Writer {
     const whole = { ...decision, warnings }
     const committed = staged ? { ...whole, ...staged.value.committed } : whole
     return succeed({ decision: committed, whole, objections, comparison, staged: staged?.value.staged })
-  }
-
-  /** Makes a rollout of a decision, where that is asked for: what is committed then is the rollout alone. */
-  async #stage(
-    { commands, author, options }: WriteRequest,
-    { changes }: Decision,
-    comparison: Comparison,
-    signal: AbortSignal | undefined,
-  ): Promise<Result<{ staged: StagedWrite; committed: Pick<Decision, 'changes' | 'after'> }> | undefined> {
-    const { rollout, grant, operation = summarise(commands) } = options
-    if (!rollout) return undefined
-    const { types, before } = comparison
-    const { now } = this.#parts
-    const around: Surroundings = {
-      now: now().toISOString(),
-      revision: before.revision + 1,
-      blockOf: () => undefined,
-    }
-    const request: RolloutRequest = {
-      ...rollout,
-      // No other revision has this number, so that no other rollout has this id.
-      id: `r${before.revision + 1}`,
-      message: author.message,
-      startedBy: author.actor,
-      grant,
-      operation,
-    }
-    const digest = (members: RolloutPlan['members']) =>
-      planOf(types, changes, { spec: rollout.spec, members })
-    const staged = await runTimeSliced(stageWrite(comparison, changes, request, around, digest), signal)
-    if (!staged.ok) return staged
-    const draft = new Draft(before, types.cluster)
-    const put = putStaged(types, draft, staged.value, rollout, { by: author.actor, around })
-    if (!put.ok) return put
-    return succeed({ staged: put.value, committed: { changes: draft.changes(), after: draft } })
   }
 
   /** Commits, runs `meanwhile` during the commit, and publishes. */
@@ -384,6 +291,8 @@ export class Writer {
     return succeed(value)
   }
 }
+
+/** The same documents, served as if a rollout had never been. */
 
 /** Computes the impact and the plan of a decision, where the caller asked for them. */
 async function assess(

@@ -27,18 +27,21 @@ import { assignmentRoutes } from './routes/assignments.ts'
 import { batchRoutes } from './routes/batch.ts'
 import { bundleRoutes } from './routes/bundles.ts'
 import { clusterRoutes } from './routes/clusters.ts'
+import { comparisonRoutes } from './routes/compare-revisions.ts'
 import { copyLogRoutes } from './routes/copy-log.ts'
 import { versionRoutes } from './routes/document-versions.ts'
 import { documentRoutes } from './routes/documents.ts'
 import { eventRoutes } from './routes/events.ts'
 import { statusRoutes } from './routes/fleet-status.ts'
+import { holdRoutes, holdWriteRoutes } from './routes/holds.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { overrideRoutes } from './routes/overrides.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
 import { reportRoutes } from './routes/reports.ts'
 import { propagationRoutes } from './routes/revision-propagation.ts'
 import { revisionRoutes } from './routes/revisions.ts'
-import { rolloutActionRoutes, rolloutRoutes } from './routes/rollouts.ts'
+import { rolloutActionRoutes } from './routes/rollout-actions.ts'
+import { rolloutRoutes } from './routes/rollouts.ts'
 import { tokenRoutes, whoamiRoutes } from './routes/tokens.ts'
 import { watchRoutes } from './routes/watch-revisions.ts'
 import type { Service } from './service.ts'
@@ -82,9 +85,11 @@ const CRUD_ROUTES = [
   clusterRoutes,
   bundleRoutes,
   assignmentRoutes,
+  comparisonRoutes,
   revisionRoutes,
   batchRoutes,
   rolloutActionRoutes,
+  holdWriteRoutes,
   tokenRoutes,
 ]
 
@@ -95,6 +100,7 @@ function routesOf(service: Service, handler: PollHandler): Routes {
     api: [
       ...(mode === 'crud' ? CRUD_ROUTES : []).flatMap((build) => build(service)),
       ...rolloutRoutes(service),
+      ...holdRoutes(service),
       ...statusRoutes(service),
       ...propagationRoutes(service),
       ...versionRoutes(service),

@@ -77,8 +77,11 @@ async function* exportItems(
     ...(selection && { selector: selection.selector.text }),
   }
   if (anchor) {
-    const isHeld = part ? await part.heldAt(anchor.revision) : () => true
-    for await (const document of sealedDocuments(store, anchor)) if (isHeld(document)) yield { document }
+    const heldOf = part ? await part.heldAt(anchor.revision) : (document: DocumentVersion) => document
+    for await (const document of sealedDocuments(store, anchor)) {
+      const held = heldOf(document)
+      if (held) yield { document: held }
+    }
   }
   yield* exportRevisions(store, begin, header, part, progress)
   if (includeAuxiliary) yield* exportRecords(store, records, now)

@@ -1,5 +1,4 @@
 // Partial logs: the changes of each revision for a mirror that copies only the clusters of a selector.
-import { getOrSet } from '../base/get-or-set.ts'
 import type { Selector } from '../domain/access/selector.ts'
 import {
   type ClusterType,
@@ -9,10 +8,11 @@ import {
   type Types,
 } from '../domain/types/resource-type.ts'
 import type { DocumentVersion, LoggedChange, Store } from '../store/store.ts'
+import { type Cluster, Membership } from './part-membership.ts'
 import type { SentChange } from './transfer-items.ts'
 import { documentsAt } from './verify-log.ts'
 
-/** Selects the clusters that match, and every document that neither belongs to nor names another cluster. */
+/** Selects the clusters that match, and every document but for what belongs to or speaks of another cluster. */
 export interface Selection {
   readonly selector: Selector
   readonly types: Pick<Types, 'cluster' | 'system'>
@@ -38,28 +38,37 @@ export class PartialLog {
     this.#selection = selection
   }
 
-  /** Returns whether the partial log held a document at the revision that the log begins with. */
-  async heldAt(revision: number): Promise<(document: DocumentVersion) => boolean> {
+  /** Returns what the partial log held of a document at the revision that the log begins with; undefined for nothing. */
+  async heldAt(revision: number): Promise<(document: DocumentVersion) => DocumentVersion | undefined> {
     const membership = await this.#loaded(revision)
-    return ({ type, id, json }) => {
+    const holds = ({ type, id, json }: DocumentVersion): boolean => {
       if (this.#isLeftOut(type)) return false
       if (type === this.#clusters.type.name) return membership.holdsCluster(id)
       return this.#ownerOf(type, json) === undefined || membership.holdsOwned(keyOf({ type, id }))
     }
+    return (document) =>
+      holds(document) ? { ...document, json: membership.shared.partOf(document) } : undefined
   }
 
   /** The changes to send for a change; those that depend on the rest of the revision are returned by `end`. */
   async take(revision: number, change: LoggedChange): Promise<SentChange[]> {
     if (this.#isLeftOut(change.type)) return []
     if (change.type === this.#clusters.type.name) return this.#takeCluster(revision, change)
-    return this.#takeOther(revision, change)
+    if (!this.#isShared(change.type)) return this.#takeOther(revision, change)
+    const { shared } = await this.#loaded(revision - 1)
+    shared.set(change, change.after)
+    return []
   }
 
   /** The remaining changes of a revision, to send after all others. */
   end(): SentChange[] {
     const membership = this.#membership
     if (!membership) return []
-    const changes = [...this.#endTombstones(membership), ...this.#endOwned(membership)]
+    const changes = [
+      ...this.#endTombstones(membership),
+      ...this.#endOwned(membership),
+      ...membership.shared.end(membership.areMoved),
+    ]
     membership.settle()
     this.#tombstones.clear()
     this.#owned.clear()
@@ -126,6 +135,11 @@ export class PartialLog {
     return this.#selection.types.system.get(type)?.inPartialCopies === false
   }
 
+  /** Whether its documents speak of many clusters. */
+  #isShared(type: string): boolean {
+    return this.#selection.types.system.get(type)?.partOf !== undefined
+  }
+
   /** The one cluster that a document is for; undefined when it is not for one alone. */
   #ownerOf(type: string, json: string | null): string | undefined {
     const system = this.#selection.types.system.get(type)
@@ -134,10 +148,12 @@ export class PartialLog {
 
   async #loaded(revision: number): Promise<Membership> {
     if (this.#membership) return this.#membership
-    const membership = new Membership()
+    const { system } = this.#selection.types
+    const membership = new Membership(system, this.#clusters.type.name)
     if (revision > 0) {
       for await (const { type, id, json, deleted } of documentsAt(this.#store, revision)) {
         if (type === this.#clusters.type.name) membership.setCluster(id, this.#look(json, deleted))
+        else if (this.#isShared(type)) membership.shared.set({ type, id }, json)
         else {
           const cluster = this.#ownerOf(type, json)
           const change = { type, id, after: json, after_deleted: deleted }
@@ -159,20 +175,6 @@ export class PartialLog {
   }
 }
 
-interface Cluster {
-  readonly matches: boolean
-  readonly deleted: boolean
-  readonly dns: string
-  /** Only of a tombstone that matches: it may be sent again without a change of its own. */
-  readonly json: string | undefined
-}
-
-/** A document that is for one cluster alone. */
-interface Owned {
-  readonly cluster: string | undefined
-  readonly change: SentChange
-}
-
 /** Whether the change affects the membership of no other document. */
 function concernsOnlyItself(before: Cluster | undefined, after: Cluster | undefined): boolean {
   if (!before || !after || before.deleted || after.deleted) return false
@@ -182,96 +184,6 @@ function concernsOnlyItself(before: Cluster | undefined, after: Cluster | undefi
 /** Unique and sorted: the hash of a revision must not depend on which revision the export began with. */
 function inOrder(...ids: readonly Iterable<string>[]): string[] {
   return [...new Set(ids.flatMap((some) => [...some]))].sort()
-}
-
-/** Which clusters of the source, and documents for one cluster alone, the partial log holds. */
-class Membership {
-  readonly owned = new Map<string, Owned>()
-  /** Keys of the `owned` documents that the partial log holds as of the last revision that ended. */
-  readonly sentOwned = new Set<string>()
-  readonly #clusters = new Map<string, Cluster>()
-  readonly #sentTombstones = new Set<string>()
-  /** By DNS name: the number of live clusters outside the partial log, and the tombstones inside. */
-  readonly #outside = new Map<string, number>()
-  readonly #tombstones = new Map<string, Set<string>>()
-  readonly #ownedBy = new Map<string, Set<string>>()
-  readonly #touchedNames = new Set<string>()
-  readonly #touchedClusters = new Set<string>()
-  readonly #touchedOwned = new Set<string>()
-
-  setCluster(id: string, cluster: Cluster | undefined): void {
-    const old = this.#clusters.get(id)
-    if (old) this.#index(id, old, -1)
-    if (cluster) this.#index(id, cluster, 1)
-    if (cluster) this.#clusters.set(id, cluster)
-    else this.#clusters.delete(id)
-    if ((old?.matches ?? false) !== (cluster?.matches ?? false)) this.#touchedClusters.add(id)
-  }
-
-  #index(id: string, { matches, deleted, dns }: Cluster, by: 1 | -1): void {
-    if (!matches && !deleted) {
-      const count = (this.#outside.get(dns) ?? 0) + by
-      if (count > 0) this.#outside.set(dns, count)
-      else this.#outside.delete(dns)
-      this.#touchedNames.add(dns)
-    }
-    if (!matches || !deleted) return
-    this.#touchedNames.add(dns)
-    if (by > 0) getOrSet(this.#tombstones, dns, () => new Set<string>()).add(id)
-    else this.#tombstones.get(dns)?.delete(id)
-  }
-
-  setOwned(key: string, document: Owned | undefined): void {
-    const old = this.owned.get(key)
-    if (old?.cluster !== undefined) this.#ownedBy.get(old.cluster)?.delete(key)
-    if (document?.cluster !== undefined)
-      getOrSet(this.#ownedBy, document.cluster, () => new Set<string>()).add(key)
-    if (document) this.owned.set(key, document)
-    else this.owned.delete(key)
-    this.#touchedOwned.add(key)
-  }
-
-  holdsCluster(id: string): boolean {
-    const cluster = this.#clusters.get(id)
-    return cluster?.matches === true && !(cluster.deleted && this.#outside.has(cluster.dns))
-  }
-
-  holdsOwned(key: string): boolean {
-    const document = this.owned.get(key)
-    if (!document) return false
-    return document.cluster === undefined || this.#clusters.get(document.cluster)?.matches === true
-  }
-
-  /** Whether the partial log holds a cluster as of the last revision that ended. */
-  sent(id: string): boolean {
-    const cluster = this.#clusters.get(id)
-    return cluster?.matches === true && (!cluster.deleted || this.#sentTombstones.has(id))
-  }
-
-  tombstoneJson(id: string): string | undefined {
-    return this.#clusters.get(id)?.json
-  }
-
-  tombstonesTouched(): string[] {
-    return [...this.#touchedNames].flatMap((dns) => [...(this.#tombstones.get(dns) ?? [])])
-  }
-
-  ownedTouched(): string[] {
-    return [...this.#touchedClusters].flatMap((id) => [...(this.#ownedBy.get(id) ?? [])])
-  }
-
-  /** Ends a revision: what should be held counts as sent. */
-  settle(): void {
-    for (const id of this.tombstonesTouched()) {
-      if (this.holdsCluster(id)) this.#sentTombstones.add(id)
-      else this.#sentTombstones.delete(id)
-    }
-    for (const key of [...this.ownedTouched(), ...this.#touchedOwned]) {
-      if (this.holdsOwned(key)) this.sentOwned.add(key)
-      else this.sentOwned.delete(key)
-    }
-    for (const touched of [this.#touchedNames, this.#touchedClusters, this.#touchedOwned]) touched.clear()
-  }
 }
 
 function keyOf({ type, id }: DocumentName): string {

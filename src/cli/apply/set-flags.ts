@@ -1,6 +1,6 @@
 // The flags that name a set: its files, its name, and whether to prune.
 import { basename, resolve } from 'node:path'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { usage } from '../failure.ts'
 import { collect } from '../input/option-parsers.ts'
 import { STDIN } from '../input/read-files.ts'
@@ -11,13 +11,13 @@ export interface SetFlags {
   readonly name?: string
 }
 
-export function addSetFlags(command: Command): Command {
+export function addSetFlags(command: Command, { isOptional = false } = {}): Command {
+  const file = new Option(
+    '-f, --file <path>',
+    'a file, a folder with all below it, or - for stdin (repeatable)',
+  )
   return command
-    .requiredOption(
-      '-f, --file <path>',
-      'a file, a folder with all below it, or - for stdin (repeatable)',
-      collect,
-    )
+    .addOption(file.argParser(collect).makeOptionMandatory(!isOptional))
     .option('--prune', 'delete what the set held before and holds no longer')
     .option('--name <name>', 'name of the set (default: that of the first file or folder)')
 }

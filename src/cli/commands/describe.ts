@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { Revision } from '../../api/wire-types.ts'
 import { equalJson, type Json, type JsonObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
+import { parseAt } from '../input/moments.ts'
 import { cell } from '../output/document-table.ts'
 import type { Look } from '../output/print.ts'
 import { REVISION_HEADERS, revisionRow } from '../output/revision-table.ts'
@@ -17,14 +18,21 @@ export function defineDescribe(command: Command, { run, nouns }: Tools, noun: No
   const delivered = nouns.filter(({ delivery }) => delivery)
   command
     .argument('<id>', `id of the ${noun.singular}`)
-    .addHelpText('after', `\nExamples:\n  ${PROGRAM} ${noun.noun} describe demo-cluster-01`)
+    .option('--at <revision|time>', 'as it was then')
+    .addHelpText(
+      'after',
+      `\nExamples:\n  ${PROGRAM} ${noun.noun} describe demo-cluster-01\n  ${PROGRAM} ${noun.noun} describe demo-cluster-01 --at 7d`,
+    )
     .action(
-      run(async (session, id: string) => {
-        const { body: cluster } = await getDocument(session, noun, id)
+      run(async (session, id: string, flags: { at?: string }) => {
+        const at = parseAt(flags.at)
+        const { body: cluster, headers } = await getDocument(session, noun, id, { at })
+        // The last changes before then, where then is named.
+        const before = at === undefined ? undefined : Number(headers['x-revision']) + 1
         const endpoints = delivered.map(({ delivery }) => delivery?.endpoint ?? '')
         const [results, changes] = await Promise.all([
-          readInputs(session, noun, id, endpoints, { explain: true }),
-          session.api.get('/revisions', { query: { cluster: id, limit: LAST_CHANGES } }),
+          readInputs(session, noun, id, endpoints, { explain: true, at }),
+          session.api.get('/revisions', { query: { cluster: id, limit: LAST_CHANGES, before } }),
         ])
         const inputs = Object.fromEntries(results) as unknown as Record<string, ExplainedInputs>
         await session.print({

@@ -74,6 +74,20 @@ test('a date is its first moment in UTC, and a time is told in UTC with millisec
   assert.equal(moment('2026-01-31T12:00:00.5+02:00'), '2026-01-31T10:00:00.500Z')
 })
 
+test('durations have several units, and days have names', () => {
+  assert.equal(moment('1h30m'), moment('90m'))
+  assert.equal(moment('1w1d1h1m1s'), moment(`${((8 * 24 + 1) * 60 + 1) * 60 + 1}s`))
+  assert.equal(moment('today'), '2026-03-01T00:00:00.000Z')
+  assert.equal(moment('yesterday'), '2026-02-28T00:00:00.000Z')
+})
+
+test('what of a time is left out is nothing, and its zone is UTC', () => {
+  assert.equal(moment('2026-01-31 12:00'), '2026-01-31T12:00:00.000Z')
+  assert.equal(moment('2026-01-31T12:00:30'), '2026-01-31T12:00:30.000Z')
+  assert.equal(moment('2026-01-31T21:40-05:00'), '2026-02-01T02:40:00.000Z')
+  assert.equal(moment('2026-01-31+02:00'), '2026-01-30T22:00:00.000Z')
+})
+
 test('every time of the log is understood as itself', () => {
   const min = new Date('0001-01-01T00:00:00Z')
   const max = new Date('9999-12-31T23:59:59Z')
@@ -85,15 +99,28 @@ test('every time of the log is understood as itself', () => {
 })
 
 test('what is no moment is wrong use, and is repeated in the message', () => {
-  const odd = ['', ' ', 'yesterday', 'now', '2', '12', '2 h', ' 2h', '2h ', '2H', '-2h', '+2h', '1.5h', '2hh']
-  const offCalendar = ['2026-02-29', '2026-13-01', '2026-00-10', '2026-01-00', '2026-01-31T24:00:00Z']
-  const incomplete = [
-    '2026-1-31',
-    '2026-01',
-    '2026-01-31T12:00',
-    '2026-01-31T12:00:00',
-    '2026-01-31 12:00:00Z',
+  const odd = [
+    '',
+    ' ',
+    'Yesterday',
+    'tomorrow',
+    'now',
+    '30m1h',
+    '1h1h',
+    'h',
+    '2',
+    '12',
+    '2 h',
+    ' 2h',
+    '2h ',
+    '2H',
+    '-2h',
+    '+2h',
+    '1.5h',
+    '2hh',
   ]
+  const offCalendar = ['2026-02-29', '2026-13-01', '2026-00-10', '2026-01-00', '2026-01-31T24:00:00Z']
+  const incomplete = ['2026-1-31', '2026-01', '2026-01-31T12', '2026-01-31  12:00', '2026-01-31T12:00+2']
   for (const text of [...odd, ...offCalendar, ...incomplete, '2h\n', '2026-01-31\n']) assertNoMoment(text)
 })
 

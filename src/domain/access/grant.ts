@@ -38,6 +38,16 @@ export interface Grant {
   readonly types?: readonly string[]
 }
 
+/** The grant alone, of what grants more or holds secrets, such as a token. */
+export function grantIn({ role, cluster, selector, types }: Grant): Grant {
+  return {
+    role,
+    ...(cluster !== undefined && { cluster }),
+    ...(selector !== undefined && { selector }),
+    ...(types !== undefined && { types }),
+  }
+}
+
 /** Returns the clusters and types of a grant; empty without a limit. */
 export function scopeOf({ cluster, selector, types }: Grant): string {
   const parts = [cluster, selector !== undefined && `(${selector})`, types?.join(',')]

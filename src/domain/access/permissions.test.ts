@@ -3,11 +3,12 @@ import { test } from 'node:test'
 import { type Grant, ROLES, type Role } from './grant.ts'
 import { leastRoleWith, may, PERMISSIONS, type Permission } from './permissions.ts'
 
-/** The first role of each permission; those after it have it too, but for `mirror` and `own_status`. */
+/** The first role of each permission; those after it have it too, but for `mirror` and what is of one's own cluster. */
 const LEAST: Record<Permission, Role> = {
   known: 'cluster',
   poll: 'cluster',
   own_status: 'cluster',
+  own_hold: 'cluster',
   poll_any: 'poller',
   list_clusters: 'poller',
   mirror: 'mirror',
@@ -17,6 +18,7 @@ const LEAST: Record<Permission, Role> = {
   write: 'editor',
   write_any: 'admin',
   purge: 'admin',
+  bypass: 'admin',
   admin: 'admin',
   priority: 'admin',
 }
@@ -26,10 +28,11 @@ function allowed(grant: Grant): Permission[] {
 }
 
 for (const [i, role] of ROLES.entries())
-  test(`the role ${role} may do what those before it may, but copy the log only as mirror or admin, and read no status as poller or mirror`, () => {
+  test(`the role ${role} may do what those before it may, but copy the log only as mirror or admin, and neither read a status nor hold a cluster as poller or mirror`, () => {
     const expected = PERMISSIONS.filter((permission) => {
       if (permission === 'mirror') return role === 'mirror' || role === 'admin'
       if (permission === 'own_status') return role !== 'poller' && role !== 'mirror'
+      if (permission === 'own_hold') return role === 'cluster' || role === 'editor' || role === 'admin'
       return ROLES.indexOf(LEAST[permission]) <= i
     })
     assert.deepEqual(allowed({ role }), expected)

@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
 import type { Token } from '../access/token.ts'
 import type { DocumentVersion } from '../documents/view.ts'
-import type { Rollout, RolloutPlan } from '../rollouts/rollout.ts'
+import type { Rollout } from '../rollouts/rollout.ts'
 import type { Document } from '../types/resource-type.ts'
 
 /** The state a caller expects the document to be in: If-Match and If-None-Match of HTTP. */
@@ -176,7 +176,8 @@ export interface RevokeToken extends Base {
 export interface PutRollout extends Base {
   readonly op: 'put_rollout'
   readonly rollout: Rollout
-  readonly plan?: RolloutPlan
+  /** The revision that it was worked out for: what it opens is opened by the one that it becomes. */
+  readonly assumed: number
 }
 export type RolloutAction =
   | { readonly kind: 'pause' | 'abort'; readonly remark?: string }
@@ -186,6 +187,15 @@ export type RolloutAction =
       readonly wave?: string
       readonly when?: 'before' | 'after'
       readonly remark?: string
+    }
+  | {
+      readonly kind: 'check'
+      readonly wave: string
+      readonly name: string
+      readonly ok: boolean
+      readonly remark?: string
+      /** The plan that the answer is about; the present one by default. */
+      readonly plan?: string
     }
   | { readonly kind: 'skip'; readonly wave: string }
   | { readonly kind: 'skip'; readonly clusters: readonly string[] }
@@ -204,6 +214,10 @@ export interface FinishRollout extends Base {
   readonly id: string
   readonly by: string
   readonly at: string
+  readonly remark?: string
+  /** Members of opened waves that are absent, and those of them that were never served the change. */
+  readonly absent: readonly string[]
+  readonly stragglers: readonly string[]
 }
 /** Keeps a cluster at what it is served now. */
 export interface HoldCluster extends Base {

@@ -163,7 +163,7 @@ function* run(work: Work, command: Command): Steps<Result<Outcome>> {
   if (command.op === 'act_on_rollout') return actOnRollout(types, draft, command)
   if (command.op === 'finish_rollout') return yield* finishRollout(types, draft, command)
   if (command.op === 'hold_cluster') return holdCluster(types, draft, command)
-  if (command.op === 'release_cluster') return releaseCluster(draft, command.cluster)
+  if (command.op === 'release_cluster') return releaseCluster(draft, command)
   const type = types.get(command.type)
   if (!type) return notFound('type', command.type)
   switch (command.op) {

@@ -54,6 +54,9 @@ export interface ExplainedField {
   readonly time: string | null
   readonly actor: string | null
   readonly message: string | null
+  /** Set where the document itself holds another value: the rollout that is open for the cluster, or that it is held. */
+  readonly rollout?: string
+  readonly held?: true
   /**
    * Dependencies that the document names and this cluster does not get, each with the reason; absent where there are
    * none.

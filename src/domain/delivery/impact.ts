@@ -20,12 +20,17 @@ interface ClusterImpact {
 
 export const IMPACT_LIMIT = 100
 
-/** Exact counts over the whole fleet, and the details of the first `limit` clusters' endpoints. */
-export function* impactOf(comparison: Comparison, limit = IMPACT_LIMIT): Steps<Impact> {
+/** Exact counts over the whole fleet, or the chosen clusters, and the details of the first `limit` clusters' endpoints. */
+export function* impactOf(
+  comparison: Comparison,
+  limit = IMPACT_LIMIT,
+  isChosen: (cluster: string) => boolean = () => true,
+): Steps<Impact> {
   const counter = new ImpactCounter()
   const details: ClusterImpact[] = []
   for (const id of comparison.candidates()) {
     yield
+    if (!isChosen(id)) continue
     const differences = comparison.compare(id)
     if (differences.length === 0 && !comparison.isTouched(id)) continue
     const environment = comparison.environmentOf(id)

@@ -5,6 +5,7 @@ import type { Change, View } from '../documents/view.ts'
 import {
   type DeliveredType,
   type Document,
+  type DocumentName,
   overriddenFields,
   patchesOf,
   referencesOf,
@@ -65,9 +66,7 @@ function referenceField(
 }
 
 /** Clusters that keep a value of their own for a field that a change gives another value in the catalog. */
-export interface KeptField {
-  readonly type: string
-  readonly id: string
+export interface KeptField extends DocumentName {
   readonly field: string
   readonly clusters: number
   /** The first of them. */
@@ -83,7 +82,7 @@ export function* keptFields(types: Types, after: View, changes: readonly Change[
     return fields.size > 0 ? [{ type, fields }] : []
   })
   if (changed.length === 0) return []
-  const kept = new Map<string, { named: Omit<KeptField, 'clusters' | 'examples'>; clusters: string[] }>()
+  const kept = new Map<string, { named: DocumentName & { readonly field: string }; clusters: string[] }>()
   for (const { id: cluster, document } of after.all(types.cluster.type.name)) {
     yield
     for (const { type, fields } of changed)

@@ -39,6 +39,11 @@ export class Overlay implements View {
     return this.#laid.get(type) ?? NOTHING
   }
 
+  /** The types of what is laid over the base. */
+  laidTypes(): Iterable<string> {
+    return this.#laid.keys()
+  }
+
   get(type: string, id: string): Entry | undefined {
     const laid = this.#laid.get(type)
     if (!laid?.has(id)) return this.base.get(type, id)

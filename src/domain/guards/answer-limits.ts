@@ -5,9 +5,11 @@ import { pointer } from '../../base/json.ts'
 import { invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import { renderInputs } from '../delivery/render-inputs.ts'
-import { type ServedView, servedTo } from '../delivery/served-view.ts'
+import type { ServedView } from '../delivery/served-view.ts'
 import { type Draft, pointerTo, type Touched } from '../documents/draft.ts'
-import type { View } from '../documents/view.ts'
+import type { Entry, View } from '../documents/view.ts'
+import type { ActiveRollout } from '../rollouts/active-rollout.ts'
+import { type Staging, stagingOf } from '../rollouts/staging.ts'
 import {
   type DeliveredType,
   findReference,
@@ -15,6 +17,7 @@ import {
   referencesOf,
   type Types,
 } from '../types/resource-type.ts'
+import { StagedBounds } from './staged-bounds.ts'
 
 /** Flux refuses a body that is larger. */
 const MAX_ANSWER_BYTES = 900 * 1024
@@ -25,18 +28,18 @@ export const MAX_INPUTS = 10_000
 const INPUT_OVERHEAD = 576
 const MAX_BYTES_PER_CHAR = 3
 const MAX_CHARS_PER_ESCAPED_CHAR = 6
+/** Rollouts that reach one cluster and whose combinations are all looked at; more of them double the work each. */
+const MAX_COMBINED = 8
 
-/** Refuses changes after which some cluster's answer would be too large. */
+/** Refuses changes after which some cluster's answer would be too large, whichever waves of rollouts are open. */
 export function* checkLimits(types: Types, draft: Draft, before: View): Steps<Result<string[]>> {
   const clusters = types.cluster.type.name
   const touched = draft.touched()
   for (const type of types.delivered) {
-    const sizes = new Map<View, number>()
-    const largestIn = (view: View): number => getOrSet(sizes, view, () => largestDefinition(view, type))
+    const checker = new AnswerChecker(types, draft, type)
     for (const { type: name, id, origins } of touched) {
       yield
-      const problem =
-        name === clusters && limitProblem(types, servedTo(types, draft, id), type, id, largestIn)
+      const problem = name === clusters ? checker.problemOf(draft.get(clusters, id)) : undefined
       if (problem)
         return invalid(
           [{ path: pointerTo(origins, pointer('', type.delivery.assignedBy)), message: problem }],
@@ -44,14 +47,11 @@ export function* checkLimits(types: Types, draft: Draft, before: View): Steps<Re
         )
     }
     const changed = changedDefinitions(before, touched, type)
-    const { size, identity, references } = before.ceilings
-    if (changed.length === 0) continue
-    // A bound over the draft: it says nothing of clusters that are served from another view.
-    if (!mayExceed(references.get(type.name) ?? 0, largestIn(draft), identity, size)) continue
-    for (const { id, document } of draft.all(clusters)) {
+    if (changed.length === 0 || !(yield* checker.mayExceedAnywhere(before))) continue
+    for (const cluster of draft.all(clusters)) {
       yield
-      const cause = changed.find((definition) => findReference(document, type.delivery, definition.id))
-      const problem = cause && limitProblem(types, servedTo(types, draft, id), type, id, largestIn)
+      const cause = changed.find(({ id }) => checker.mayBeAssigned(cluster, id))
+      const problem = cause && checker.problemOf(cluster)
       if (problem)
         return invalid([{ path: pointerTo(cause.origins, ''), message: problem }], 'answer_too_large')
     }
@@ -59,25 +59,79 @@ export function* checkLimits(types: Types, draft: Draft, before: View): Steps<Re
   return succeed([])
 }
 
-function limitProblem(
-  types: Types,
-  view: ServedView,
-  type: DeliveredType,
-  id: string,
-  largestIn: (view: View) => number,
-): string | undefined {
-  const { endpoint } = type.delivery
-  const cluster = view.get(types.cluster.type.name, id)
-  if (!cluster) return undefined
-  const count = referencesOf(cluster.document, type.delivery).length
-  if (count > MAX_INPUTS) {
-    return `would give cluster "${id}" ${count} inputs of ${endpoint}: Flux takes at most ${MAX_INPUTS}`
+/** Looks at the answers of one type, bounds first: nearly no cluster has to be rendered. */
+class AnswerChecker {
+  readonly #types: Types
+  readonly #view: View
+  readonly #type: DeliveredType
+  readonly #staging: Staging
+  readonly #bounds: StagedBounds
+  readonly #sizes = new Map<View, number>()
+
+  constructor(types: Types, view: View, type: DeliveredType) {
+    this.#types = types
+    this.#view = view
+    this.#type = type
+    this.#staging = stagingOf(types, view)
+    this.#bounds = new StagedBounds(types, view, type, this.#staging.active)
   }
-  const identity = identityLength(types.cluster, cluster.document)
-  if (!mayExceed(count, largestIn(view), identity, cluster.size)) return undefined
-  const bytes = new TextEncoder().encode(renderInputs(view, types, type, cluster).text).length
-  if (bytes <= MAX_ANSWER_BYTES) return undefined
-  return `would make the ${endpoint} answer of cluster "${id}" ${bytes} bytes: Flux takes at most ${MAX_ANSWER_BYTES}`
+
+  /** What is wrong with some answer that a cluster may come to be given. */
+  problemOf(cluster: Entry | undefined): string | undefined {
+    if (!cluster) return undefined
+    const { active } = this.#staging
+    const reaching =
+      active.length === 0 ? active : active.filter((each) => each.mayReach(this.#types, cluster))
+    if (reaching.length === 0) return this.#problemIn(this.#view, cluster)
+    const { references, size } = this.#bounds.boundsOf(cluster, reaching)
+    const identity = identityLength(this.#types.cluster, cluster.document)
+    const isSmall = !mayExceed(references, this.#bounds.largest, identity, size)
+    if (references <= MAX_INPUTS && isSmall) return undefined
+    if (reaching.length > MAX_COMBINED) return tooManyRollouts(cluster, reaching)
+    for (const view of this.#staging.possibleViews(reaching)) {
+      const problem = this.#problemIn(view, view.get(this.#types.cluster.type.name, cluster.id))
+      if (problem) return problem
+    }
+    return undefined
+  }
+
+  /** Whether a definition is assigned to a cluster, or would be by a rollout. */
+  mayBeAssigned(cluster: Entry, id: string): boolean {
+    const { delivery } = this.#type
+    if (findReference(cluster.document, delivery, id)) return true
+    const { name } = this.#types.cluster.type
+    return this.#staging.active.some(({ overlay }) => {
+      const laid = overlay.edited(name).has(cluster.id) && overlay.lay(name, cluster.id, cluster)
+      return laid && findReference(laid.document, delivery, id) !== undefined
+    })
+  }
+
+  /** A bound over all clusters and combinations. */
+  *mayExceedAnywhere({ ceilings }: View): Steps<boolean> {
+    const { references, size } = yield* this.#bounds.growth()
+    const most = (ceilings.references.get(this.#type.name) ?? 0) + references
+    return mayExceed(most, this.#bounds.largest, ceilings.identity, ceilings.size + size)
+  }
+
+  #problemIn(view: View, cluster: Entry | undefined): string | undefined {
+    if (!cluster) return undefined
+    const { endpoint } = this.#type.delivery
+    const { id } = cluster
+    const count = referencesOf(cluster.document, this.#type.delivery).length
+    if (count > MAX_INPUTS)
+      return `would give cluster "${id}" ${count} inputs of ${endpoint}: Flux takes at most ${MAX_INPUTS}`
+    const identity = identityLength(this.#types.cluster, cluster.document)
+    const largest = getOrSet(this.#sizes, view, () => largestDefinition(view, this.#type))
+    if (!mayExceed(count, largest, identity, cluster.size)) return undefined
+    const { text } = renderInputs(view as ServedView, this.#types, this.#type, cluster)
+    const bytes = new TextEncoder().encode(text).length
+    if (bytes <= MAX_ANSWER_BYTES) return undefined
+    return `would make the ${endpoint} answer of cluster "${id}" ${bytes} bytes: Flux takes at most ${MAX_ANSWER_BYTES}`
+  }
+}
+
+function tooManyRollouts({ id }: Entry, reaching: readonly ActiveRollout[]): string {
+  return `would be too much for cluster "${id}" together with the ${reaching.length} rollouts that reach it: wait for some of them to end`
 }
 
 /** An upper bound that needs no rendering: it spares nearly every cluster the exact count. */

@@ -7,18 +7,29 @@ import { leastRoleWith, may } from '../access/permissions.ts'
 import { parseSelector, type Selector } from '../access/selector.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change, Entry, View } from '../documents/view.ts'
+import { HOLDS } from '../rollouts/hold.ts'
 import { dnsOf, type Types } from '../types/resource-type.ts'
 import { typesTouched } from '../types/types-touched.ts'
 import { refuseHeld } from './refuse-held.ts'
 import { refuseRollouts } from './refuse-rollouts.ts'
+
+/** What is committed: of a rollout, not its changes but the documents that keep it. */
+export interface Committed {
+  readonly served: Comparison
+  readonly committed: readonly Change[]
+}
 
 /** Returns why the changes of a write go beyond a grant; undefined when they do not. */
 export function* checkScope(
   grant: Grant,
   comparison: Comparison,
   changes: readonly Change[],
+  { served, committed }: Committed = { served: comparison, committed: changes },
 ): Steps<Problem | undefined> {
-  if (!may(grant, 'write')) return forbidden('needs_editor', `the role ${grant.role} may not write`)
+  if (!may(grant, 'write')) {
+    if (may(grant, 'own_hold') && changes.every((change) => isOwnHold(grant, change))) return undefined
+    return forbidden('needs_editor', `the role ${grant.role} may not write`)
+  }
   const purged = may(grant, 'purge') ? undefined : refusePurge(comparison.types, changes)
   if (may(grant, 'write_any')) return purged
   const { selector: text, types: allowed } = grant
@@ -33,10 +44,14 @@ export function* checkScope(
     purged ??
     refuseFleetWide(grant, comparison.types, changes) ??
     refuseTypes(grant, comparison.types, changes) ??
-    refuseRollouts(scope, comparison, changes) ??
+    refuseRollouts(scope, served, committed) ??
     (yield* refuseClusters(scope.selector, comparison, changes)) ??
     (yield* refuseHeld(scope, comparison, changes))
   )
+}
+
+function isOwnHold({ cluster }: Grant, { type, id }: Change): boolean {
+  return type === HOLDS && id === cluster
 }
 
 function refusePurge({ cluster }: Types, changes: readonly Change[]): Problem | undefined {
@@ -69,6 +84,11 @@ function refuseTypes(
 ): Problem | undefined {
   if (!allowed) return undefined
   const details = changes.flatMap((change) => {
+    if (change.type === HOLDS) {
+      const others = types.delivered.filter(({ name }) => !allowed.includes(name)).map(({ name }) => name)
+      const message = `would hold what the cluster gets of ${named(others)} too`
+      return others.length === 0 ? [] : [{ path: `/${HOLDS}/${change.id}`, message }]
+    }
     // A system type without a resource file: an editor changes only what goes with a cluster, such as its tokens.
     if (!types.get(change.type)) return []
     const foreign = typesTouched(types, change).filter((name) => !allowed.includes(name))
@@ -127,6 +147,9 @@ function* touchedOutside(
   const found = new Set<string>()
   for (const change of changes) {
     yield
+    const owner = ownerOf(types, change)
+    const owned = owner === undefined ? undefined : before.get(name, owner)
+    if (owned && !selector.matches(owned.document)) found.add(owned.id)
     if (change.type !== name) continue
     const documents = [change.before?.document, change.after?.document]
     if (documents.some((document) => document && !selector.matches(document))) found.add(change.id)
@@ -140,6 +163,12 @@ function* touchedOutside(
     if (comparison.compare(id).length > 0) found.add(id)
   }
   return found
+}
+
+/** The one cluster that a document is for. */
+function ownerOf({ system }: Types, { type, before, after }: Change): string | undefined {
+  const document = (after ?? before)?.document
+  return document && system.get(type)?.clusterOf?.(document)
 }
 
 /** Deleted clusters outside the scope that would receive something different if they were restored. */

@@ -3,15 +3,19 @@ import type { BrakePercents } from '../../base/brake-percents.ts'
 import type { Problem } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Grant } from '../access/grant.ts'
+import type { Bypass } from '../access/permissions.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change } from '../documents/view.ts'
 import type { StagedWrite } from '../rollouts/stage-write.ts'
 import { findRemovals } from './brake.ts'
-import { checkScope } from './check-scope.ts'
+import { type Committed, checkScope } from './check-scope.ts'
+import { checkFit } from './fits-rollouts.ts'
+import { checkFrozen } from './frozen.ts'
 import { checkHeldFields } from './held-by-rollout.ts'
 import { refuseMethods } from './refuse-methods.ts'
+import { findUnfinished } from './unfinished-rollout.ts'
 
-export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'rollout', 'brake'] as const
+export const OBJECTION_KINDS = ['methods', 'scope', 'plan', 'rollout', 'freeze', 'brake'] as const
 
 export interface Objection {
   readonly kind: (typeof OBJECTION_KINDS)[number]
@@ -19,10 +23,16 @@ export interface Objection {
   readonly problem: Problem
   /** What lifts the objection; undefined where nothing does. */
   readonly liftedBy?: 'confirm' | 'bypass'
+  /** Who may bypass it. */
+  readonly bypass?: Bypass
+  /** What has to be confirmed, where that lifts it. */
+  readonly confirmation?: (typeof CONFIRMATIONS)[number]
 }
 
+export const CONFIRMATIONS = ['removals', 'finish'] as const
+
 /** A write that has been decided. */
-export interface DecidedWrite {
+export interface DecidedWrite extends Committed {
   readonly comparison: Comparison
   readonly changes: readonly Change[]
   /** The caller's grant; a write of the service itself has none. */
@@ -31,9 +41,13 @@ export interface DecidedWrite {
   readonly plan: string | undefined
   /** Set where the changes are to be a rollout. */
   readonly staged: StagedWrite | undefined
-  /** The rollout that the write finishes or amends. */
+  /** The rollout that the write finishes. */
   readonly ownRollout: string | undefined
   readonly brake: BrakePercents
+  /** Whether it only brings back what was served before. */
+  readonly isWayBack: boolean
+  /** Milliseconds since the epoch. */
+  readonly now: number
 }
 
 export interface Guard {
@@ -56,8 +70,8 @@ export const METHODS_GUARD: Guard = {
 
 export const SCOPE_GUARD: Guard = {
   stopsPreview: false,
-  *check({ comparison, changes, grant }) {
-    const problem = grant && (yield* checkScope(grant, comparison, changes))
+  *check({ comparison, changes, grant, ...write }) {
+    const problem = grant && (yield* checkScope(grant, comparison, changes, write))
     return problem ? [{ kind: 'scope', problem }] : []
   },
 }
@@ -66,14 +80,28 @@ export const ROLLOUT_GUARD: Guard = {
   stopsPreview: false,
   *check({ comparison, changes, staged, ownRollout }) {
     const { types, before } = comparison
-    const problem = yield* checkHeldFields({
-      types,
-      before,
-      changes,
-      isStaged: staged !== undefined,
-      except: ownRollout,
-    })
-    return problem ? [{ kind: 'rollout', problem, liftedBy: 'bypass' }] : []
+    const write = { types, before, changes, isStaged: staged !== undefined, except: ownRollout }
+    const problem = (yield* checkHeldFields(write)) ?? (yield* checkFit(write))
+    const unfinished = findUnfinished(changes)
+    return [
+      // Two rollouts of one field would never come to an end.
+      ...(problem ? [{ kind: 'rollout', problem, ...(!staged && BYPASSED_BY_ADMINS) } as const] : []),
+      ...(unfinished
+        ? [{ kind: 'rollout', problem: unfinished, liftedBy: 'confirm', confirmation: 'finish' } as const]
+        : []),
+    ]
+  },
+}
+
+const BYPASSED_BY_ADMINS = { liftedBy: 'bypass', bypass: 'admin' } as const
+
+export const FREEZE_GUARD: Guard = {
+  stopsPreview: false,
+  *check({ served, isWayBack, now }) {
+    const frozen = isWayBack ? undefined : yield* checkFrozen(served, now)
+    if (!frozen) return []
+    const { problem, bypass } = frozen
+    return [{ kind: 'freeze', problem, ...(bypass !== 'nobody' && { liftedBy: 'bypass', bypass }) }]
   },
 }
 
@@ -85,6 +113,7 @@ export const BRAKE_GUARD: Guard = {
       kind: 'brake',
       problem: { code: 'destructive_change', reason: 'brake', message },
       liftedBy: 'confirm',
+      confirmation: 'removals',
     }))
   },
 }

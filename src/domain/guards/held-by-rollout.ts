@@ -3,9 +3,10 @@ import { conflictOf, type Problem } from '../../base/problem.ts'
 import { named } from '../../base/sentences.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Change, View } from '../documents/view.ts'
+import type { ActiveRollout } from '../rollouts/active-rollout.ts'
 import { type DocumentEdit, editsBetween, type FieldEdit, overlapOf } from '../rollouts/edits.ts'
 import type { RolloutOverlay } from '../rollouts/rollout-overlay.ts'
-import { type ActiveRollout, stagingOf } from '../rollouts/staging.ts'
+import { stagingOf } from '../rollouts/staging.ts'
 import { type Document, idsIn, type Types } from '../types/resource-type.ts'
 
 export interface HeldWrite {

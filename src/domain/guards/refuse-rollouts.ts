@@ -3,55 +3,105 @@ import { forbidden, type Problem } from '../../base/problem.ts'
 import { named } from '../../base/sentences.ts'
 import type { Selector } from '../access/selector.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
+import { findVersion } from '../documents/find-document.ts'
 import type { Change, View } from '../documents/view.ts'
-import { ROLLOUT_PLANS, ROLLOUTS } from '../rollouts/rollout.ts'
-import { overlayOf, type RolloutOverlay } from '../rollouts/rollout-overlay.ts'
-import type { Types } from '../types/resource-type.ts'
+import type { DocumentEdit } from '../rollouts/edits.ts'
+import { HOLDS } from '../rollouts/hold.ts'
+import { asPlan, ROLLOUT_PLANS, ROLLOUTS, type RolloutPlan } from '../rollouts/rollout.ts'
+import type { Document, Types } from '../types/resource-type.ts'
+import { typesTouched } from '../types/types-touched.ts'
 
 interface Scope {
   readonly selector: Selector | undefined
   readonly types: readonly string[] | undefined
 }
 
-/** Returns why a changed rollout goes beyond a scope; undefined when none does. */
+/**
+ * Returns why changed rollouts and holds go beyond a scope; undefined when none does. `changes` are what is committed: a
+ * rollout that takes the place of another changes that one too.
+ */
 export function refuseRollouts(
-  { selector, types: allowed }: Scope,
-  { types, before, after }: Comparison,
+  scope: Scope,
+  comparison: Comparison,
   changes: readonly Change[],
 ): Problem | undefined {
-  if (!selector && !allowed) return undefined
-  for (const { type, id } of changes) {
-    const plan =
-      type === ROLLOUTS ? (after.get(ROLLOUT_PLANS, id) ?? before.get(ROLLOUT_PLANS, id)) : undefined
-    if (!plan) continue
-    const overlay = overlayOf(types, plan)
-    const foreign = [...overlay.types].filter((name) => allowed && !isAllowed(types, name, allowed))
-    const outside = selector ? membersOutside(types, before, overlay, selector) : []
-    if (foreign.length + outside.length === 0) continue
-    const what =
-      outside.length > 0 ? `clusters outside your scope: ${named(outside)}` : `documents of ${named(foreign)}`
-    return forbidden('out_of_scope', `rollout "${id}" changes ${what}`, [
-      { path: `/${ROLLOUTS}/${id}`, message: `changes ${what}` },
-    ])
+  if (!scope.selector && !scope.types) return undefined
+  for (const change of changes) {
+    const problem =
+      change.type === HOLDS
+        ? refuseHold(scope, comparison, change)
+        : change.type === ROLLOUTS
+          ? refuseRollout(scope, comparison, change)
+          : undefined
+    if (problem) return problem
   }
   return undefined
 }
 
-/** Edits of clusters are assignments and values: whoever started the rollout was checked for these. */
-function isAllowed({ cluster }: Types, name: string, allowed: readonly string[]): boolean {
-  return name === cluster.type.name || allowed.includes(name)
+/** An amendment takes its clusters from the edits before, and gives them others. */
+function refuseRollout(
+  { selector, types: allowed }: Scope,
+  { types, before, after }: Comparison,
+  { id }: Change,
+): Problem | undefined {
+  const plans = [before, after].flatMap((view) => view.get(ROLLOUT_PLANS, id) ?? []).map(asPlan)
+  const touched = allowed
+    ? plans.flatMap(({ edits }) => edits.flatMap((edit) => typesEdited(types, edit)))
+    : []
+  const foreign = [...new Set(touched)].filter((name) => !allowed?.includes(name))
+  const outside = selector ? membersOutside(types, before, plans, selector) : []
+  if (foreign.length + outside.length === 0) return undefined
+  const what =
+    outside.length > 0 ? `clusters outside your scope: ${named(outside)}` : `documents of ${named(foreign)}`
+  return forbidden('out_of_scope', `rollout "${id}" changes ${what}`, [
+    { path: `/${ROLLOUTS}/${id}`, message: `changes ${what}` },
+  ])
 }
 
+/** The types that an edit touches: of a cluster, those of what it is assigned and has values for. */
+function typesEdited(types: Types, edit: DocumentEdit): string[] {
+  const { type } = edit
+  if (!('fields' in edit)) return [type]
+  const version = (document: Document) => ({ document, deleted: false })
+  return edit.fields.flatMap(({ path, before, after }) => {
+    const [, field = ''] = path.split('/')
+    // Only which of the fields differ matters, and the whole of a document is one edit where nothing finer is exact.
+    const [was, is] = field === '' ? [before, after] : [{}, { [field]: [path] }]
+    return typesTouched(types, {
+      type,
+      before: version((was ?? {}) as Document),
+      after: version((is ?? {}) as Document),
+    })
+  })
+}
+
+/** Deleted clusters count too: they may be restored while the rollout goes on. */
 function membersOutside(
   { cluster }: Types,
   view: View,
-  { members }: RolloutOverlay,
+  plans: readonly RolloutPlan[],
   selector: Selector,
 ): string[] {
-  const outside: string[] = []
-  for (const id of members) {
-    const entry = view.get(cluster.type.name, id)
-    if (entry && !selector.matches(entry.document)) outside.push(id)
+  const outside = new Set<string>()
+  for (const id of plans.flatMap(({ members }) => members.flat())) {
+    const entry = findVersion(view, cluster.type.name, id)
+    if (entry && !selector.matches(entry.document)) outside.add(id)
   }
-  return outside
+  return [...outside]
+}
+
+/** What holds a cluster keeps everything from it, of whatever type. */
+function refuseHold(
+  { selector, types: allowed }: Scope,
+  { types: { cluster }, before }: Comparison,
+  { id }: Change,
+): Problem | undefined {
+  const { name, singular } = cluster.type
+  const document = findVersion(before, name, id)?.document
+  const isOutside = selector && document && !selector.matches(document)
+  if (!isOutside && (!allowed || allowed.includes(name))) return undefined
+  const what = isOutside ? `${singular} "${id}" is outside your scope` : `holds are of the type ${name}`
+  return forbidden('out_of_scope', `this changes the hold of ${singular} "${id}": ${what}`, [
+    { path: `/${HOLDS}/${id}`, message: what },
+  ])
 }

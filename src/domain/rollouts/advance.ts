@@ -1,17 +1,24 @@
 // The decision of the controller: what a rollout does next, by how far its members are. No evidence, no advance.
 import { named } from '../../base/sentences.ts'
-import type { GateResult, Rollout, RolloutEvent, Wave, WaveCounts, WaveSpec } from './rollout.ts'
-import { allowedFailures, DEFAULT_DEADLINE_S, gatesOf } from './strategy.ts'
+import { missingApproval } from './approvals.ts'
+import { earliest, isAhead, isPast, later } from './instants.ts'
+import type { CheckSpec, Rollout, RolloutEvent, Wave, WaveSpec } from './rollout.ts'
+import { specOf } from './rollout.ts'
+import { allowedFailures, gatesOf } from './strategy.ts'
+import {
+  countsOf,
+  deadlineOf,
+  evaluate,
+  openChecks,
+  refusedCheck,
+  setAsideIn,
+  type WaveTally,
+} from './wave-gates.ts'
 
-/** The members of one wave, counted. Clusters that are deleted, skipped, or reached by nothing any more do not count. */
-export interface WaveTally extends Omit<WaveCounts, 'set_aside'> {
-  readonly members: number
-  /** Of the opened members, those of which nothing is to be expected now. */
-  readonly absent: readonly string[]
-  /** Opened members that are neither done nor failed nor absent, the first few of them. */
-  readonly lagging: readonly string[]
-  readonly laggingCount: number
-  readonly failing: readonly string[]
+/** Why something may not happen now, and until when, where an end is in sight. */
+export interface Block {
+  readonly why: string
+  readonly until?: string
 }
 
 export interface Surroundings {
@@ -19,27 +26,45 @@ export interface Surroundings {
   readonly now: string
   /** The revision that the next step makes. */
   readonly revision: number
-  /** Why a wave may not open now, such as a freeze; undefined when it may. */
-  blockOf(wave: number): string | undefined
+  /** Why the members of a wave that come before a place may not all be served the change now. */
+  blockOf(wave: number, opened: number): Block | undefined
+  /** Why the change may not be finished now, once all waves have ended. */
+  blockOfFinish(): Block | undefined
 }
 
 export type Advance =
-  /** Nothing to write. */
-  | { readonly kind: 'wait'; readonly waitingFor: string }
+  /** Nothing to write before `until`, where that is known, or before something new becomes known. */
+  | {
+      readonly kind: 'wait'
+      readonly waitingFor: string
+      readonly until?: string
+      /** Checks to ask for meanwhile. */
+      readonly ask?: readonly AskedCheck[]
+    }
   | { readonly kind: 'step'; readonly rollout: Rollout }
   | { readonly kind: 'abort'; readonly why: string }
   | { readonly kind: 'finish' }
 
+export interface AskedCheck extends CheckSpec {
+  readonly url: string
+  /** The wave's place. */
+  readonly wave: number
+}
+
 /** The most events that a rollout keeps. */
 const MAX_EVENTS = 200
+/** For how long a check with a URL is asked again, where it does not say itself. */
+const CHECK_TIMEOUT_S = 600
 
 export function advance(rollout: Rollout, tallies: readonly WaveTally[], around: Surroundings): Advance {
   if (rollout.state === 'paused') return wait(rollout.waiting_for ?? 'somebody to resume it')
   const breach = findBreach(rollout, tallies)
   if (breach) {
     if (rollout.spec.on_failure === 'abort') return { kind: 'abort', why: breach }
-    return step(pausedFor(withCounts(rollout, tallies), breach, around.now))
+    return step(pausedFor(withCounts(rollout, tallies, around.now), breach, around.now))
   }
+  const late = openLate(rollout, tallies, around)
+  if (late) return step(late)
   const at = rollout.waves.findIndex(({ state }) => state === 'waiting' || state === 'open')
   if (at < 0) return bake(rollout, around)
   const { state } = rollout.waves[at] as Wave
@@ -62,13 +87,8 @@ export function actorOf({ id }: Pick<Rollout, 'id'>): string {
   return `rollout/${id}`
 }
 
-/** The wave as it was asked for. A wave that was added for what was left has no spec of its own. */
-export function specOf({ spec, waves }: Rollout, at: number): WaveSpec {
-  return spec.waves[at] ?? { name: waves[at]?.name ?? 'rest', rest: true }
-}
-
-function wait(waitingFor: string): Advance {
-  return { kind: 'wait', waitingFor }
+function wait(waitingFor: string, until?: string): Advance {
+  return { kind: 'wait', waitingFor, ...(until !== undefined && { until }) }
 }
 
 function step(rollout: Rollout): Advance {
@@ -83,6 +103,9 @@ function findBreach(rollout: Rollout, tallies: readonly WaveTally[]): string | u
     const allowed = allowedFailures(gatesOf(specOf(rollout, i)), tally.members)
     if (tally.failed > allowed)
       return `${tally.failed} of ${tally.members} clusters of wave ${name} failed, more than the ${allowed} that may: ${named(tally.failing)}`
+    const refused = refusedCheck(rollout, i)
+    if (refused)
+      return `check ${refused.name} of wave ${name} says no${refused.remark === undefined ? '' : `: ${refused.remark}`}`
   }
   return undefined
 }
@@ -95,11 +118,11 @@ function enter(rollout: Rollout, at: number, around: Surroundings): Advance {
     return step(withWave(rollout, at, { state: 'skipped' }, around, 'skipped: no members'))
   const missing = missingApproval(rollout, at, 'before', around.now)
   if (missing) return wait(missing)
-  if (spec.start_at !== undefined && spec.start_at > around.now)
-    return wait(`wave ${wave.name} starts at ${spec.start_at}`)
-  const block = around.blockOf(at)
-  if (block !== undefined) return wait(block)
+  if (isAhead(spec.start_at, around.now))
+    return wait(`wave ${wave.name} starts at ${spec.start_at}`, spec.start_at)
   const opened = Math.min(wave.members, spec.max_concurrent ?? wave.members)
+  const block = around.blockOf(at, opened)
+  if (block) return wait(block.why, block.until)
   const { now: opened_at, revision: opened_revision } = around
   const patch = { state: 'open', opened, opened_at, opened_revision } as const
   return step({
@@ -114,9 +137,7 @@ function watch(rollout: Rollout, at: number, tally: WaveTally, around: Surroundi
   const spec = specOf(rollout, at)
   if (tally.members === 0)
     return step(withWave(rollout, at, { state: 'skipped' }, around, 'skipped: no members are left'))
-  const setAside = isPast(wave.opened_at, spec.deadline_s ?? DEFAULT_DEADLINE_S, around.now)
-    ? tally.absent
-    : []
+  const setAside = setAsideIn(rollout, at, tally, around.now)
   const known = new Set(rollout.set_aside)
   const added = setAside.filter((id) => !known.has(id))
   if (added.length > 0)
@@ -125,28 +146,99 @@ function watch(rollout: Rollout, at: number, tally: WaveTally, around: Surroundi
       set_aside: [...rollout.set_aside, ...added],
     })
   const more = openMore(wave, spec, tally, setAside.length)
-  if (more > 0 && around.blockOf(at) === undefined) {
-    const opened = wave.opened + more
-    return step(withWave(rollout, at, { opened }, around, `opened ${opened} of ${wave.members}`))
-  }
+  const block = more > 0 ? around.blockOf(at, wave.opened + more) : undefined
+  if (more > 0 && !block) return step(widened(rollout, at, more, around))
+  const deadline = deadlineOf(rollout, at)
+  // Once it is past, whoever is absent then is set aside as soon as that is known.
+  const next = isAhead(deadline, around.now) ? deadline : undefined
   const gates = evaluate(rollout, at, tally, setAside.length)
-  const holds = wave.opened >= wave.members && gates.every((gate) => gate.holds)
-  if (!holds) {
-    if (wave.gates_hold_since !== undefined)
-      return step(withWave(rollout, at, { gates_hold_since: undefined }, around, 'gates no longer hold'))
-    return wait(explain(rollout, at, tally, setAside.length))
+  const areServed = wave.opened >= wave.members && gates.every(({ kind, holds }) => kind === 'check' || holds)
+  if (!areServed) {
+    if (wave.gates_hold_since !== undefined || wave.checks_since !== undefined)
+      return step(withWave(rollout, at, NOT_HOLDING, around, 'gates no longer hold'))
+    return block
+      ? wait(block.why, earliest(block.until, next))
+      : wait(explain(rollout, at, tally, setAside.length), next)
   }
-  const counts = countsOf(tally, setAside.length)
-  if (wave.gates_hold_since === undefined)
-    return step(withWave(rollout, at, { gates_hold_since: around.now, gates, counts }, around, 'gates hold'))
-  const { soak_s = 0 } = gatesOf(spec)
-  if (!isPast(wave.gates_hold_since, soak_s, around.now))
-    return wait(`wave ${wave.name} soaks until ${later(wave.gates_hold_since, soak_s)}`)
+  const asked = awaitChecks(rollout, at, around, next)
+  if (asked) return asked
+  return soak(rollout, at, { gates, counts: countsOf(tally, setAside.length) }, around)
+}
+
+const NOT_HOLDING = { gates_hold_since: undefined, checks_since: undefined }
+
+/** Waits for the answers of systems outside; undefined where all have answered. */
+function awaitChecks(
+  rollout: Rollout,
+  at: number,
+  around: Surroundings,
+  deadline: string | undefined,
+): Advance | undefined {
+  const checks = openChecks(rollout, at)
+  if (checks.length === 0) return undefined
+  const { name, checks_since: since } = rollout.waves[at] as Wave
+  const names = named(checks.map((check) => check.name))
+  if (since === undefined || isAhead(since, around.now))
+    return step(withWave(rollout, at, { checks_since: around.now }, around, `waits for check ${names}`))
+  const ends = checks.map((check) => {
+    const { timeout_s = check.url === undefined ? undefined : CHECK_TIMEOUT_S } = check
+    return timeout_s === undefined ? undefined : { check, timeout_s, at: later(since, timeout_s) }
+  })
+  const late = ends.find((end) => end !== undefined && !isAhead(end.at, around.now))
+  if (late) {
+    const why = `check ${late.check.name} of wave ${name} has not answered within ${late.timeout_s} s`
+    return step(pausedFor(rollout, why, around.now))
+  }
+  const ask = checks.flatMap(({ url, ...check }) => (url === undefined ? [] : [{ ...check, url, wave: at }]))
+  const until = earliest(deadline, ...ends.map((end) => end?.at))
+  const waitingFor = `the answer of check ${names} of wave ${name}`
+  return { kind: 'wait', waitingFor, ...(until !== undefined && { until }), ask }
+}
+
+/** All gates hold: they have to go on doing so for a while. */
+function soak(
+  rollout: Rollout,
+  at: number,
+  evidence: Pick<Wave, 'gates' | 'counts'>,
+  around: Surroundings,
+): Advance {
+  const wave = rollout.waves[at] as Wave
+  const { gates_hold_since: since } = wave
+  if (since === undefined || isAhead(since, around.now))
+    return step(withWave(rollout, at, { gates_hold_since: around.now, ...evidence }, around, 'gates hold'))
+  const { soak_s = 0 } = gatesOf(specOf(rollout, at))
+  if (!isPast(since, soak_s, around.now)) {
+    const until = later(since, soak_s)
+    return wait(`wave ${wave.name} soaks until ${until}`, until)
+  }
   const missing = missingApproval(rollout, at, 'after', around.now)
   if (missing) return wait(missing)
   return step(
-    withWave(rollout, at, { state: 'passed', passed_at: around.now, gates, counts }, around, 'passed'),
+    withWave(rollout, at, { state: 'passed', passed_at: around.now, ...evidence }, around, 'passed'),
   )
+}
+
+/** Clusters that join a wave that has passed are opened with it, as many at a time as in any wave. */
+function openLate(
+  rollout: Rollout,
+  tallies: readonly WaveTally[],
+  around: Surroundings,
+): Rollout | undefined {
+  for (const [at, wave] of rollout.waves.entries()) {
+    const tally = tallies[at]
+    if (wave.state !== 'passed' || !tally) continue
+    const setAside = setAsideIn(rollout, at, tally, around.now)
+    const more = openMore(wave, specOf(rollout, at), tally, setAside.length)
+    if (more > 0 && !around.blockOf(at, wave.opened + more)) return widened(rollout, at, more, around)
+  }
+  return undefined
+}
+
+function widened(rollout: Rollout, at: number, more: number, around: Surroundings): Rollout {
+  const { opened: before, members } = rollout.waves[at] as Wave
+  const opened = before + more
+  const patch = { opened, widened_at: around.now }
+  return withWave(rollout, at, patch, around, `opened ${opened} of ${members}`)
 }
 
 /** How many more members may be opened: `max_concurrent` counts those that are under way. */
@@ -155,34 +247,6 @@ function openMore(wave: Wave, { max_concurrent }: WaveSpec, tally: WaveTally, se
   if (left <= 0 || max_concurrent === undefined) return Math.max(0, left)
   const underWay = tally.laggingCount + tally.absent.length - setAside
   return Math.max(0, Math.min(left, max_concurrent - underWay))
-}
-
-/** Percentages are of the members that can be observed; where nobody can, no gate holds. */
-export function evaluate(rollout: Rollout, at: number, tally: WaveTally, setAside: number): GateResult[] {
-  const gates = gatesOf(specOf(rollout, at))
-  const observable = tally.members - setAside
-  const share = (count: number): number => (observable > 0 ? Math.floor((1000 * count) / observable) / 10 : 0)
-  const percent = (
-    kind: 'served_percent' | 'applied_percent' | 'healthy_percent',
-    count: number,
-  ): GateResult[] => {
-    const needed = gates[kind]
-    if (needed === undefined) return []
-    return [{ kind, needed, value: share(count), holds: observable > 0 && share(count) >= needed }]
-  }
-  const allowed = allowedFailures(gates, tally.members)
-  return [
-    ...percent('served_percent', tally.served),
-    ...percent('applied_percent', tally.applied),
-    ...percent('healthy_percent', tally.healthy),
-    // A wave in which nobody has answered has no failures either: that is no success.
-    {
-      kind: 'failures',
-      needed: allowed,
-      value: tally.failed,
-      holds: observable > 0 && tally.served > 0 && tally.failed <= allowed,
-    },
-  ]
 }
 
 function explain(rollout: Rollout, at: number, tally: WaveTally, setAside: number): string {
@@ -206,39 +270,20 @@ function explain(rollout: Rollout, at: number, tally: WaveTally, setAside: numbe
   return `${tally.laggingCount + absent} of ${tally.members} clusters of wave ${name} ${doing} yet${away}: ${named(ids)}`
 }
 
-function bake(rollout: Rollout, { now }: Surroundings): Advance {
+function bake(rollout: Rollout, around: Surroundings): Advance {
+  const { now } = around
   const { bake_s = 0 } = rollout.spec
-  if (bake_s === 0) return { kind: 'finish' }
   const { baking_since } = rollout
-  if (baking_since === undefined) {
+  if (bake_s > 0 && (baking_since === undefined || isAhead(baking_since, now))) {
     const events = addEvent(rollout.events, { at: now, by: actorOf(rollout), what: 'baking' })
     return step({ ...rollout, state: 'baking', baking_since: now, events })
   }
-  return isPast(baking_since, bake_s, now)
-    ? { kind: 'finish' }
-    : wait(`it bakes until ${later(baking_since, bake_s)}`)
-}
-
-/** Approvals are bound to the plan: one of an earlier plan is not in the list any more. */
-function missingApproval(
-  rollout: Rollout,
-  at: number,
-  when: 'before' | 'after',
-  now: string,
-): string | undefined {
-  const { name } = rollout.waves[at] as Wave
-  const rule = specOf(rollout, at).approval?.[when]
-  if (!rule) return undefined
-  const { count = 1, expires_s } = rule
-  const given = rollout.approvals.filter(
-    (approval) =>
-      approval.wave === name &&
-      approval.when === when &&
-      (expires_s === undefined || !isPast(approval.at, expires_s, now)),
-  )
-  if (given.length >= count) return undefined
-  const who = rule.not_starter ? ` by somebody other than ${rollout.started_by}` : ''
-  return `${count - given.length} more approval${count - given.length === 1 ? '' : 's'} ${when} wave ${name}${who}`
+  if (baking_since !== undefined && !isPast(baking_since, bake_s, now)) {
+    const until = later(baking_since, bake_s)
+    return wait(`it bakes until ${until}`, until)
+  }
+  const block = around.blockOfFinish()
+  return block ? wait(block.why, block.until) : { kind: 'finish' }
 }
 
 function withWave(
@@ -260,23 +305,15 @@ function withWave(
 }
 
 /** The counts at a decision are kept as its evidence. */
-function withCounts(rollout: Rollout, tallies: readonly WaveTally[]): Rollout {
+function withCounts(rollout: Rollout, tallies: readonly WaveTally[], now: string): Rollout {
   const waves = rollout.waves.map((wave, i) => {
     const tally = tallies[i]
     if (!tally || wave.opened === 0) return wave
-    return { ...wave, counts: countsOf(tally, 0), gates: evaluate(rollout, i, tally, 0) }
+    // Of other waves only failures are looked for.
+    if (wave.state !== 'open')
+      return wave.counts ? { ...wave, counts: { ...wave.counts, failed: tally.failed } } : wave
+    const setAside = setAsideIn(rollout, i, tally, now).length
+    return { ...wave, counts: countsOf(tally, setAside), gates: evaluate(rollout, i, tally, setAside) }
   })
   return { ...rollout, waves }
-}
-
-export function countsOf({ served, applied, healthy, failed }: WaveTally, set_aside: number): WaveCounts {
-  return { served, applied, healthy, failed, set_aside }
-}
-
-export function isPast(since: string | undefined, seconds: number, now: string): boolean {
-  return since !== undefined && Date.parse(now) >= Date.parse(since) + seconds * 1000
-}
-
-export function later(since: string, seconds: number): string {
-  return new Date(Date.parse(since) + seconds * 1000).toISOString()
 }

@@ -1,16 +1,14 @@
 // Freezes: stretches of time in which clusters are served nothing new. What they say, and when they are on.
 import { pointer } from '../../base/json.ts'
 import type { Detail } from '../../base/problem.ts'
+import { named } from '../../base/sentences.ts'
 import { parseTime } from '../../base/time.ts'
+import { BYPASSES, type Bypass } from '../access/permissions.ts'
 import { parseSelector } from '../access/selector.ts'
 import type { Entry, View } from '../documents/view.ts'
 import type { Document, ResourceType, Types } from '../types/resource-type.ts'
 import { checkWindow, firstOpen, nextOpening, phaseAt } from './calendar.ts'
 import type { Window } from './rollout.ts'
-
-export const BYPASSES = ['editor', 'admin', 'nobody'] as const
-/** Who may pass a freeze, from the most to nobody. */
-export type Bypass = (typeof BYPASSES)[number]
 
 export interface Freeze {
   readonly id: string
@@ -121,6 +119,18 @@ export interface KnownFreeze {
   covers(cluster: Document): boolean
 }
 
+/** `freeze "year-end" (Nobody is here.)`, or several. */
+export function nameFreezes(freezes: readonly Freeze[]): string {
+  const texts = freezes.map(({ id, reason }) => `"${id}" (${reason})`)
+  return `freeze${texts.length === 1 ? '' : 's'} ${named(texts)}`
+}
+
+/** Who may pass all of some freezes. */
+export function bypassOf(freezes: readonly Freeze[]): Bypass {
+  const strictest = freezes.map(({ bypass = 'admin' }) => BYPASSES.indexOf(bypass))
+  return BYPASSES[Math.max(0, ...strictest)] as Bypass
+}
+
 const known = new WeakMap<Entry, KnownFreeze>()
 
 /** All freezes, on or not. There are few of them, and mostly none. */
@@ -147,11 +157,6 @@ function knownFreeze(types: Types, entry: Entry): KnownFreeze {
   return found
 }
 
-export function asFreeze(document: Document): Freeze {
+function asFreeze(document: Document): Freeze {
   return document as unknown as Freeze
-}
-
-/** `2026-12-24T00:00:00.000Z`, as times are shown. */
-export function timeText(ms: number): string {
-  return new Date(ms).toISOString()
 }

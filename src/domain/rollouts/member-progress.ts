@@ -2,8 +2,9 @@
 import { digestInputs } from '../delivery/render-inputs.ts'
 import type { ServedView } from '../delivery/served-view.ts'
 import type { Entry, View } from '../documents/view.ts'
-import { deliveryOf, healthOf, type Situation } from '../status/derive-status.ts'
-import { sameMark } from '../status/evidence.ts'
+import { healthOf, progressSince, type Situation } from '../status/derive-status.ts'
+import type { Desired } from '../status/desired.ts'
+import { givenSince, sameMark, wholeSince } from '../status/evidence.ts'
 import type { Contact } from '../status/status-words.ts'
 import type { DeliveredType, Types } from '../types/resource-type.ts'
 import type { RolloutOverlay } from './rollout-overlay.ts'
@@ -23,6 +24,8 @@ export interface MemberProgress {
   readonly failed: boolean
   /** Whether nothing is to be expected of it now. */
   readonly isAbsent: boolean
+  /** When this may come out differently without anything new becoming known, in milliseconds. */
+  readonly until: number
 }
 
 /** Clusters that are not expected to ask. */
@@ -52,9 +55,8 @@ export function changedInputs(
 }
 
 export interface Membership {
-  /** The revision that opened its wave: what was served before says nothing. */
+  /** The revision that opened its wave: what came before the first answer under it says nothing. */
   readonly openedRevision: number
-  readonly isHeld: boolean
   /** Failures from before, in milliseconds, do not count. */
   readonly retriedAt: number
 }
@@ -63,28 +65,61 @@ export interface Membership {
 export function progressOf(
   situation: Situation,
   changed: readonly ChangedInputs[],
-  { openedRevision, isHeld, retriedAt }: Membership,
+  membership: Membership,
 ): MemberProgress {
-  const { evidence, contact } = situation
-  let [served, applied, healthy, failed] = [true, true, true, false]
-  for (const { type, ids } of changed) {
+  const isAbsent = situation.isHeld || AWAY.includes(situation.contact)
+  // What a held cluster is served says nothing of the rollout.
+  const endpoints = situation.isHeld ? [] : changed
+  const parts = endpoints.flatMap(({ type, ids }) => {
     const desired = situation.desired.find((each) => each.type === type)
-    if (!desired) continue
-    const poll = evidence.poll(desired.endpoint)
-    const isServed =
-      poll !== undefined && poll.revision >= openedRevision && sameMark(poll.mark, desired.mark)
-    const delivery = deliveryOf(situation, desired)
-    if (!isServed) served = false
-    if (!isServed || delivery !== 'applied') applied = false
-    const ofEndpoint = evidence.failureOf({ endpoint: desired.endpoint })
-    if (isServed && delivery === 'rejected' && (ofEndpoint?.at ?? 0) > retriedAt) failed = true
-    for (const input of desired.components) {
-      if (!ids.has(input.id)) continue
-      const health = healthOf(situation, desired, input)
-      if (health !== 'healthy') healthy = false
-      const failure = evidence.failureOf({ component: input.id })
-      if (isServed && health === 'failed' && (failure?.at ?? 0) > retriedAt) failed = true
-    }
+    return desired ? [progressAt(situation, desired, ids, membership)] : []
+  })
+  const all = (holds: (part: EndpointProgress) => boolean): boolean => parts.length > 0 && parts.every(holds)
+  return {
+    served: all(({ served }) => served),
+    applied: all(({ applied }) => applied),
+    healthy: all(({ applied, healthy }) => applied && healthy),
+    failed: parts.some(({ failed }) => failed),
+    isAbsent: isAbsent || parts.some(({ isSuspended }) => isSuspended),
+    until: situation.clock.until,
   }
-  return { served, applied, healthy: applied && healthy, failed, isAbsent: isHeld || AWAY.includes(contact) }
+}
+
+type EndpointProgress = Omit<MemberProgress, 'isAbsent' | 'until'> & { readonly isSuspended: boolean }
+
+const NOTHING: EndpointProgress = {
+  served: false,
+  applied: false,
+  healthy: false,
+  failed: false,
+  isSuspended: false,
+}
+
+/** Evidence counts from the first answer under the rollout on. */
+function progressAt(
+  situation: Situation,
+  desired: Desired,
+  ids: ReadonlySet<string>,
+  { openedRevision, retriedAt }: Membership,
+): EndpointProgress {
+  const { evidence } = situation
+  const { endpoint, mark } = desired
+  const poll = evidence.poll(endpoint)
+  const since = poll && sameMark(poll.mark, mark) ? givenSince(poll, openedRevision) : undefined
+  if (since === undefined) return NOTHING
+  const isNew = (failure: { readonly at: number } | undefined): boolean =>
+    failure !== undefined && failure.at >= since && failure.at > retriedAt
+  const delivery = progressSince(situation, endpoint, { since, mark })
+  const inputs = desired.components.filter(({ id }) => ids.has(id))
+  const healths = inputs.map((input) => ({ id: input.id, health: healthOf(situation, desired, input) }))
+  const isReported = evidence.report !== undefined && wholeSince(evidence.report) >= since
+  return {
+    served: true,
+    applied: delivery === 'applied',
+    healthy: isReported && healths.every(({ health }) => health === 'healthy'),
+    failed:
+      (delivery === 'rejected' && isNew(evidence.failureOf({ endpoint }))) ||
+      healths.some(({ id, health }) => health === 'failed' && isNew(evidence.failureOf({ component: id }))),
+    isSuspended: healths.some(({ health }) => health === 'suspended'),
+  }
 }

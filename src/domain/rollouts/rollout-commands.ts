@@ -8,13 +8,17 @@ import type {
   HoldCluster,
   Outcome,
   PutRollout,
+  ReleaseCluster,
   RolloutAction,
 } from '../commands/command.ts'
 import type { Draft } from '../documents/draft.ts'
-import { findLive } from '../documents/find-document.ts'
+import { checkExpectation, findLive } from '../documents/find-document.ts'
 import type { Entry } from '../documents/view.ts'
 import type { Document, Types } from '../types/resource-type.ts'
-import { addEvent, type Surroundings } from './advance.ts'
+import { activeRolloutOf } from './active-rollout.ts'
+import { actorOf, addEvent, type Surroundings } from './advance.ts'
+import { answerCheck } from './answer-check.ts'
+import { approve } from './approvals.ts'
 import { asHold, documentsOf, HOLDS, type Hold } from './hold.ts'
 import {
   asDocument,
@@ -31,6 +35,7 @@ import { amended, type StagedWrite } from './stage-write.ts'
 import { MAX_ACTIVE, stagingOf } from './staging.ts'
 
 const TYPE = { name: ROLLOUTS, singular: 'rollout' }
+const HOLD = { name: HOLDS, singular: 'hold' }
 const HERE = { path: '' }
 
 /** Where a staged write goes: a rollout of its own, one that takes the place of another, or another's new edits. */
@@ -45,7 +50,7 @@ export function putStaged(
   draft: Draft,
   staged: StagedWrite,
   { supersedes, amends }: StagedTarget,
-  { by, around }: { readonly by: string; readonly around: Surroundings },
+  { by, around }: { readonly by: string; readonly around: Pick<Surroundings, 'now' | 'revision'> },
 ): Result<StagedWrite> {
   if (supersedes !== undefined) {
     const action = { kind: 'abort', remark: `superseded by ${staged.rollout.id}` } as const
@@ -77,14 +82,14 @@ function amend(
   staged: StagedWrite,
   { id, restart }: { readonly id: string; readonly restart: boolean },
   by: string,
-  around: Surroundings,
+  around: Pick<Surroundings, 'now' | 'revision'>,
 ): Result<StagedWrite> {
   const found = findActive(draft, { id })
   if (!found.ok) return found
   const former = asRollout(found.value)
   const plan = restart ? undefined : draft.get(ROLLOUT_PLANS, id)
-  const overlay = plan && overlayOf(types, plan)
-  const isOpen = (cluster: string): boolean => overlay?.isOpenFor(former, cluster) ?? false
+  const active = plan && activeRolloutOf(types, found.value, plan)
+  const isOpen = (cluster: string): boolean => active?.isOpenFor(cluster) ?? false
   // What is open stays open: those members come first.
   const waves = staged.waves.map(({ spec, members }) => ({
     spec,
@@ -100,14 +105,15 @@ function amend(
   })
 }
 
-/** Writes what the controller, or the start of a rollout, has worked out. */
-export function putRollout(draft: Draft, { rollout, plan, expect }: PutRollout): Result<Outcome> {
-  if (expect && !('exists' in expect && !expect.exists)) {
-    const found = findLive(draft, TYPE, rollout.id, expect)
-    if (!found.ok) return found
-  }
-  draft.put(ROLLOUTS, asDocument(rollout), HERE)
-  if (plan) draft.put(ROLLOUT_PLANS, asDocument(plan), HERE)
+/** Writes a step that the controller has worked out. */
+export function putRollout(draft: Draft, { rollout, assumed, expect }: PutRollout): Result<Outcome> {
+  const found = findActive(draft, { id: rollout.id, ...(expect && { expect }) })
+  if (!found.ok) return found
+  // Other writes may have come in between.
+  const waves = rollout.waves.map((wave) =>
+    wave.opened_revision === assumed ? { ...wave, opened_revision: draft.revision } : wave,
+  )
+  draft.put(ROLLOUTS, asDocument({ ...rollout, waves }), HERE)
   return done(rollout.id)
 }
 
@@ -115,7 +121,7 @@ export function actOnRollout(types: Types, draft: Draft, command: ActOnRollout):
   const found = findActive(draft, command)
   if (!found.ok) return found
   const changed = act(asRollout(found.value), command.action, command, (id) =>
-    isMember(types, draft, command.id, id),
+    isMember(types, draft, found.value, id),
   )
   if (!changed.ok) return changed
   const { action, by, at } = command
@@ -130,12 +136,13 @@ export function actOnRollout(types: Types, draft: Draft, command: ActOnRollout):
 export function* finishRollout(types: Types, draft: Draft, command: FinishRollout): Steps<Result<Outcome>> {
   const found = findActive(draft, command)
   if (!found.ok) return found
-  const { id, by, at } = command
+  const { id, by, at, remark, absent } = command
   const rollout = asRollout(found.value)
   const plan = draft.get(ROLLOUT_PLANS, id)
   if (!plan) return done(id)
-  if (rollout.spec.stragglers === 'hold') yield* holdStragglers(types, draft, rollout, at)
   const overlay = overlayOf(types, plan)
+  draft.remove(ROLLOUT_PLANS, id, HERE)
+  if (rollout.spec.stragglers === 'hold') yield* holdStragglers(types, draft, rollout, command)
   for (const { type, ids } of asPlan(plan).edits) {
     for (const document of ids) {
       yield
@@ -145,27 +152,36 @@ export function* finishRollout(types: Types, draft: Draft, command: FinishRollou
       else if (laid && laid !== current) draft.putExactly(type, laid.document, HERE, false)
     }
   }
-  draft.remove(ROLLOUT_PLANS, id, HERE)
-  const { waiting_for: _, ...rest } = rollout
-  const events = addEvent(rollout.events, { at, by, what: 'finished' })
-  draft.put(
-    ROLLOUTS,
-    asDocument({ ...rest, waiting_for: null, state: 'finished', ended_at: at, events }),
-    HERE,
-  )
+  const finished = { at, by, what: 'finished', ...(remark !== undefined && { remark }) }
+  const ended: Rollout = {
+    ...rollout,
+    waiting_for: null,
+    state: 'finished',
+    ended_at: at,
+    set_aside: absent,
+    events: addEvent(rollout.events, finished),
+  }
+  draft.put(ROLLOUTS, asDocument(ended), HERE)
   return done(id)
 }
 
-/** Clusters that were set aside, and never served the change, keep what they are served. */
-function* holdStragglers(types: Types, draft: Draft, rollout: Rollout, at: string): Steps<void> {
+/** Absent clusters that were never served the change keep what they would be served without it. */
+function* holdStragglers(
+  types: Types,
+  draft: Draft,
+  rollout: Rollout,
+  { stragglers, at }: FinishRollout,
+): Steps<void> {
   const clusters = types.cluster.type.name
-  for (const id of rollout.set_aside) {
+  const staging = stagingOf(types, draft)
+  for (const id of stragglers) {
     yield
-    const cluster = draft.get(clusters, id)
-    if (!cluster || draft.get(HOLDS, id)) continue
+    const served = staging.viewFor(id)
+    const cluster = served.get(clusters, id)
+    if (!cluster || staging.isHeld(id)) continue
     const reason = `was absent during rollout ${rollout.id}`
-    const documents = documentsOf(types, draft, cluster)
-    const hold: Hold = { id, reason, held_by: `rollout/${rollout.id}`, since: at, documents }
+    const documents = documentsOf(types, served, cluster)
+    const hold: Hold = { id, reason, held_by: actorOf(rollout), since: at, documents }
     draft.put(HOLDS, hold as unknown as Document, HERE)
   }
 }
@@ -178,9 +194,9 @@ function findActive(draft: Draft, { id, expect }: Pick<ActOnRollout, 'id' | 'exp
   return fail(conflictOf('rollout_ended', `rollout "${id}" is ${state}: it cannot be changed any more`))
 }
 
-function isMember(types: Types, draft: Draft, id: string, cluster: string): boolean {
-  const plan = draft.get(ROLLOUT_PLANS, id)
-  return plan !== undefined && overlayOf(types, plan).placeOf(cluster) !== undefined
+function isMember(types: Types, draft: Draft, rollout: Entry, cluster: string): boolean {
+  const plan = draft.get(ROLLOUT_PLANS, rollout.id)
+  return plan !== undefined && activeRolloutOf(types, rollout, plan).placeOf(cluster) !== undefined
 }
 
 function act(
@@ -201,7 +217,9 @@ function act(
     case 'abort':
       return succeed({ ...rollout, state: 'aborted', ended_at: at, waiting_for: null })
     case 'approve':
-      return approve(rollout, action, by, at)
+      return approveWave(rollout, action, by, at)
+    case 'check':
+      return answerCheck(rollout, action, by, at)
     case 'skip':
       return 'wave' in action
         ? skipWave(rollout, action.wave, at)
@@ -212,34 +230,20 @@ function act(
 function resumed(rollout: Rollout): Rollout {
   const isUntouched = rollout.waves.every(({ state }) => state === 'waiting')
   const state = rollout.baking_since !== undefined ? 'baking' : isUntouched ? 'pending' : 'running'
-  return { ...rollout, state, waiting_for: null }
+  // Checks that did not answer in time are asked again.
+  const waves = rollout.waves.map(({ checks_since: _, ...wave }) => wave)
+  return { ...rollout, state, waves, waiting_for: null }
 }
 
-function approve(
+function approveWave(
   rollout: Rollout,
-  { wave: name, when: given, remark }: Extract<RolloutAction, { kind: 'approve' }>,
+  { wave: name, when, remark }: Extract<RolloutAction, { kind: 'approve' }>,
   by: string,
   at: string,
 ): Result<Rollout> {
   const next = rollout.waves.findIndex(({ state }) => state === 'waiting' || state === 'open')
-  const place = name === undefined ? next : rollout.waves.findIndex((wave) => wave.name === name)
-  const wave = rollout.waves[place]
-  if (!wave) return unknownWave(rollout, name ?? '')
-  const when = given ?? (wave.state === 'open' ? 'after' : 'before')
-  const rule = rollout.spec.waves[place]?.approval?.[when]
-  if (!rule) return invalid([{ path: '/wave', message: `wave "${wave.name}" needs no approval ${when} it` }])
-  if (rule.not_starter && by === rollout.started_by)
-    return fail(
-      conflictOf(
-        'own_approval',
-        `wave "${wave.name}" needs the approval of somebody other than ${by}, who started it`,
-      ),
-    )
-  const others = rollout.approvals.filter(
-    (each) => !(each.wave === wave.name && each.when === when && each.by === by),
-  )
-  const approval = { wave: wave.name, when, by, at, ...(remark !== undefined && { remark }) }
-  return succeed({ ...rollout, approvals: [...others, approval] })
+  const wave = name === undefined ? next : rollout.waves.findIndex((each) => each.name === name)
+  return wave < 0 ? unknownWave(rollout, name ?? '') : approve(rollout, { wave, when, by, at, remark })
 }
 
 /** A wave that waits keeps the base until the finish; of one that is open the gates no longer count. */
@@ -281,6 +285,8 @@ function wordFor(action: RolloutAction): string {
       return 'wave' in action ? `skipped wave ${action.wave}` : `skipped ${named([...action.clusters])}`
     case 'approve':
       return `approved${action.wave === undefined ? '' : ` wave ${action.wave}`}`
+    case 'check':
+      return `check ${action.name} of wave ${action.wave}: ${action.ok ? 'ok' : 'not ok'}`
     case 'pause':
       return 'paused'
     case 'resume':
@@ -300,7 +306,7 @@ function done(id: string): Result<Outcome> {
 export function holdCluster(
   types: Types,
   draft: Draft,
-  { cluster: id, until, reason, by, at }: HoldCluster,
+  { cluster: id, until, reason, by, at, expect }: HoldCluster,
 ): Result<Outcome> {
   const clusters = types.cluster.type
   const found = findLive(draft, clusters, id, undefined)
@@ -308,6 +314,8 @@ export function holdCluster(
   if (until !== undefined && until <= at)
     return invalid([{ path: '/until', message: `is ${until}, which is over already` }])
   const known = draft.get(HOLDS, id)
+  const met = checkExpectation(HOLD, id, known, expect)
+  if (!met.ok) return met
   const served = stagingOf(types, draft).viewFor(id)
   const cluster = served.get(clusters.name, id) ?? found.value
   const documents = known ? asHold(known).documents : documentsOf(types, served, cluster)
@@ -317,8 +325,8 @@ export function holdCluster(
   return succeed({ type: HOLDS, id, created: !known })
 }
 
-export function releaseCluster(draft: Draft, id: string): Result<Outcome> {
-  const found = findLive(draft, { name: HOLDS, singular: 'hold' }, id, undefined)
+export function releaseCluster(draft: Draft, { cluster: id, expect }: ReleaseCluster): Result<Outcome> {
+  const found = findLive(draft, HOLD, id, expect)
   if (!found.ok) return found
   draft.remove(HOLDS, id, HERE)
   return succeed({ type: HOLDS, id, created: false, removed: found.value.document })

@@ -3,7 +3,8 @@ import { getOrSet } from '../../base/get-or-set.ts'
 import type { Entry } from '../documents/view.ts'
 import type { Document, Types } from '../types/resource-type.ts'
 import { type DocumentEdit, layFields } from './edits.ts'
-import { asPlan, type Rollout } from './rollout.ts'
+import { isSomebody } from './partial-rollout.ts'
+import { asPlan } from './rollout.ts'
 
 /** A member's wave, and its place in the order in which members are opened. */
 export interface MemberPlace {
@@ -32,7 +33,7 @@ export class RolloutOverlay {
       for (const id of edit.ids) byId.set(id, edit)
     }
     for (const [wave, ids] of members.entries())
-      for (const [place, id] of ids.entries()) this.#members.set(id, { wave, place })
+      for (const [place, id] of ids.entries()) if (!isSomebody(id)) this.#members.set(id, { wave, place })
   }
 
   /** Ids of the documents of a type that the rollout edits. */
@@ -44,22 +45,13 @@ export class RolloutOverlay {
     return this.#edits.keys()
   }
 
-  /** Ids of all members, opened or not. */
+  /** Ids of the members that the plan names. */
   get members(): Iterable<string> {
     return this.#members.keys()
   }
 
   placeOf(cluster: string): MemberPlace | undefined {
     return this.#members.get(cluster)
-  }
-
-  /** Whether a cluster is served the edits. */
-  isOpenFor({ waves, skipped }: Rollout, cluster: string): boolean {
-    const found = this.#members.get(cluster)
-    if (found === undefined) return false
-    const wave = waves[found.wave]
-    if (wave === undefined || found.place >= wave.opened) return false
-    return skipped.length === 0 || !skipped.includes(cluster)
   }
 
   /** Returns a live document as it is with the edits; `entry` is the live one underneath. */

@@ -79,11 +79,18 @@ export interface Strategy {
   readonly unmatched?: 'rest' | 'refuse'
 }
 
+/** In percent, or in numbers of clusters for failures. */
 export interface GateResult {
-  readonly kind: keyof Gates
+  readonly kind: Exclude<keyof Gates, 'checks' | 'soak_s'> | 'check'
+  /** Of a check. */
+  readonly name?: string
   readonly needed: number
   readonly value: number
   readonly holds: boolean
+  /** The same in numbers of clusters: how many have it, how many need to, and of how many. */
+  readonly count: number
+  readonly needed_count: number
+  readonly of: number
 }
 
 /** How far the members of a wave are. */
@@ -102,10 +109,14 @@ export interface Wave {
   /** The first so many of its members are served the change. */
   readonly opened: number
   readonly opened_at?: string
+  /** When its newest members were opened; left out where all were at once. */
+  readonly widened_at?: string
   /** The revision that opened its first members. */
   readonly opened_revision?: number
   /** Since when all of its gates hold; the soak counts from here. */
   readonly gates_hold_since?: string
+  /** Since when all but its checks hold: their answers are waited for from here. */
+  readonly checks_since?: string
   readonly passed_at?: string
   /** As of the last decision about the wave. */
   readonly counts?: WaveCounts
@@ -117,6 +128,17 @@ export interface Approval {
   readonly when: 'before' | 'after'
   readonly by: string
   readonly at: string
+  readonly remark?: string
+}
+
+/** What a system outside said about a wave. It is bound to the plan that it was asked about. */
+export interface CheckResult {
+  readonly wave: string
+  readonly name: string
+  readonly ok: boolean
+  readonly by: string
+  readonly at: string
+  readonly plan: string
   readonly remark?: string
 }
 
@@ -138,12 +160,20 @@ export interface Rollout {
   readonly started_at: string
   /** What the rollout acts with; checked again at every step that changes what clusters are served. */
   readonly grant?: Grant
+  /** Whether it passes freezes that this grant may pass; the reason is the message. */
+  readonly bypass?: true
+  /** Who amended it last: it is their change too, which others approve. */
+  readonly amended_by?: string
   /** A digest of edits, strategy and members: approvals are bound to it. */
   readonly plan: string
   /** The strategy as it was copied. */
   readonly spec: Strategy
   readonly waves: readonly Wave[]
   readonly approvals: readonly Approval[]
+  /** The last answer to each check. */
+  readonly checks?: readonly CheckResult[]
+  /** Clusters that came to a wave after the start, by wave: they follow on the members that the plan names. */
+  readonly joined?: readonly (readonly string[])[]
   /** Clusters that somebody took out: they keep the base until the finish. */
   readonly skipped: readonly string[]
   /** Clusters that were absent at their wave's deadline. */
@@ -181,6 +211,11 @@ export function asPlan({ document }: Pick<Entry, 'document'>): RolloutPlan {
 
 export function asDocument(value: Rollout | RolloutPlan): Document {
   return value as unknown as Document
+}
+
+/** A wave as it was asked for. One that was added for what was left has no spec of its own. */
+export function specOf({ spec, waves }: Rollout, at: number): WaveSpec {
+  return spec.waves[at] ?? { name: waves[at]?.name ?? 'rest', rest: true }
 }
 
 /** Whether the overlay of a rollout is served to the members of its open waves. */

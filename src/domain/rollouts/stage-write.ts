@@ -3,7 +3,7 @@ import { getOrSet } from '../../base/get-or-set.ts'
 import type { Json } from '../../base/json.ts'
 import { type Detail, fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
-import type { Grant } from '../access/grant.ts'
+import { type Grant, grantIn } from '../access/grant.ts'
 import type { Comparison } from '../delivery/compare-served.ts'
 import type { Change } from '../documents/view.ts'
 import { type Document, dnsOf, type Types } from '../types/resource-type.ts'
@@ -23,6 +23,8 @@ export interface RolloutRequest {
   readonly message: string | null
   readonly startedBy: string
   readonly grant: Grant | undefined
+  /** Whether it passes the freezes that the grant may pass. */
+  readonly bypass: boolean
   readonly operation: string
   readonly operations: readonly Json[]
   /** A running rollout that this one takes the place of. */
@@ -41,7 +43,7 @@ export function* stageWrite(
   comparison: Comparison,
   changes: readonly Change[],
   request: RolloutRequest,
-  around: Surroundings,
+  { now }: Pick<Surroundings, 'now'>,
   digest: (members: RolloutPlan['members']) => Steps<string>,
 ): Steps<Result<StagedWrite>> {
   const { types, before } = comparison
@@ -52,7 +54,6 @@ export function* stageWrite(
   const { waves, warnings } = resolved.value
   const members = waves.map((wave) => wave.members)
   const plan: RolloutPlan = { id: request.id, edits: edits.value, operations: request.operations, members }
-  const { now } = around
   const started = {
     at: now,
     by: request.startedBy,
@@ -66,7 +67,8 @@ export function* stageWrite(
     message: request.message,
     started_by: request.startedBy,
     started_at: now,
-    ...(request.grant && { grant: request.grant }),
+    ...(request.grant && { grant: grantIn(request.grant) }),
+    ...(request.bypass && { bypass: true }),
     plan: yield* digest(members),
     spec: { ...request.spec, waves: waves.map(({ spec }) => spec) },
     waves: waves.map(
@@ -85,7 +87,7 @@ export function* stageWrite(
     operation: request.operation,
     base_revision: before.revision,
   }
-  return succeed({ rollout: openFirst(rollout, around), plan, waves, warnings })
+  return succeed({ rollout, plan, waves, warnings })
 }
 
 /** Skips empty waves and opens the first one, unless something keeps it from that. */
@@ -161,7 +163,15 @@ export function amended(
   rollout: Rollout,
   staged: Rollout,
   waves: readonly (ResolvedWave & { readonly opened: number })[],
-  { restart, by, around }: { readonly restart: boolean; readonly by: string; readonly around: Surroundings },
+  {
+    restart,
+    by,
+    around,
+  }: {
+    readonly restart: boolean
+    readonly by: string
+    readonly around: Pick<Surroundings, 'now' | 'revision'>
+  },
 ): Rollout {
   const what = restart ? 'amended, with its waves started again' : 'amended'
   const { now: opened_at, revision: opened_revision } = around
@@ -169,9 +179,11 @@ export function amended(
     const wave: Wave = { name: spec.name, state: 'waiting', members: members.length, opened: 0 }
     return opened === 0 ? wave : { ...wave, state: 'open', opened, opened_at, opened_revision }
   })
-  const { baking_since: _, ...rest } = rollout
-  const changed: Rollout = {
+  const { baking_since: _, joined: __, checks: ___, ...rest } = rollout
+  return {
     ...rest,
+    ...(staged.bypass && { bypass: true }),
+    amended_by: by,
     plan: staged.plan,
     operation: staged.operation,
     spec: staged.spec,
@@ -182,5 +194,4 @@ export function amended(
     state: 'running',
     events: addEvent(rollout.events, { at: around.now, by, what }),
   }
-  return openFirst(changed, around)
 }

@@ -1,19 +1,14 @@
 // Which clusters of a view are served something else than its documents: open waves of rollouts, and holds.
+import { Overlay } from '../documents/overlay.ts'
 import type { Entry, View } from '../documents/view.ts'
 import type { Types } from '../types/resource-type.ts'
+import { type ActiveRollout, activeRolloutOf } from './active-rollout.ts'
 import { HeldView, HOLDS } from './hold.ts'
-import { asRollout, isActive, ROLLOUT_PLANS, ROLLOUTS, type Rollout, type Wave } from './rollout.ts'
-import { overlayOf, type RolloutOverlay } from './rollout-overlay.ts'
+import { asRollout, isActive, ROLLOUT_PLANS, ROLLOUTS } from './rollout.ts'
 import { StagedView } from './staged-view.ts'
 
 /** So many rollouts may be active at a time: which of them are open for a cluster is a number of bits. */
 export const MAX_ACTIVE = 16
-
-export interface ActiveRollout {
-  readonly entry: Entry
-  readonly rollout: Rollout
-  readonly overlay: RolloutOverlay
-}
 
 export class Staging {
   /** Rollouts that have not ended, ordered by id. */
@@ -36,8 +31,7 @@ export class Staging {
     // Only rollouts that have not ended have a plan: the others, which only ever grow in number, are not looked at.
     for (const plan of view.count(ROLLOUT_PLANS) > 0 ? view.all(ROLLOUT_PLANS) : []) {
       const entry = view.get(ROLLOUTS, plan.id)
-      const rollout = entry && asRollout(entry)
-      if (rollout && isActive(rollout)) active.push({ entry, rollout, overlay: overlayOf(types, plan) })
+      if (entry && isActive(asRollout(entry))) active.push(activeRolloutOf(types, entry, plan))
     }
     this.active = active
     // The same views as before where nothing but the state of rollouts has changed: callers compare them.
@@ -65,20 +59,17 @@ export class Staging {
     if (hold) return this.#heldView(hold)
     let bits = 0
     for (let i = 0; i < this.active.length; i++) {
-      const { overlay, rollout } = this.active[i] as ActiveRollout
-      if (overlay.isOpenFor(rollout, cluster)) bits |= 1 << i
+      if ((this.active[i] as ActiveRollout).isOpenFor(cluster)) bits |= 1 << i
     }
     return bits === 0 ? this.#view : (this.#views.get(bits) ?? this.#staged(bits))
   }
 
-  /** The views that a cluster may be served from while the rollouts that it is a member of go on, the present one included. */
-  *possibleViews(cluster: string): Generator<View> {
-    const hold = this.#holdOf(cluster)
-    if (hold) yield this.#heldView(hold)
-    const member = this.active.flatMap(({ overlay }, i) => (overlay.placeOf(cluster) ? [1 << i] : []))
-    for (let chosen = 0; chosen < 1 << member.length; chosen++) {
+  /** The views that a cluster may come to be served from while some rollouts that reach it go on, and when they have ended. */
+  *possibleViews(reaching: readonly ActiveRollout[]): Generator<View> {
+    const places = reaching.map((each) => 1 << this.active.indexOf(each))
+    for (let chosen = 0; chosen < 1 << places.length; chosen++) {
       let bits = 0
-      for (const [i, bit] of member.entries()) if (chosen & (1 << i)) bits |= bit
+      for (const [i, bit] of places.entries()) if (chosen & (1 << i)) bits |= bit
       yield bits === 0 ? this.#view : (this.#views.get(bits) ?? this.#staged(bits))
     }
   }
@@ -86,10 +77,9 @@ export class Staging {
   /** The revision from which on a cluster is served from its present view; 0 for the documents of the view itself. */
   servedFrom(cluster: string): number {
     let last = 0
-    for (const { overlay, rollout } of this.active) {
-      if (!overlay.isOpenFor(rollout, cluster)) continue
-      const { opened_revision = 0 } = rollout.waves[overlay.placeOf(cluster)?.wave ?? 0] as Wave
-      if (opened_revision > last) last = opened_revision
+    for (const each of this.active) {
+      const opened = each.isOpenFor(cluster) ? each.openedRevision(cluster) : 0
+      if (opened > last) last = opened
     }
     return last
   }
@@ -141,18 +131,21 @@ export function* restagedClusters(before: Staging, after: Staging): Generator<st
   for (const each of after.active) {
     const was = known.get(each.rollout.id)
     known.delete(each.rollout.id)
-    if (was?.entry === each.entry && was.overlay === each.overlay) continue
-    const ids = new Set([...each.overlay.members, ...(was?.overlay.members ?? [])])
+    if (was?.isOpenAs(each)) continue
+    const ids = new Set([...each.members(), ...(was?.members() ?? [])])
     for (const id of ids) {
-      const [wasOpen, isOpen] = [
-        was ? was.overlay.isOpenFor(was.rollout, id) : false,
-        each.overlay.isOpenFor(each.rollout, id),
-      ]
+      const [wasOpen, isOpen] = [was?.isOpenFor(id) ?? false, each.isOpenFor(id)]
       if (wasOpen !== isOpen || (isOpen && was?.overlay !== each.overlay)) yield id
     }
   }
-  for (const { overlay, rollout } of known.values())
-    for (const id of overlay.members) if (overlay.isOpenFor(rollout, id)) yield id
+  for (const ended of known.values()) for (const id of ended.members()) if (ended.isOpenFor(id)) yield id
+}
+
+/** The view as it would be without a rollout. */
+export function withoutRollout({ cluster }: Types, view: View, id: string): View {
+  const without = new Overlay(view, cluster, view.revision)
+  without.lay(ROLLOUT_PLANS, id, undefined)
+  return without
 }
 
 const kept = new WeakMap<View, Staging>()

@@ -61,6 +61,8 @@ export interface Situation {
   readonly evidence: Evidence
   readonly rules: StatusRules
   readonly clock: StatusClock
+  /** Whether it is held at what it was served. */
+  readonly isHeld: boolean
   readonly interval: ExpectedInterval
   readonly contact: Contact
 }
@@ -73,7 +75,7 @@ export function situationOf(parts: Omit<Situation, 'interval' | 'contact'>): Sit
 }
 
 export function contactOf(
-  { cluster, evidence, rules, clock }: Omit<Situation, 'interval' | 'contact' | 'desired'>,
+  { cluster, evidence, rules, clock }: Pick<Situation, 'cluster' | 'evidence' | 'rules' | 'clock'>,
   intervalMs: number,
 ): Contact {
   if (cluster.deleted) return 'deleted'
@@ -97,7 +99,7 @@ function isServed(desired: Desired, poll: PollEvidence | undefined): poll is Pol
 function appliedSince(
   { report }: Pick<Evidence, 'report'>,
   endpoint: string,
-  { since, mark }: PollEvidence,
+  { since, mark }: Pick<PollEvidence, 'since' | 'mark'>,
 ): number | undefined {
   // A report from before the answer is about an earlier stretch of the same answer.
   if (!report || report.at < since) return undefined
@@ -107,15 +109,31 @@ function appliedSince(
   return applied && sameMark(applied.mark, mark) ? applied.since : undefined
 }
 
+/** What a held cluster has applied, it is held at. */
 export function deliveryOf(situation: Situation, desired: Desired): Delivered {
-  const { evidence, clock } = situation
-  const { endpoint } = desired
-  const poll = evidence.poll(endpoint)
+  const poll = situation.evidence.poll(desired.endpoint)
   if (!isServed(desired, poll)) return 'behind'
-  const applied = appliedSince(evidence, endpoint, poll)
+  const delivery = progressSince(situation, desired.endpoint, poll)
+  return delivery === 'applied' && situation.isHeld ? 'held' : delivery
+}
+
+/** Whether all that is to come has come: a held cluster has applied what it is held at. */
+export function hasApplied(delivery: Delivered): boolean {
+  return delivery === 'applied' || delivery === 'held'
+}
+
+/** How far an answer has come that was given since a moment: what was told before says nothing of it. */
+export function progressSince(
+  { evidence, clock }: Pick<Situation, 'evidence' | 'clock'>,
+  endpoint: string,
+  given: Pick<PollEvidence, 'since' | 'mark'>,
+): 'rejected' | 'served' | 'applied' {
+  const applied = appliedSince(evidence, endpoint, given)
   const failure = evidence.failureOf({ endpoint })
   const isRejected =
-    failure && failure.at >= (applied ?? poll.since) && !clock.isPast(failure.at + FAILURE_MS)
+    failure &&
+    failure.at >= Math.max(applied ?? given.since, given.since) &&
+    !clock.isPast(failure.at + FAILURE_MS)
   return isRejected ? 'rejected' : applied === undefined ? 'served' : 'applied'
 }
 
@@ -187,5 +205,5 @@ export function rowOf(situation: Situation): StatusRow {
 
 /** A cluster without components is healthy when all that it is to have is applied, and it was heard of lately. */
 function withoutComponents(contact: Contact, delivery: Delivered): Health {
-  return delivery === 'applied' && (contact === 'current' || contact === 'late') ? 'healthy' : 'unknown'
+  return hasApplied(delivery) && (contact === 'current' || contact === 'late') ? 'healthy' : 'unknown'
 }

@@ -14,6 +14,12 @@ export interface PollEvidence {
   /** When answers of this mark began, and the revision of the first. */
   readonly since: number
   readonly sinceRevision: number
+  /**
+   * The revision that last opened a rollout for the cluster, as of the answers since then, and when the first of these
+   * was given: it may have been the same answer as before. 0 where no rollout was open.
+   */
+  readonly stagedFrom: number
+  readonly stagedSince: number
   /** The interval that two gaps in a row agree on; 0 while it is unknown. */
   readonly intervalMs: number
 }
@@ -34,6 +40,8 @@ export interface ReportEvidence {
   readonly everyMs: number
   readonly applied: ReadonlyMap<string, AppliedMark>
   readonly ready: ReadyList
+  /** Where a cluster reports part by part: when each of them was reported last. */
+  readonly parts?: ReadonlyMap<string, number>
 }
 
 /** The last poll or report of a cluster that was refused. */
@@ -65,6 +73,19 @@ export interface Evidence {
   /** When the cluster last got an answer of any kind; 0 for never. */
   readonly lastSeen: number
   failureOf(subject: FailureSubject): FailureEvidence | undefined
+}
+
+/** When the first answer was given under a revision or a later one; undefined where the last one was given before. */
+export function givenSince(poll: PollEvidence, revision: number): number | undefined {
+  if (poll.revision < revision) return undefined
+  if (poll.sinceRevision >= revision) return poll.since
+  // A note of an earlier version of this program does not say: the last answer is one of them in any case.
+  return poll.stagedFrom >= revision ? poll.stagedSince : poll.at
+}
+
+/** Since when all that a cluster reports on was reported again. */
+export function wholeSince({ at, parts }: ReportEvidence): number {
+  return parts ? Math.min(...parts.values()) : at
 }
 
 export function sameMark(one: AnswerMark, other: AnswerMark): boolean {

@@ -1,6 +1,6 @@
 // How far one cluster is with what a revision changed for it.
 import type { EndpointDifference } from '../delivery/compare-inputs.ts'
-import { deliveryOf, healthOf, type Situation } from './derive-status.ts'
+import { deliveryOf, hasApplied, healthOf, type Situation } from './derive-status.ts'
 import type { Desired } from './desired.ts'
 import type { Contact, Health } from './status-words.ts'
 
@@ -72,7 +72,7 @@ function appliedSince(situation: Situation, desired: Desired, revision: number):
   const { endpoint } = desired
   const applied = evidence.report?.applied.get(endpoint)
   const isApplied =
-    (applied !== undefined && applied.revision >= revision) || deliveryOf(situation, desired) === 'applied'
+    (applied !== undefined && applied.revision >= revision) || hasApplied(deliveryOf(situation, desired))
   return isApplied ? (applied?.since ?? evidence.poll(endpoint)?.since) : undefined
 }
 

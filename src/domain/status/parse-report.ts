@@ -25,6 +25,11 @@ const APPLIED = /^([0-9a-f]{16})(?::([1-9])\/([1-9]))?$/
 const PART = /^[0-9a-f]{1,2}$/
 const A_DIGEST = 'must be the digest of an answer, 16 lower-case hexadecimal digits'
 
+/** Whether some digits name a part of what a cluster reports on. */
+export function isPart(text: string): boolean {
+  return PART.test(text)
+}
+
 /** Keys that no endpoint has are ignored: a newer bundle may send more. */
 export function parseReport(types: Types, query: string): Result<Report> {
   const reading = new Reading(types)
@@ -54,7 +59,7 @@ class Reading {
     if (key === 'ready') this.#takeReady(value)
     else if (key === 'every') this.#takeEvery(value)
     else if (key === 'part') {
-      if (PART.test(value)) this.part = value
+      if (isPart(value)) this.part = value
       else this.#refuse(key, 'must be one or two hexadecimal digits')
     } else if (this.#types.byEndpoint(key)) {
       const mark = APPLIED.exec(value)
@@ -117,7 +122,7 @@ function unambiguous(ready: Report['ready']): Report['ready'] {
  */
 export function takeReport(
   evidence: Pick<Evidence, 'report' | 'poll'>,
-  { everyMs, applied, ready }: Report,
+  { everyMs, applied, ready, part }: Report,
   now: number,
   inPart: (component: string) => boolean,
 ): ReportEvidence {
@@ -138,5 +143,21 @@ export function takeReport(
     ({ id, mark }): ReadyEntry => ({ id, mark, since: before?.ready.sinceOf(id, mark) ?? now }),
   )
   const others = [...(before?.ready.entries() ?? [])].filter(({ id }) => !inPart(id))
-  return { at: now, everyMs, applied: marks, ready: new ReadyList([...reported, ...others]) }
+  return {
+    at: now,
+    everyMs,
+    applied: marks,
+    ready: new ReadyList([...reported, ...others]),
+    ...(part !== '' && { parts: withPart(before?.parts, part, now) }),
+  }
+}
+
+/** A part takes the place of those that it holds, or is held by: the cluster reports in other parts since. */
+function withPart(
+  before: ReadonlyMap<string, number> | undefined,
+  part: string,
+  now: number,
+): ReadonlyMap<string, number> {
+  const others = [...(before ?? [])].filter(([other]) => !other.startsWith(part) && !part.startsWith(other))
+  return new Map([...others, [part, now]])
 }

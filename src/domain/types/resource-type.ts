@@ -1,6 +1,6 @@
 // What the rules know of types: of resources, which the registry makes from files, and of the service's own.
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
-import type { Detail } from '../../base/problem.ts'
+import type { Detail, ReasonOf } from '../../base/problem.ts'
 
 export type Document = JsonObject & { readonly id: string }
 
@@ -150,7 +150,9 @@ export interface SystemType {
   readonly inPartialCopies: boolean
   /** The only cluster that a document is for: it is removed with that cluster, and copied only with it. */
   clusterOf?(document: Document): string | undefined
-  /** A document as it is shown: without secrets. */
+  /** A document that speaks of many clusters, as a copy of a part holds it; `clusters` is the name of their type. */
+  partOf?(document: Document, clusters: string, isInPart: (cluster: string) => boolean): Document
+  /** A document as it is shown: without secrets, and without lists that grow with the fleet. */
   redact?(document: Document): JsonObject
   /** What a plan is bound to: without values that every decision makes anew, such as secrets and times. */
   planned?(document: Document): object
@@ -173,6 +175,8 @@ export interface SystemType {
 export interface Irreversible {
   /** Whether the rest of the revision can be reverted without this change; otherwise the revert is refused. */
   mayStay(before: Document | undefined, after: Document | undefined): boolean
+  /** Of the problem that a revert is refused with. */
+  readonly reason: ReasonOf<'conflict'>
   /** Why a revision cannot be reverted. */
   refusal(revision: number): string
   /** The warning that documents stay as they are while the rest of a revision is reverted. */

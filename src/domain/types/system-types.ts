@@ -3,7 +3,8 @@ import { isObject } from '../../base/json.ts'
 import { named } from '../../base/sentences.ts'
 import { asToken, TOKENS, withoutSecrets } from '../access/token.ts'
 import { HOLDS } from '../rollouts/hold.ts'
-import { ROLLOUT_PLANS, ROLLOUTS } from '../rollouts/rollout.ts'
+import { partOfPlan, partOfRollout } from '../rollouts/partial-rollout.ts'
+import { asPlan, ROLLOUT_PLANS, ROLLOUTS } from '../rollouts/rollout.ts'
 import {
   type Document,
   type DocumentName,
@@ -30,6 +31,7 @@ export const TOKEN_TYPE: SystemType = {
   // A revoked or replaced secret never becomes valid again.
   irreversible: {
     mayStay: (before, after) => before !== undefined && after === undefined,
+    reason: 'token_not_restorable',
     refusal: (revision) =>
       `revision ${revision} changed a token, and tokens do not come back: revoke it, or create another one`,
     warning(revoked) {
@@ -54,13 +56,24 @@ const SOURCE_TYPE: SystemType = {
   irreversible: 'ignored',
 }
 
-// A revert of what a rollout finished leaves the rollout itself as it ended.
 const ROLLOUT_TYPE: SystemType = {
   name: ROLLOUTS,
   singular: 'rollout',
   isSearchable: true,
   inPartialCopies: true,
-  irreversible: 'ignored',
+  partOf: (document, _clusters, isInPart) => partOfRollout(document, isInPart),
+  // With what it acts is nothing to read.
+  redact({ grant: _, ...document }) {
+    return document
+  },
+  irreversible: {
+    mayStay: () => true,
+    reason: 'not_reverted',
+    refusal: (revision) =>
+      `revision ${revision} is a step of a rollout, and changed no document: pause, amend or abort the rollout`,
+    warning: (rollouts) =>
+      `what became of rollout ${named(rollouts.map(({ id }) => id))} stays: only its changes are reverted`,
+  },
   operations: ['put_rollout', 'act_on_rollout', 'finish_rollout'],
   gaugeHelp: 'Rollouts, those that have ended included.',
 }
@@ -70,6 +83,11 @@ const PLAN_TYPE: SystemType = {
   singular: 'plan of a rollout',
   isSearchable: false,
   inPartialCopies: true,
+  partOf: partOfPlan,
+  redact(document) {
+    const { id, edits, members } = asPlan({ document })
+    return { id, edits: edits.length, members: members.map((wave) => wave.length) }
+  },
   irreversible: 'ignored',
 }
 
@@ -79,7 +97,16 @@ const HOLD_TYPE: SystemType = {
   isSearchable: true,
   inPartialCopies: true,
   clusterOf: ({ id }) => id,
-  irreversible: 'ignored',
+  redact({ documents: _, ...document }) {
+    return document
+  },
+  irreversible: {
+    mayStay: () => true,
+    reason: 'not_reverted',
+    refusal: (revision) =>
+      `revision ${revision} held or released clusters, and changed no document: hold or release them`,
+    warning: () => 'holds that it set or released stay as they are now',
+  },
   operations: ['hold_cluster', 'release_cluster'],
   gaugeHelp: 'Clusters that are held at what they were served.',
 }

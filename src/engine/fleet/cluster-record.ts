@@ -26,6 +26,8 @@ export class PollRecord implements PollEvidence {
   revision = 0
   since = 0
   sinceRevision = 0
+  stagedFrom = 0
+  stagedSince = 0
   intervalMs = 0
   /** The token's name. */
   by = ''
@@ -37,17 +39,22 @@ export class PollRecord implements PollEvidence {
 
   /** Notes an answer; returns whether it, or the interval, differs from what was known. Allocates nothing. */
   note(at: number, mark: AnswerMark, revision: number, by: string, servedFrom: number): boolean {
-    const isNew = this.at === 0 || !sameMark(mark, this.mark) || this.revision < servedFrom
+    const isNew = this.at === 0 || !sameMark(mark, this.mark)
+    const isStaged = servedFrom > this.stagedFrom
     const isLearned = this.#learnInterval(this.at === 0 ? 0 : at - this.at)
     if (isNew) {
       this.mark = mark
       this.since = at
       this.sinceRevision = revision
     }
+    if (isStaged) {
+      this.stagedFrom = servedFrom
+      this.stagedSince = at
+    }
     this.at = at
     this.revision = revision
     this.by = by
-    return isNew || isLearned
+    return isNew || isStaged || isLearned
   }
 
   /** Small differences are ignored, so that a cluster's state is not derived again after each of its polls. */

@@ -1,8 +1,9 @@
 // Evidence as notes, so that it outlives the process and other replicas learn of it. Of each key the newest note counts.
 import { hexOf, parseHex } from '../../base/digest.ts'
-import { isObject, type Json } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { AppliedMark, RefusalEvidence, ReportEvidence } from '../../domain/status/evidence.ts'
 import { MAX_MESSAGE, MAX_REASON, textOf } from '../../domain/status/parse-event.ts'
+import { isPart } from '../../domain/status/parse-report.ts'
 import { ReadyList } from '../../domain/status/ready-list.ts'
 import { MAX_NOTE_LENGTH, type Note } from '../../store/notes.ts'
 import type { ClusterRecord, PollRecord } from './cluster-record.ts'
@@ -70,7 +71,7 @@ function note(key: string, at: number, value: Json): Note {
 function pollNote(record: ClusterRecord, endpoint: string): Note | undefined {
   const poll = record.poll(endpoint)
   if (!poll) return undefined
-  const { at, mark, revision, since, sinceRevision, intervalMs, by } = poll
+  const { at, mark, revision, since, sinceRevision, intervalMs, by, stagedFrom, stagedSince } = poll
   const digest = mark ? hexOf(mark) : ''
   return note(poll.key, at, [
     digest,
@@ -80,6 +81,7 @@ function pollNote(record: ClusterRecord, endpoint: string): Note | undefined {
     Math.round(intervalMs),
     record.operatorVersion,
     by,
+    ...(stagedFrom > 0 ? [stagedFrom, stagedSince] : []),
   ])
 }
 
@@ -98,7 +100,8 @@ function reportNote(key: string, { report, operatorVersion }: ClusterRecord): No
     ready[since] = group
     group[id] = hexOf(mark)
   }
-  const whole = note(key, report.at, [report.everyMs, applied, ready, operatorVersion])
+  const parts = report.parts ? [Object.fromEntries(report.parts)] : []
+  const whole = note(key, report.at, [report.everyMs, applied, ready, operatorVersion, ...parts])
   // What does not fit is reported again within one interval of the cluster.
   if ((whole.value?.length ?? 0) <= MAX_NOTE_LENGTH) return whole
   return note(key, report.at, [report.everyMs, applied, {}, operatorVersion])
@@ -168,7 +171,7 @@ function mergePoll(
   record: ClusterRecord,
 ): boolean {
   if (!poll || !content || at <= poll.at) return false
-  const [digest, revision, since, sinceRevision, intervalMs, version, by] = content
+  const [digest, revision, since, sinceRevision, intervalMs, version, by, stagedFrom, stagedSince] = content
   poll.at = at
   poll.mark = parseHex(String(digest))
   poll.revision = count(revision)
@@ -176,14 +179,22 @@ function mergePoll(
   poll.sinceRevision = count(sinceRevision)
   poll.intervalMs = count(intervalMs)
   poll.by = textOf(by, MAX_NAME)
+  poll.stagedFrom = count(stagedFrom)
+  poll.stagedSince = poll.stagedFrom > 0 ? moment(stagedSince, at) : 0
   see(record, at, version)
   return true
 }
 
 function mergeReport(at: number, content: Content, record: ClusterRecord): boolean {
   if (!content || at <= (record.report?.at ?? 0)) return false
-  const [everyMs, applied, ready, version] = content
-  record.report = { at, everyMs: count(everyMs), applied: appliedIn(applied, at), ready: readyIn(ready, at) }
+  const [everyMs, applied, ready, version, parts] = content
+  record.report = {
+    at,
+    everyMs: count(everyMs),
+    applied: appliedIn(applied, at),
+    ready: readyIn(ready, at),
+    ...(isObject(parts) && { parts: partsIn(parts, at) }),
+  }
   see(record, at, version)
   return true
 }
@@ -203,6 +214,11 @@ function appliedIn(value: Json | undefined, at: number): ReportEvidence['applied
     if (mark) marks.set(endpoint, { mark, since: moment(since, at), revision: count(revision) })
   }
   return marks
+}
+
+function partsIn(value: JsonObject, at: number): Map<string, number> {
+  const parts = Object.entries(value).filter(([part]) => isPart(part))
+  return new Map(parts.map(([part, time]) => [part, moment(time, at)]))
 }
 
 function readyIn(value: Json | undefined, at: number): ReadyList {

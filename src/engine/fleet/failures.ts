@@ -65,6 +65,12 @@ export class Failures {
     return newest
   }
 
+  /** Whether one is known that no success has followed. */
+  get areAny(): boolean {
+    for (const failure of this.#known.values()) if (!('clearedAt' in failure)) return true
+    return false
+  }
+
   /** When the oldest failure of components, or of endpoints, began that was repeated after a moment; 0 without one. */
   failingSince(subject: 'component' | 'endpoint', after: number): number {
     let oldest = 0

@@ -5,6 +5,7 @@ import { getOrSet } from '../../base/get-or-set.ts'
 import { servedTo } from '../../domain/delivery/served-view.ts'
 import { findVersion } from '../../domain/documents/find-document.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
+import { stagingOf } from '../../domain/rollouts/staging.ts'
 import {
   contactOf,
   expectedInterval,
@@ -52,6 +53,8 @@ const HOUR_MS = 3_600_000
 export class Fleet {
   /** Reports that this process has taken. */
   reportCount = 0
+  /** Grows with everything new that becomes known of a cluster, here or from another process. */
+  news = 0
   readonly #parts: FleetParts
   readonly #endpoints: ReadonlyMap<string, number>
   readonly #endpointNames: readonly string[]
@@ -83,7 +86,8 @@ export class Fleet {
     const now = this.#parts.now()
     const poll = this.#pollOf(record, cluster, endpoint)
     if (!poll) return
-    if (poll.note(now, mark, revision, by, servedFrom) || record.row?.contact !== 'current') record.outdate()
+    if (poll.note(now, mark, revision, by, servedFrom) || record.row?.contact !== 'current')
+      this.#outdate(record)
     this.#see(record, now, agent)
     this.#parts.touched('polls', poll.key)
   }
@@ -92,7 +96,7 @@ export class Fleet {
   noteRefusal(cluster: string, status: number, reason: string): void {
     const record = this.#recordOf(cluster)
     record.refusal = { at: this.#parts.now(), status, reason }
-    if (record.row?.contact !== 'current') record.outdate()
+    if (record.row?.contact !== 'current') this.#outdate(record)
     this.#parts.touched('refusals', cluster)
   }
 
@@ -110,7 +114,7 @@ export class Fleet {
       if (since === now) this.#clear(cluster, record, { component: id }, now)
     for (const [endpoint, { since }] of record.report.applied)
       if (since === now) this.#clear(cluster, record, { endpoint }, now)
-    record.outdate()
+    this.#outdate(record)
     this.#see(record, now, agent)
     this.#parts.touched('reports', cluster)
   }
@@ -134,7 +138,7 @@ export class Fleet {
       record.failures.note(object, { at: now, mark, reason, message, subject })
       this.#parts.touched('failures', keyOf(cluster.id, object))
     }
-    record.outdate()
+    this.#outdate(record)
     return true
   }
 
@@ -143,7 +147,8 @@ export class Fleet {
     const { types, rules, now } = this.#parts
     const evidence = this.#recordOf(cluster.id)
     const desired = desiredOf(types, view, cluster)
-    return situationOf({ cluster, desired, evidence, rules, clock: new StatusClock(now()) })
+    const isHeld = stagingOf(types, view).isHeld(cluster.id)
+    return situationOf({ cluster, desired, evidence, rules, isHeld, clock: new StatusClock(now()) })
   }
 
   /** The states of a cluster as it is now; derived again only where something may have changed. */
@@ -187,6 +192,11 @@ export class Fleet {
     return this.#records.get(cluster)?.lastSeen ?? 0
   }
 
+  /** Whether a failure of a cluster is known that no success has followed. */
+  isFailing(cluster: string): boolean {
+    return this.#records.get(cluster)?.failures?.areAny ?? false
+  }
+
   /** Since when a cluster has been behind, as far as this process knows; 0 when it is not. */
   behindSince(cluster: string): number {
     return this.#records.get(cluster)?.behindSince ?? 0
@@ -227,7 +237,9 @@ export class Fleet {
   merge(kind: EvidenceKind, note: Note): boolean {
     const [cluster] = partsOf(note.key)
     const record = this.#recordOf(cluster)
-    return mergeNote(kind, note, record, (endpoint) => this.#pollOf(record, cluster, endpoint))
+    const isNews = mergeNote(kind, note, record, (endpoint) => this.#pollOf(record, cluster, endpoint))
+    if (isNews) this.news++
+    return isNews
   }
 
   /** By cluster; some of them may have been purged. */
@@ -237,6 +249,11 @@ export class Fleet {
 
   forget(cluster: string): void {
     this.#records.delete(cluster)
+  }
+
+  #outdate(record: ClusterRecord): void {
+    this.news++
+    record.outdate()
   }
 
   #recordOf(cluster: string): ClusterRecord {

@@ -6,12 +6,16 @@ import type { EvidenceKind } from './evidence-notes.ts'
 export function shiftTimes(kind: EvidenceKind, value: Json, ms: number): Json {
   if (!Array.isArray(value)) return value
   const shift = (time: Json | undefined): Json => (typeof time === 'number' ? time + ms : (time ?? null))
-  const at = (i: number): Json => (i < value.length ? value.with(i, shift(value[i])) : value)
-  if (kind === 'polls') return at(2)
+  const at = (...places: readonly number[]): Json =>
+    value.map((each, i) => (places.includes(i) ? shift(each) : each))
+  if (kind === 'polls') return at(2, 8)
   if (kind === 'failures') return at(0)
   if (kind === 'refusals') return value
-  const [every = null, applied = null, ready = null, ...rest] = value
-  return [every, shiftApplied(applied, shift), shiftReady(ready, ms), ...rest]
+  const [every = null, applied = null, ready = null, version = null, ...parts] = value
+  const shifted = parts.map((each) =>
+    isObject(each) ? mapEntries(each, ([part, time]) => [part, shift(time)]) : each,
+  )
+  return [every, shiftApplied(applied, shift), shiftReady(ready, ms), version, ...shifted]
 }
 
 function shiftApplied(applied: Json, shift: (time: Json | undefined) => Json): Json {

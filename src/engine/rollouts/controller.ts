@@ -4,16 +4,23 @@ import type { Problem, Result } from '../../base/problem.ts'
 import type { Command } from '../../domain/commands/command.ts'
 import type { State } from '../../domain/documents/state.ts'
 import type { PolledView } from '../../domain/documents/view.ts'
-import { actorOf, advance, pausedFor, type Surroundings } from '../../domain/rollouts/advance.ts'
-import { asHold, HOLDS } from '../../domain/rollouts/hold.ts'
-import { ROLLOUTS, type Rollout } from '../../domain/rollouts/rollout.ts'
-import { type ActiveRollout, stagingOf } from '../../domain/rollouts/staging.ts'
+import type { ActiveRollout } from '../../domain/rollouts/active-rollout.ts'
+import { type Advance, actorOf, advance, pausedFor } from '../../domain/rollouts/advance.ts'
+import { freezeType } from '../../domain/rollouts/freeze.ts'
+import { asHold, HOLDS, type Hold } from '../../domain/rollouts/hold.ts'
+import type { Rollout } from '../../domain/rollouts/rollout.ts'
+import { stagingOf } from '../../domain/rollouts/staging.ts'
+import { surroundingsOf } from '../../domain/rollouts/wave-blocks.ts'
+import type { WaveTally } from '../../domain/rollouts/wave-gates.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
-import type { Lease, Leases } from '../../store/leases.ts'
+import type { Leases } from '../../store/leases.ts'
 import type { Fleet } from '../fleet/fleet.ts'
-import type { Author, WriteOptions, Written } from '../writer.ts'
-import { tallyRollout } from './tally-rollout.ts'
+import type { Author, WriteOptions, Written } from '../write-options.ts'
+import { type Answered, CheckAsker, type CheckSettings } from './check-asker.ts'
+import { JoinedMembers } from './join-members.ts'
+import { Leadership } from './leadership.ts'
+import { findAbsent, type TalliedFleet, tallyForStep } from './tally-rollout.ts'
 
 export interface ControllerParts {
   readonly types: Types
@@ -21,6 +28,8 @@ export interface ControllerParts {
   readonly fleet: Fleet
   readonly leases: Leases
   readonly now: () => Date
+  /** Where checks may be asked; without it, none is. */
+  readonly checks?: CheckSettings | undefined
   write(commands: readonly Command[], author: Author, options: WriteOptions): Promise<Result<Written>>
   /** Calls back after every change of the state; returns a function that stops it. */
   subscribe(changed: () => void): () => void
@@ -28,137 +37,135 @@ export interface ControllerParts {
   readonly failed: (problem: unknown) => void
 }
 
+/** Steps in a row before others get their turn. */
+const MAX_STEPS = 100
+/** How soon something is tried again that another process is to do, or that something new keeps from happening. */
+const RETRY_MS = 5000
+
 export interface RolloutController {
-  /** Takes every step that can be taken now; returns how many. */
+  /** Whether there is a rollout that goes on: evidence may move it. */
+  readonly hasRollouts: boolean
+  /** Whether there are holds: time may end them. */
+  readonly hasHolds: boolean
+  /**
+   * When time alone could move something next, in milliseconds since the epoch, as of the last look. It comes from stored
+   * instants: it does not matter when this process was started, nor whether the clock was put forward or back.
+   */
+  readonly nextLook: number
+  /** Takes every step that can be taken now; returns how many. Only a step needs the lease: to look is free. */
   tick(): Promise<number>
   stop(): Promise<void>
 }
 
-const LEASE = 'rollouts'
-const LEASE_MS = 15_000
-/** How often the evidence is looked at while a rollout goes on. */
-const LOOK_MS = 1000
-/** Looking takes at most this share of the time. */
-const LOOK_SHARE = 0.1
-/** Steps in a row before others get their turn. */
-const MAX_STEPS = 100
-
-/** Runs in processes that write. Costs nothing while there is neither a rollout nor a hold that ends. */
-export function startController(parts: ControllerParts): RolloutController {
-  const controller = new Controller(parts)
-  controller.start()
-  return controller
+/** Takes steps only when it is told to. */
+export function createController(parts: ControllerParts): RolloutController {
+  return new Controller(parts)
 }
 
 class Controller implements RolloutController {
   readonly #parts: ControllerParts
-  /** Begins with the id of the process, for people who look into the store. */
-  readonly #holder = `${process.pid}-${randomUUID()}`
-  #lease: Lease | undefined
-  #timer: NodeJS.Timeout | undefined
-  #running: Promise<unknown> = Promise.resolve()
-  #unsubscribe = (): void => {}
+  readonly #leadership: Leadership
+  readonly #joined: JoinedMembers
+  readonly #asker: CheckAsker
+  /** Rollouts and holds whose next step a freeze has refused. */
+  readonly #frozen = new Map<string, { readonly until: number; readonly stamp: number }>()
   #isStopped = false
-  #isRunning = false
-  /** Of the rollouts and holds that were last looked at. */
-  #stamp = ''
+  #nextLook = Number.POSITIVE_INFINITY
 
   constructor(parts: ControllerParts) {
     this.#parts = parts
+    this.#leadership = new Leadership(parts.leases)
+    this.#joined = new JoinedMembers(parts.types)
+    this.#asker = new CheckAsker({
+      settings: parts.checks,
+      answered: (answered) => this.#take(answered),
+      failed: parts.failed,
+    })
   }
 
-  start(): void {
-    this.#unsubscribe = this.#parts.subscribe(() => this.#published())
-    this.#schedule(0)
+  get hasRollouts(): boolean {
+    return this.#active.some(({ rollout }) => rollout.state !== 'paused')
+  }
+
+  get hasHolds(): boolean {
+    return this.#parts.state.count(HOLDS) > 0
+  }
+
+  get nextLook(): number {
+    return this.#nextLook
+  }
+
+  async tick(): Promise<number> {
+    this.#nextLook = Number.POSITIVE_INFINITY
+    let steps = await this.#endHolds()
+    const active = this.#active
+    this.#joined.forgetOthers(active)
+    this.#asker.beginLook()
+    for (const { rollout } of active)
+      for (let i = 0; i < MAX_STEPS && !this.#isStopped && (await this.#step(rollout.id)); i++) steps++
+    this.#asker.endLook()
+    return steps
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true
-    this.#unsubscribe()
-    clearTimeout(this.#timer)
-    await this.#running
-    // Another process goes on at once, instead of when the lease expires.
-    if (this.#lease) await this.#parts.leases.release(this.#lease).catch(() => {})
+    await this.#asker.stop()
+    await this.#leadership.resign()
   }
 
-  async tick(): Promise<number> {
-    const { leases } = this.#parts
-    const lease = await leases.acquire(LEASE, this.#holder, LEASE_MS)
-    this.#lease = lease.holder === this.#holder ? lease : undefined
-    if (!this.#lease) return 0
-    let steps = await this.#endHolds()
-    for (const { rollout } of this.#staging().active)
-      for (let i = 0; i < MAX_STEPS && !this.#isStopped && (await this.#step(rollout.id)); i++) steps++
-    return steps
+  get #active(): readonly ActiveRollout[] {
+    return stagingOf(this.#parts.types, this.#parts.state).active
   }
 
-  #staging() {
-    return stagingOf(this.#parts.types, this.#parts.state)
-  }
-
-  /** Whether there is anything that time or evidence could move. */
-  get #isNeeded(): boolean {
-    const { state } = this.#parts
-    return state.count(HOLDS) > 0 || this.#staging().active.some(({ rollout }) => rollout.state !== 'paused')
-  }
-
-  #schedule(ms: number): void {
-    if (this.#isStopped) return
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => {
-      this.#running = this.#run()
-    }, ms)
-    this.#timer.unref()
-  }
-
-  /** What other processes and people write is looked at at once. */
-  #published(): void {
-    const { state } = this.#parts
-    const stamp = `${state.stamp(ROLLOUTS)} ${state.stamp(HOLDS)}`
-    if (stamp === this.#stamp) return
-    this.#stamp = stamp
-    if (!this.#isRunning) this.#schedule(0)
-  }
-
-  async #run(): Promise<void> {
-    if (!this.#isNeeded) return
-    this.#isRunning = true
-    const begun = performance.now()
-    try {
-      await this.tick()
-    } catch (error) {
-      this.#parts.failed(error)
-    }
-    this.#isRunning = false
-    this.#schedule(Math.max(LOOK_MS, (performance.now() - begun) / LOOK_SHARE))
+  #lookAt(ms: number): void {
+    this.#nextLook = Math.min(this.#nextLook, ms)
   }
 
   /** Takes one step of a rollout, if there is one to take. */
   async #step(id: string): Promise<boolean> {
     const { types, state, fleet, now } = this.#parts
-    const active = this.#staging().active.find(({ rollout }) => rollout.id === id)
-    if (!active || active.rollout.state === 'paused') return false
+    const active = this.#active.find(({ rollout }) => rollout.id === id)
+    if (!active || active.rollout.state === 'paused' || this.#isFrozen(id)) return false
     const view = state.freeze()
     try {
-      const tallies = await runTimeSliced(tallyRollout({ types, fleet, view }, active))
-      const around: Surroundings = {
-        now: now().toISOString(),
-        revision: view.revision + 1,
-        blockOf: () => undefined,
-      }
+      const around = await runTimeSliced(surroundingsOf({ types, view, active, now: now() }))
+      const joined = await this.#joined.look(view, active, around)
+      if (joined) return await this.#put(active, joined, around.revision)
+      const tallied = { types, fleet, view }
+      const tallies = await runTimeSliced(tallyForStep(tallied, active))
       const next = advance(active.rollout, tallies, around)
-      if (next.kind === 'wait') return false
-      if (next.kind === 'step') return await this.#put(active, next.rollout)
-      return await this.#end(active, next, around.now)
+      if (next.kind === 'wait') return await this.#wait(active, next, tallies)
+      if (next.kind === 'step') return await this.#put(active, next.rollout, around.revision)
+      return await this.#end(active, next, around.now, tallied)
     } finally {
       view.release()
     }
   }
 
-  async #put(active: ActiveRollout, rollout: Rollout): Promise<boolean> {
+  async #wait(
+    active: ActiveRollout,
+    { until, ask = [] }: Extract<Advance, { kind: 'wait' }>,
+    tallies: readonly WaveTally[],
+  ): Promise<false> {
+    if (until !== undefined) this.#lookAt(Date.parse(until))
+    for (const tally of tallies) this.#lookAt(tally.until)
+    if (ask.length === 0) return false
+    if (await this.#leads()) for (const check of ask) this.#asker.ask(active, check)
+    return false
+  }
+
+  /** Whether this process is the one to act. Where it is not, the one that is may fail to: it looks again. */
+  async #leads(): Promise<boolean> {
+    if (await this.#leadership.take()) return true
+    this.#lookAt(this.#parts.now().getTime() + RETRY_MS)
+    return false
+  }
+
+  async #put(active: ActiveRollout, rollout: Rollout, assumed: number): Promise<boolean> {
+    if (!(await this.#leads())) return false
     const what = rollout.events.at(-1)?.what ?? 'advanced'
     const expect = { revisions: [active.entry.revision] }
-    const done = await this.#write(active, { op: 'put_rollout', rollout, expect, path: '' }, what)
+    const done = await this.#write(active, { op: 'put_rollout', rollout, assumed, expect, path: '' }, what)
     return this.#settle(active, done)
   }
 
@@ -166,15 +173,37 @@ class Controller implements RolloutController {
     active: ActiveRollout,
     next: { readonly kind: 'finish' } | { readonly kind: 'abort'; readonly why: string },
     at: string,
+    tallied: TalliedFleet,
   ): Promise<boolean> {
+    if (!(await this.#leads())) return false
     const { id } = active.rollout
     const by = actorOf(active.rollout)
     const expect = { revisions: [active.entry.revision] }
     const command: Command =
       next.kind === 'finish'
-        ? { op: 'finish_rollout', id, by, at, expect, path: '' }
+        ? {
+            ...(await runTimeSliced(findAbsent(tallied, active))),
+            ...{ op: 'finish_rollout', id, by, at, expect, path: '' },
+          }
         : { op: 'act_on_rollout', id, action: { kind: 'abort', remark: next.why }, by, at, expect, path: '' }
     return this.#settle(active, await this.#write(active, command, next.kind))
+  }
+
+  /** Keeps what a system outside said about a wave, if it is still about the rollout as it is. */
+  async #take({ rollout, wave, name, ok, remark }: Answered): Promise<void> {
+    const active = this.#active.find((each) => each.rollout.id === rollout.id)
+    if (!active || !(await this.#leads())) return
+    const command: Command = {
+      op: 'act_on_rollout',
+      id: rollout.id,
+      action: { kind: 'check', wave, name, ok, plan: rollout.plan, ...(remark !== undefined && { remark }) },
+      by: actorOf(rollout),
+      at: this.#parts.now().toISOString(),
+      path: '',
+    }
+    const done = await this.#write(active, command, `check ${name} of wave ${wave}`)
+    const isVoid = !done.ok && (done.problem.code === 'plan_changed' || done.problem.code === 'not_found')
+    if (!done.ok && !isVoid) this.#parts.failed(done.problem)
   }
 
   /** A step that is refused pauses the rollout, with the reason; one that came too late is worked out anew. */
@@ -183,25 +212,57 @@ class Controller implements RolloutController {
     const { problem } = done
     if (problem.code === 'precondition_failed' || problem.code === 'not_found') return true
     if (problem.code === 'unavailable') {
-      this.#parts.failed(problem)
+      this.#fail(problem)
       return false
     }
+    if (problem.reason === 'frozen') return this.#freeze(active.rollout.id, problem)
     const paused = pausedFor(active.rollout, reasonOf(problem), this.#parts.now().toISOString())
     const expect = { revisions: [active.entry.revision] }
     const written = await this.#parts.write(
-      [{ op: 'put_rollout', rollout: paused, expect, path: '' }],
-      authorOf(active.rollout, 'paused'),
-      {},
+      [{ op: 'put_rollout', rollout: paused, assumed: 0, expect, path: '' }],
+      authorOf(active.rollout),
+      { operation: `rollout ${active.rollout.id}: paused` },
     )
-    if (!written.ok) this.#parts.failed(written.problem)
+    if (!written.ok) this.#fail(written.problem)
     return written.ok
+  }
+
+  /** What is frozen is tried again when it thaws, or when freezes are changed. */
+  #freeze(id: string, { nextOpen }: Problem): false {
+    const until = nextOpen === undefined ? Number.POSITIVE_INFINITY : Date.parse(nextOpen)
+    this.#frozen.set(id, { until, stamp: this.#freezeStamp })
+    this.#lookAt(until)
+    return false
+  }
+
+  #isFrozen(id: string): boolean {
+    const frozen = this.#frozen.get(id)
+    if (!frozen) return false
+    if (frozen.stamp === this.#freezeStamp && this.#parts.now().getTime() < frozen.until) {
+      this.#lookAt(frozen.until)
+      return true
+    }
+    this.#frozen.delete(id)
+    return false
+  }
+
+  get #freezeStamp(): number {
+    const { types, state } = this.#parts
+    const type = freezeType(types)
+    return type ? state.stamp(type.name) : 0
+  }
+
+  #fail(problem: Problem): void {
+    this.#lookAt(this.#parts.now().getTime() + RETRY_MS)
+    this.#parts.failed(problem)
   }
 
   #write(active: ActiveRollout, command: Command, what: string): Promise<Result<Written>> {
     const { rollout } = active
-    const { grant } = rollout
-    return this.#parts.write([command], authorOf(rollout, what), {
+    const { grant, bypass } = rollout
+    return this.#parts.write([command], authorOf(rollout), {
       ...(grant && { grant }),
+      ...(bypass && { bypass }),
       ownRollout: rollout.id,
       // Removals were confirmed when the rollout was started.
       confirmRemovals: true,
@@ -211,22 +272,34 @@ class Controller implements RolloutController {
 
   async #endHolds(): Promise<number> {
     const { state, now } = this.#parts
-    if (state.count(HOLDS) === 0) return 0
-    const time = now().toISOString()
-    const over = [...state.all(HOLDS)].map(asHold).filter(({ until }) => until !== undefined && until <= time)
-    for (const { id, reason } of over) {
-      const author = {
-        actor: 'service',
-        message: `the hold is over: ${reason}`,
-        request_id: randomUUID(),
-        client_address: null,
-      }
-      const done = await this.#parts.write([{ op: 'release_cluster', cluster: id, path: '' }], author, {
-        confirmRemovals: true,
-      })
-      if (!done.ok) this.#parts.failed(done.problem)
+    if (!this.hasHolds) return 0
+    const time = now().getTime()
+    const holds = [...state.all(HOLDS)].map(asHold)
+    const over: Hold[] = []
+    for (const hold of holds) {
+      const end = hold.until === undefined ? Number.POSITIVE_INFINITY : Date.parse(hold.until)
+      if (end > time) this.#lookAt(end)
+      else if (!this.#isFrozen(hold.id)) over.push(hold)
     }
-    return over.length
+    if (over.length === 0 || !(await this.#leads())) return 0
+    let ended = 0
+    for (const hold of over) ended += Number(await this.#endHold(hold))
+    return ended
+  }
+
+  async #endHold({ id, reason }: Hold): Promise<boolean> {
+    const author = {
+      actor: 'service',
+      message: `the hold is over: ${reason}`,
+      request_id: randomUUID(),
+      client_address: null,
+    }
+    const command: Command = { op: 'release_cluster', cluster: id, path: '' }
+    const done = await this.#parts.write([command], author, { confirmRemovals: true })
+    if (done.ok) return true
+    if (done.problem.reason === 'frozen') return this.#freeze(id, done.problem)
+    this.#fail(done.problem)
+    return false
   }
 }
 
@@ -234,7 +307,8 @@ function reasonOf({ message }: Problem): string {
   return `a step was refused: ${message}`
 }
 
-function authorOf(rollout: Rollout, what: string): Author {
-  const message = `${what}, for ${rollout.started_by}${rollout.message ? `: ${rollout.message}` : ''}`
+/** Messages are in copies of a part of the fleet too: they name no cluster. */
+function authorOf(rollout: Rollout): Author {
+  const message = `for ${rollout.started_by}${rollout.message ? `: ${rollout.message}` : ''}`
   return { actor: actorOf(rollout), message, request_id: randomUUID(), client_address: null }
 }

@@ -15,18 +15,24 @@ declare module 'fastify' {
   }
 }
 
+/** What routes ask for that write. */
+const WRITES: readonly Permission[] = ['write', 'own_hold']
+
 /** Lets a request pass only with the permission that its route asks for. */
 export function requireAccess(auth: Auth) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
     const access = request.routeOptions.config.access as Permission
-    // A write may be a preview, which asks for less.
-    const needed = access === 'write' ? 'preview' : access
     const authenticated = await auth.identify(request.raw)
     if (!authenticated.ok) return sendProblem(reply, authenticated.problem)
     const identity = authenticated.value
-    if (!may(identity.grant, needed)) return sendProblem(reply, lacking(identity.grant, needed))
-    if (access === 'write' && !may(identity.grant, 'write') && !mayBePreview(request))
-      return sendProblem(reply, onlyPreviews(identity.grant))
+    const { grant } = identity
+    if (!may(grant, access)) {
+      // A write may be a preview, which asks for less.
+      const isPreviewed = WRITES.includes(access)
+      if (!isPreviewed || !may(grant, 'preview'))
+        return sendProblem(reply, lacking(grant, isPreviewed ? 'preview' : access))
+      if (!mayBePreview(request)) return sendProblem(reply, onlyPreviews(grant))
+    }
     request.identity = identity
     return undefined
   }

@@ -150,5 +150,10 @@ const ERROR_SCHEMA = {
       ...ref('impact'),
       description: 'Of a destructive_change: what it would have meant for clusters.',
     },
+    next_open: {
+      type: 'string',
+      format: 'date-time',
+      description: 'Of what is frozen: when the freezes are over, where that is known.',
+    },
   },
 }

@@ -192,8 +192,8 @@ export const WRITE_PARAMETERS: readonly Parameter[] = [
   ),
   inQuery(
     'confirm',
-    'Confirms a write that takes inputs from many clusters, or the last of a type from one.',
-    { type: 'string', enum: ['removals'] },
+    'removals confirms a write that takes inputs from many clusters, or the last of a type from one; finish confirms the finish of a rollout with waves that are not through.',
+    { type: 'string', enum: ['removals', 'finish'] },
   ),
   inQuery(
     'rollout',

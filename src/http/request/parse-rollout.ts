@@ -12,7 +12,7 @@ import {
   STRATEGIES,
 } from '../../domain/rollouts/strategy.ts'
 import type { Document } from '../../domain/types/resource-type.ts'
-import type { RolloutOptions } from '../../engine/writer.ts'
+import type { RolloutOptions } from '../../engine/write-options.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import type { Service } from '../service.ts'
 

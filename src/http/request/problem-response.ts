@@ -39,13 +39,14 @@ export function writeProblem(response: ServerResponse, problem: Problem): void {
     .end(body)
 }
 
-function bodyOf({ code, reason, message, details, impact }: Problem): ErrorBody {
+function bodyOf({ code, reason, message, details, impact, nextOpen }: Problem): ErrorBody {
   return {
     error: code,
     ...(reason && { reason }),
     message,
     ...(details && details.length > 0 && { details }),
     ...(impact && { impact: impact as Impact }),
+    ...(nextOpen !== undefined && { next_open: nextOpen }),
   }
 }
 

@@ -1,11 +1,12 @@
 // Runs the write of a route: parses the request, calls the engine, sends the response.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Result } from '../../base/problem.ts'
-import { may } from '../../domain/access/permissions.ts'
+import { may, type Permission } from '../../domain/access/permissions.ts'
 import type { Command, Outcome, WriteCommand } from '../../domain/commands/command.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
+import { ROLLOUTS } from '../../domain/rollouts/rollout.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
-import type { Written } from '../../engine/writer.ts'
+import type { WriteOptions, Written } from '../../engine/write-options.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { identityOf } from '../auth/identity.ts'
 import { onlyPreviews } from '../auth/require-access.ts'
@@ -27,6 +28,8 @@ export interface WriteRoute {
   readonly service: Service
   readonly request: FastifyRequest
   readonly reply: FastifyReply
+  /** What the caller needs in order not only to preview it; `write` by default. */
+  readonly permission?: Permission
 }
 
 /** Runs one command and sends its response, or the problem. */
@@ -34,12 +37,14 @@ export async function answerWrite(
   route: WriteRoute,
   command: Command & { readonly op: string },
   answer: (written: Written, outcome: Outcome) => WriteAnswer,
+  more: WriteOptions = {},
 ): Promise<FastifyReply> {
   const expect = parseExpectation(route.request)
   if (!expect.ok) return sendProblem(route.reply, expect.problem)
   const commands = [{ ...command, ...(expect.value && { expect: expect.value }) }]
   const counted = [typeWritten(route.service.types, command), command.op] as const
-  return runWrite(route, commands, counted, (written) => answer(written, written.outcomes[0] as Outcome))
+  const answerTo = (written: Written): WriteAnswer => answer(written, written.outcomes[0] as Outcome)
+  return runWrite(route, commands, counted, answerTo, more)
 }
 
 /** The type for metrics; commands on patches and some of system types name no type. */
@@ -57,11 +62,23 @@ export function answerFleetWrite(
   return runWrite(route, commands, ['fleet', op], fleetAnswer)
 }
 
+/** Runs commands that change rollouts; `more` is what the route itself knows of the write. */
+export function answerRollout(
+  route: WriteRoute,
+  commands: readonly WriteCommand[],
+  op: string,
+  answer: (written: Written) => WriteAnswer,
+  more: WriteOptions,
+): Promise<FastifyReply> {
+  return runWrite(route, commands, [ROLLOUTS, op], answer, more)
+}
+
 async function runWrite(
-  { service, request, reply }: WriteRoute,
+  { service, request, reply, permission = 'write' }: WriteRoute,
   commands: readonly WriteCommand[],
   [type, op]: readonly [type: string, op: string],
   answer: (written: Written) => WriteAnswer,
+  more: WriteOptions = {},
 ): Promise<FastifyReply> {
   const author = parseAuthor(service, request)
   if (!author.ok) return sendProblem(reply, author.problem)
@@ -69,18 +86,22 @@ async function runWrite(
   const options = parseOptions(service, request, fleet ? IMPACT_LIMIT : undefined)
   if (!options.ok) return sendProblem(reply, options.problem)
   const answerTo = (written: Written): WriteAnswer =>
-    withWriteHeaders(written.staged ? rolloutAnswer(written, written.staged) : answer(written), written)
+    withWriteHeaders(
+      written.staged && !more.rollout ? rolloutAnswer(written, written.staged) : answer(written),
+      written,
+    )
   const idempotency = await parseIdempotency(request, answerTo)
   if (!idempotency.ok) return sendProblem(reply, idempotency.problem)
   const { dryRun = false } = options.value
   const { grant } = identityOf(request)
   // A fleet write may ask for a dry run in its body, which `requireAccess` has not read.
-  if (!dryRun && !may(grant, 'write')) return sendProblem(reply, onlyPreviews(grant))
+  if (!dryRun && !may(grant, permission)) return sendProblem(reply, onlyPreviews(grant))
   const sender = senderOf(service, request, dryRun ? 'preview' : 'write')
   const { caller, signal } = sender
   const write = (): Promise<Result<Written>> =>
     service.engine.write(commands, author.value, {
       ...options.value,
+      ...more,
       grant,
       caller,
       signal,

@@ -5,10 +5,10 @@ import type { FleetWritten, Preview, Requirement } from '../../api/wire-types.ts
 import type { Impact } from '../../domain/delivery/impact.ts'
 import { beforeAndAfter, describeChange } from '../../domain/documents/describe-change.ts'
 import type { Entry } from '../../domain/documents/view.ts'
-import type { Objection } from '../../domain/guards/guard.ts'
+import { CONFIRMATIONS, type Objection } from '../../domain/guards/guard.ts'
 import type { StagedWrite } from '../../domain/rollouts/stage-write.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
-import type { Written } from '../../engine/writer.ts'
+import type { Written } from '../../engine/write-options.ts'
 import { storedRollout } from '../rollouts/describe-rollout.ts'
 import type { RolloutPreview } from '../rollouts/preview-rollout.ts'
 import { REVISION_HEADER } from './revision-header.ts'
@@ -57,8 +57,10 @@ export function previewAnswer(types: Types, written: Written, rollout?: RolloutP
   const described = changes
     .slice(0, CHANGES_IN_PREVIEW)
     .map((change) => describeChange(types, beforeAndAfter(change)))
-  const removals = objections.filter(({ liftedBy }) => liftedBy === 'confirm')
-  const others = objections.filter(({ liftedBy }) => liftedBy !== 'confirm')
+  const confirmable = objections.filter(({ confirmation }) => confirmation !== undefined)
+  const others = objections.filter(({ confirmation }) => confirmation === undefined)
+  const obstacle = ({ liftedBy }: Objection): string =>
+    liftedBy === 'bypass' ? 'needs bypass=true' : 'you may not do this'
   const body: Preview = {
     dry_run: true,
     base_revision: revision,
@@ -66,12 +68,14 @@ export function previewAnswer(types: Types, written: Written, rollout?: RolloutP
     changes: described,
     impact: impact as Impact,
     warnings: [
-      ...removals.map(({ problem }) => `needs confirm=removals: ${problem.message}`),
-      ...others.map(({ problem }) => `you may not do this: ${problem.message}`),
+      ...confirmable.map(({ problem, confirmation }) => `needs confirm=${confirmation}: ${problem.message}`),
+      ...others.map((objection) => `${obstacle(objection)}: ${objection.problem.message}`),
       ...warnings,
     ],
     requires: objections.map(requirementOf),
-    requires_confirmation: removals.length > 0 ? ['removals'] : [],
+    requires_confirmation: CONFIRMATIONS.filter((each) =>
+      confirmable.some(({ confirmation }) => confirmation === each),
+    ),
     plan: plan as string,
     ...(kept.length > 0 && { kept_overrides: kept }),
     ...rollout,
@@ -80,13 +84,14 @@ export function previewAnswer(types: Types, written: Written, rollout?: RolloutP
 }
 
 function requirementOf({ kind, problem, liftedBy }: Objection): Requirement {
-  const { reason, message, details } = problem
+  const { reason, message, details, nextOpen } = problem
   return {
     kind,
     ...(reason && { reason }),
     message,
     ...(details?.length && { details }),
     ...(liftedBy && { lifted_by: liftedBy }),
+    ...(nextOpen !== undefined && { next_open: nextOpen }),
   }
 }
 

@@ -6,7 +6,13 @@ import { isObject, type Json, own } from '../../base/json.ts'
 import { fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Expectation } from '../../domain/commands/command.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
-import type { Author, Idempotency, RolloutOptions, WriteOptions, Written } from '../../engine/writer.ts'
+import type {
+  Author,
+  Idempotency,
+  RolloutOptions,
+  WriteOptions,
+  Written,
+} from '../../engine/write-options.ts'
 import { identityOf } from '../auth/identity.ts'
 import type { Service } from '../service.ts'
 import { isPlan, NO_PLAN, type Query } from './parameters.ts'
@@ -83,6 +89,7 @@ export function parseOptions(
     dryRun,
     ...(rollout && { rollout: rollout.value }),
     confirmRemovals: confirm.includes('removals'),
+    confirmFinish: confirm.includes('finish'),
     ...(plan !== undefined && { plan }),
     ...(impactLimit !== undefined && { impactLimit }),
   })

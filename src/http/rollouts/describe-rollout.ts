@@ -2,18 +2,11 @@
 import type { ShownRollout, ShownWave } from '../../api/rollout-schema.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
-import {
-  advance,
-  countsOf,
-  evaluate,
-  isPast,
-  type Surroundings,
-  specOf,
-  type WaveTally,
-} from '../../domain/rollouts/advance.ts'
+import { advance } from '../../domain/rollouts/advance.ts'
 import { asRollout, type Rollout, type Wave, type WaveCounts } from '../../domain/rollouts/rollout.ts'
 import { stagingOf } from '../../domain/rollouts/staging.ts'
-import { DEFAULT_DEADLINE_S } from '../../domain/rollouts/strategy.ts'
+import { surroundingsOf } from '../../domain/rollouts/wave-blocks.ts'
+import { countsOf, evaluate, setAsideIn, type WaveTally } from '../../domain/rollouts/wave-gates.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import type { Fleet } from '../../engine/fleet/fleet.ts'
 import { tallyRollout } from '../../engine/rollouts/tally-rollout.ts'
@@ -24,22 +17,29 @@ export interface Seen {
   readonly types: Types
   readonly fleet: Fleet
   readonly view: View
-  readonly around: Surroundings
+  readonly now: Date
 }
 
 /** Of a rollout that has ended, what was kept at its last decision. */
-export function* describeRollout({ types, fleet, view, around }: Seen, entry: Entry): Steps<ShownRollout> {
+export function* describeRollout({ types, fleet, view, now }: Seen, entry: Entry): Steps<ShownRollout> {
   const rollout = asRollout(entry)
   const active = stagingOf(types, view).active.find((each) => each.entry === entry)
-  const tallies = active ? yield* tallyRollout({ types, fleet, view }, active) : []
-  const next = active ? advance(rollout, tallies, around) : undefined
-  const waitingFor = next?.kind === 'wait' ? next.waitingFor : rollout.waiting_for
-  return shown(rollout, waitingFor, (wave, i) => describeWave(rollout, wave, i, tallies[i], around.now))
+  if (!active) return shown(rollout, rollout.waiting_for, storedWave)
+  const tallies = yield* tallyRollout({ types, fleet, view }, active)
+  const around = yield* surroundingsOf({ types, view, active, now })
+  const next = advance(rollout, tallies, around)
+  const waitingFor = next.kind === 'wait' ? next.waitingFor : rollout.waiting_for
+  const described = shown(rollout, waitingFor, (wave, i) =>
+    describeWave(rollout, wave, i, tallies[i], around.now),
+  )
+  // Those that have returned since are not set aside any more.
+  const set_aside = tallies.flatMap((tally, i) => setAsideIn(rollout, i, tally, around.now))
+  return { ...described, set_aside }
 }
 
 /** As it is stored, without what its members have come to. */
 export function storedRollout(rollout: Rollout): ShownRollout {
-  return shown(rollout, rollout.waiting_for, (wave) => storedWave(wave))
+  return shown(rollout, rollout.waiting_for, storedWave)
 }
 
 function shown(
@@ -48,7 +48,7 @@ function shown(
   waveOf: (wave: Wave, i: number) => ShownWave,
 ): ShownRollout {
   const { id, state, strategy = null, message, started_by, started_at, ended_at } = rollout
-  const { operation, plan, approvals, events, skipped, set_aside } = rollout
+  const { operation, plan, approvals, checks = [], events, skipped, set_aside, bypass } = rollout
   return {
     id,
     state,
@@ -61,7 +61,9 @@ function shown(
     waves: rollout.waves.map(waveOf),
     operation,
     plan,
+    ...(bypass && { bypass }),
     approvals,
+    checks,
     skipped,
     set_aside,
     events,
@@ -81,8 +83,7 @@ function describeWave(
   now: string,
 ): ShownWave {
   if (!tally || wave.opened === 0) return storedWave(wave)
-  const { deadline_s = DEFAULT_DEADLINE_S } = specOf(rollout, i)
-  const setAside = isPast(wave.opened_at, deadline_s, now) ? tally.absent.length : 0
+  const setAside = setAsideIn(rollout, i, tally, now).length
   return {
     ...frameOf(wave),
     members: tally.members,

@@ -1,53 +1,45 @@
-// Rollouts: listed, watched, and what people do to them. They are started by writes with `rollout`.
+// Rollouts as they are read: a list, one of them, its members. They are started by writes with `rollout`.
 import { ref } from '../../api/component-ref.ts'
-import { PAGES } from '../../api/limits.ts'
-import { JSON_TYPE } from '../../api/media-types.ts'
-import { ROLLOUT_ACTIONS, ROLLOUT_SCHEMAS, type ShownRollout } from '../../api/rollout-schema.ts'
-import { isObject, type JsonObject } from '../../base/json.ts'
-import { invalid, notFound, type Result, succeed } from '../../base/problem.ts'
+import { PAGES, STATUS_PAGES } from '../../api/limits.ts'
+import {
+  MEMBER_STATES,
+  type MemberState,
+  ROLLOUT_SCHEMAS,
+  type ShownMember,
+  type ShownRollout,
+} from '../../api/rollout-schema.ts'
+import { conflictOf, fail, invalid, notFound, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
-import type { Command, RolloutAction } from '../../domain/commands/command.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { asRollout, ROLLOUT_STATES, ROLLOUTS } from '../../domain/rollouts/rollout.ts'
-import { buildChecker } from '../../registry/validator.ts'
-import { identityOf } from '../auth/identity.ts'
-import {
-  json,
-  ok,
-  PREVIEWED,
-  READING,
-  READING_ONE,
-  WRITING,
-  WRITTEN_HEADERS,
-} from '../openapi/openapi-operation.ts'
+import { stagingOf } from '../../domain/rollouts/staging.ts'
+import { ok, READING, READING_ONE } from '../openapi/openapi-operation.ts'
 import { pageIn, sendPageHeaders } from '../request/list-query.ts'
 import { inPath, inQuery, pageOf } from '../request/parameters.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import { answerWrite } from '../request/run-write.ts'
-import { describeRollout, type Seen, storedRollout } from '../rollouts/describe-rollout.ts'
+import { describeRollout, type Seen } from '../rollouts/describe-rollout.ts'
+import { listMembers } from '../rollouts/list-members.ts'
 import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
 import { listFor } from '../status/list-for.ts'
 
 const ID = inPath('id', 'Its id.', { type: 'string', example: 'r42' })
 const PAGE = pageOf(PAGES)
+const MEMBER_PAGE = pageOf(STATUS_PAGES)
+const WAVE = inQuery('wave', 'Only members of this wave.', { type: 'string' })
+const MEMBER_STATE = inQuery('state', 'Only members that are so far.', {
+  type: 'string',
+  enum: MEMBER_STATES,
+})
 const STATE = inQuery('state', 'Only rollouts in this state.', { type: 'string', enum: ROLLOUT_STATES })
 
-/** What people read of rollouts, in both modes. */
+/** In both modes. */
 export function rolloutRoutes(service: Service): Route[] {
-  return [listRoute(service), readRoute(service)]
-}
-
-/** What people do to them. */
-export function rolloutActionRoutes(service: Service): Route[] {
-  return (Object.keys(ROLLOUT_ACTIONS) as (keyof typeof ROLLOUT_ACTIONS)[]).map((action) =>
-    actionRoute(service, action),
-  )
+  return [listRoute(service), readRoute(service), membersRoute(service)]
 }
 
 function seenBy({ types, now }: Service, fleet: Seen['fleet'], view: View): Seen {
-  const around = { now: now().toISOString(), revision: view.revision + 1, blockOf: () => undefined }
-  return { types, fleet, view, around }
+  return { types, fleet, view, now: now() }
 }
 
 function listRoute(service: Service): Route {
@@ -80,7 +72,7 @@ function listRoute(service: Service): Route {
           yield
           if (state === undefined || asRollout(entry).state === state) all.push(entry)
         }
-        const newest = all.sort((a, b) => (asRollout(a).started_at < asRollout(b).started_at ? 1 : -1))
+        const newest = all.sort((a, b) => startOf(b) - startOf(a))
         const described: ShownRollout[] = []
         for (const entry of newest.slice(page.offset, page.offset + page.limit))
           described.push(yield* describeRollout(seenBy(service, fleet, view), entry))
@@ -92,6 +84,11 @@ function listRoute(service: Service): Route {
       return reply.header('Cache-Control', 'no-store').send(described)
     },
   })
+}
+
+/** The revision that started a rollout: what follows the letter of its id. */
+function startOf({ id }: Entry): number {
+  return Number(id.slice(1))
 }
 
 function readRoute(service: Service): Route {
@@ -120,72 +117,55 @@ function readRoute(service: Service): Route {
   })
 }
 
-const SUMMARIES: Readonly<Record<keyof typeof ROLLOUT_ACTIONS, readonly [string, string]>> = {
-  pause: ['Stop a rollout where it is.', 'Clusters that are served the change stay so.'],
-  resume: [
-    'Let a paused rollout go on.',
-    'It pauses again where failures are still more than may be: retry or skip.',
-  ],
-  retry: [
-    'Look at failed and absent clusters anew.',
-    'Failures from before do not count any more, and the rollout goes on.',
-  ],
-  abort: [
-    'Take a rollout back.',
-    'Every cluster is served what it would be without it, from its next poll on.',
-  ],
-  approve: ['Approve a wave that waits for it.', 'Approvals are bound to the plan: an amendment voids them.'],
-  skip: [
-    'Leave a wave or clusters out.',
-    'A wave that is not open yet keeps the base until the finish; of one that is, the gates no longer count. Clusters that are left out return to the base.',
-  ],
-}
-
-function actionRoute(service: Service, kind: keyof typeof ROLLOUT_ACTIONS): Route {
-  const schema = { type: 'object', properties: ROLLOUT_ACTIONS[kind], additionalProperties: false }
-  const check = buildChecker(schema)
-  const [summary, description] = SUMMARIES[kind]
+function membersRoute(service: Service): Route {
+  const { types } = service
   return route<'id'>({
-    method: 'POST',
-    path: `/rollouts/{id}/${kind}`,
-    access: 'write',
+    method: 'GET',
+    path: '/rollouts/{id}/members',
+    access: 'read',
     tag: 'rollouts',
-    id: `${kind}_rollout`,
-    summary,
-    description: `${description} ${PREVIEWED}`,
-    parameters: [ID],
-    body: { content: json(schema, JSON_TYPE), isOptional: true },
+    id: 'list_rollout_members',
+    summary: 'The clusters of a rollout, each with its wave and how far it is.',
+    description:
+      'In the order of the waves, and of each in the order in which they are opened. Only while the rollout goes on: of one that has ended, the rollout itself lists who was left out.',
+    parameters: [ID, ...MEMBER_PAGE, WAVE, MEMBER_STATE],
     answers: {
-      200: ok(
-        'The rollout; a preview with dry_run.',
-        { anyOf: [ref('rollout'), ref('preview')] },
-        WRITTEN_HEADERS,
-      ),
+      200: ok('Members.', { type: 'array', items: ref('rollout_member') }, [
+        'X-Request-Id',
+        'X-Total-Count',
+        'Link',
+      ]),
     },
-    problems: WRITING,
-    handler: (request, reply) => {
-      const body = request.body ?? {}
-      const details = isObject(body) ? check(body) : [{ path: '', message: 'must be an object' }]
-      if (details.length > 0) return sendProblem(reply, invalid(details).problem)
-      const action = parseAction(kind, body as JsonObject)
-      if (!action.ok) return sendProblem(reply, action.problem)
+    problems: [...READING_ONE, 409],
+    handler: async (request, reply) => {
       const { id } = request.params
-      const by = identityOf(request).name
-      const at = service.now().toISOString()
-      const command: Command = { op: 'act_on_rollout', id, action: action.value, by, at, path: '' }
-      return answerWrite({ service, request, reply }, command, ({ after }) => ({
-        body: storedRollout(asRollout(after.get(ROLLOUTS, id) as Entry)),
-      }))
+      const { wave, state } = request.query
+      const page = pageIn(request.query, MEMBER_PAGE[0])
+      const query = { ...page, wave, state: state as MemberState | undefined }
+      const listed = await listFor(service, request, function* (fleet, view): Steps<
+        Result<{ readonly members: ShownMember[]; readonly total: number }>
+      > {
+        const active = stagingOf(types, view).active.find(({ rollout }) => rollout.id === id)
+        if (!active) return noMembers(view, id)
+        const known = active.rollout.waves.map(({ name }) => name)
+        if (wave !== undefined && !known.includes(wave))
+          return invalid([{ path: '?wave', message: `must be one of ${known.join(', ')}, not "${wave}"` }])
+        return succeed(yield* listMembers({ types, fleet, view }, active, query))
+      })
+      if (!listed.ok) return sendProblem(reply, listed.problem)
+      if (!listed.value.ok) return sendProblem(reply, listed.value.problem)
+      const { members, total } = listed.value.value
+      sendPageHeaders(reply, request.url, page, total)
+      return reply.header('Cache-Control', 'no-store').send(members)
     },
   })
 }
 
-function parseAction(kind: keyof typeof ROLLOUT_ACTIONS, body: JsonObject): Result<RolloutAction> {
-  if (kind !== 'skip') return succeed({ ...body, kind } as RolloutAction)
-  const { wave, clusters } = body
-  if ((wave === undefined) === (clusters === undefined))
-    return invalid([{ path: '', message: 'needs one of wave and clusters: what to leave out' }])
-  return succeed(
-    typeof wave === 'string' ? { kind, wave } : { kind, clusters: clusters as readonly string[] },
+function noMembers(view: View, id: string): Result<never> {
+  const entry = view.get(ROLLOUTS, id)
+  if (!entry) return notFound('rollout', id)
+  const { state } = asRollout(entry)
+  return fail(
+    conflictOf('rollout_ended', `rollout "${id}" is ${state}: its members are kept only while it goes on`),
   )
 }

@@ -26,13 +26,13 @@ const LAST_EVENT_ID = inHeader(
 )
 const STATUS = flag(
   'status',
-  'Also sends when clusters change their contact, delivery or health; needs the role viewer.',
+  'Also sends when clusters change their contact, delivery or health, and rollouts their state; needs the role viewer.',
   false,
 )
 const EVENTS = {
   type: 'string',
   description:
-    'Each event has the number of a revision as its id, and as its data what a list of revisions shows of it. Events of the type status have no id, and as their data cluster, kind, from, to and time.',
+    'Each event has the number of a revision as its id, and as its data what a list of revisions shows of it. Events of the type status have no id, and as their data cluster, kind, from, to and time; those of the type rollout have rollout, from (null of a new one), to, waiting_for and time.',
 }
 /** How long a process that is behind waits to reach the caller's revision. */
 const REACH_MS = 5000

@@ -1,5 +1,5 @@
 // What has become of one input on one cluster: whether it is applied, and how it fares.
-import { deliveryOf, healthOf, type Situation } from '../../domain/status/derive-status.ts'
+import { deliveryOf, hasApplied, healthOf, type Situation } from '../../domain/status/derive-status.ts'
 import type { Delivery } from '../../domain/types/resource-type.ts'
 
 export interface Fate {
@@ -12,7 +12,7 @@ export interface Fate {
 export function fateOf(situation: Situation, delivery: Delivery, id: string): Fate {
   const desired = situation.desired.find(({ endpoint }) => endpoint === delivery.endpoint)
   if (!desired) return { isApplied: false, isHealthy: false, isFailed: false }
-  const isWhole = deliveryOf(situation, desired) === 'applied'
+  const isWhole = hasApplied(deliveryOf(situation, desired))
   const input = desired.components.find((each) => each.id === id)
   if (!input) {
     const { contact } = situation

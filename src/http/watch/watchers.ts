@@ -4,12 +4,13 @@ import type { ServerResponse } from 'node:http'
 import { setImmediate as breathe, setTimeout as sleep } from 'node:timers/promises'
 import { CHANGES_IN_LIST } from '../../api/limits.ts'
 import { fail, type Result, succeed } from '../../base/problem.ts'
-import type { Transition } from '../../engine/fleet/fleet.ts'
 import type { RecordedRevision } from '../../engine/past.ts'
 import type { Sender } from '../../engine/write-queue.ts'
 import { inLane } from '../load/callers.ts'
 import { presentRevision } from '../request/present-revision.ts'
 import type { Service } from '../service.ts'
+import { RolloutStates } from './rollout-states.ts'
+import { presentRollout, presentTransition } from './status-events.ts'
 
 interface How {
   readonly idsOnly: boolean
@@ -63,7 +64,8 @@ export class Watchers {
   readonly #live = new Set<Watcher>()
   /** Live streams that transitions are sent to, and those that are still to be sent. */
   readonly #statusStreams = new Set<Watcher>()
-  #transitions: Transition[] = []
+  #transitions: string[] = []
+  readonly #rollouts: RolloutStates
   #isTelling = false
   #published: number
   #isPublishing = false
@@ -76,10 +78,15 @@ export class Watchers {
     this.#unsentBytes = unsentBytes
     this.#stuckMs = stuckMs
     this.#published = service.engine.state.revision
-    const { engine } = service
+    const { engine, types } = service
+    this.#rollouts = new RolloutStates(types, engine.state)
     this.#unsubscribe = [
-      engine.subscribe(() => void this.#publishAll()),
-      engine.fleet.fleet.subscribe((transition) => this.#noteTransition(transition)),
+      engine.subscribe(() => {
+        for (const changed of this.#rollouts.changes())
+          this.#tell(() => presentRollout(changed, service.now()))
+        void this.#publishAll()
+      }),
+      engine.fleet.fleet.subscribe((transition) => this.#tell(() => presentTransition(transition))),
     ]
   }
 
@@ -183,9 +190,9 @@ export class Watchers {
   }
 
   /** Those that become known at once are sent at once: after a change of the whole fleet there are very many. */
-  #noteTransition(transition: Transition): void {
+  #tell(present: () => string): void {
     if (this.#statusStreams.size === 0) return
-    this.#transitions.push(transition)
+    this.#transitions.push(present())
     if (this.#isTelling) return
     this.#isTelling = true
     breathe()
@@ -198,7 +205,7 @@ export class Watchers {
 
   async #publishTransitions(): Promise<void> {
     while (this.#transitions.length > 0) {
-      const text = Buffer.from(this.#transitions.map(presentTransition).join(''))
+      const text = Buffer.from(this.#transitions.join(''))
       this.#transitions = []
       let written = 0
       for (const watcher of this.#statusStreams) {
@@ -275,12 +282,6 @@ export class Watchers {
     this.#service.metrics.countDroppedWatcher()
     watcher.response.destroy()
   }
-}
-
-/** Without an id: the last id that a client has is that of a revision. */
-function presentTransition({ cluster, column, from, to, time }: Transition): string {
-  const data = JSON.stringify({ cluster, kind: column, from, to, time: new Date(time).toISOString() })
-  return `event: status\ndata: ${data}\n\n`
 }
 
 /** Resolves when the buffer is empty or the connection has closed. */
