@@ -127,7 +127,7 @@ describe('token create', AT_ONCE, () => {
       [2, "required option '--role <role>' not specified", ['x']],
       [2, 'Allowed choices are cluster, poller, mirror, viewer, editor, admin', ['x', '--role', 'boss']],
       [2, "missing required argument 'name'", ['--role', 'viewer']],
-      [2, '--expires must be like 12h, 90d, 2027-01-31', ['x', '--role', 'viewer', '--expires', 'soon']],
+      [2, '--expires must be like 12h, 90d, 2026-01-31', ['x', '--role', 'viewer', '--expires', 'soon']],
       [2, '--expires must be', ['x', '--role', 'viewer', '--expires', '99999999d']],
       [2, 'the secret would be lost', ['x', '--role', 'viewer', '-o', 'name']],
       [2, '--message holds control characters', ['x', '--role', 'viewer', '-m', 'a\u0007b']],

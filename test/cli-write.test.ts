@@ -1258,7 +1258,7 @@ describe('revert and rollback', PARALLEL, () => {
     await fleet.change('/namespaces/team-a', { labels: { team: 'later' } })
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
       [[], 2, /required option '--to <revision\|time>' not specified/],
-      [['--to', 'yesterday'], 2, /--to must be a revision, or like .*not "yesterday"/],
+      [['--to', 'tomorrow'], 2, /--to must be a revision, or like .*not "tomorrow"/],
       [['--to', '99'], 1, /still to come/],
       [['--to', '2099-01-01'], 1, /in the future/],
       [['--to', '1', '--selector', ''], 1, /selector is empty/],

@@ -143,14 +143,16 @@ export interface ServiceOptions {
   readonly login?: Service['login']
   readonly transport?: Transport
   readonly log?: Logger
+  /** Whether it takes the steps of rollouts. */
+  readonly controlsRollouts?: boolean
   readonly onStoreError?: NonNullable<Parameters<typeof startEngine>[0]['onStoreError']>
 }
 
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
   const { mode = 'crud', fleet = smallFleet(), store = openMemoryStore(), types = builtInTypes() } = options
   const { now = () => new Date(), log = pino({ level: 'silent' }), trustedProxies = [], login } = options
-  const { onStoreError = () => {} } = options
-  const engine = await startEngine({ store, types, now, onStoreError })
+  const { onStoreError = () => {}, controlsRollouts = false } = options
+  const engine = await startEngine({ store, types, now, onStoreError, controlsRollouts })
   const seeded = await seed(engine, types, fleet)
   if (!seeded.ok) throw new Error(JSON.stringify(seeded.problem))
   const metrics = createMetrics(types, 'test', engine, now)

@@ -90,6 +90,11 @@ const writing = {
     maximum: MAX_IMPACT_DETAILS,
     description: 'How many details of the impact.',
   },
+  rollout: {
+    type: 'object',
+    description:
+      'Makes the change reach its clusters wave by wave: the name of a strategy, or waves as a strategy has them, with what else a strategy has. supersedes names a rollout to abort in the same revision.',
+  },
 }
 
 export const BATCH_SCHEMA: SchemaObject = {
@@ -99,11 +104,6 @@ export const BATCH_SCHEMA: SchemaObject = {
     operations: { type: 'array', minItems: 1, maxItems: MAX_OPERATIONS, items: object },
     allow_empty,
     ...writing,
-    rollout: {
-      type: 'object',
-      description:
-        'Makes the change reach its clusters wave by wave: the name of a strategy, or waves as a strategy has them. supersedes names a rollout to abort in the same revision.',
-    },
   },
   additionalProperties: false,
 }

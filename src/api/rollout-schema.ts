@@ -4,11 +4,13 @@ import {
   type Approval,
   type CheckResult,
   type GateResult,
+  type Gates,
   ROLLOUT_STATES,
   type Rollout,
   type RolloutEvent,
   WAVE_STATES,
   type Wave,
+  type WaveSpec,
 } from '../domain/rollouts/rollout.ts'
 import { BATCH_SCHEMA } from './batch-schema.ts'
 import { ref } from './component-ref.ts'
@@ -48,8 +50,17 @@ export interface ShownRollout
   readonly events: readonly RolloutEvent[]
 }
 
-/** One wave of a rollout that has not started. */
-export interface PlannedWave {
+/** The response to a write that starts a rollout. */
+export interface RolloutStarted {
+  readonly rollout: ShownRollout
+  readonly revision: number
+  readonly warnings: readonly string[]
+}
+
+/** One wave of a rollout that has not started; beside who is in it, what of its own it waits for. */
+export interface PlannedWave
+  extends Pick<WaveSpec, 'max_concurrent' | 'start_at' | 'window' | 'approval'>,
+    Pick<Gates, 'soak_s' | 'checks'> {
   readonly name: string
   readonly members: number
   /** The first of them. */
@@ -90,6 +101,15 @@ export interface ShownHold {
   readonly until?: string
   /** Of one that ends by itself. */
   readonly expires_in_s?: number
+}
+
+/** A cluster that is held at what it was served. */
+export interface ShownHold {
+  readonly cluster: string
+  readonly reason: string
+  readonly held_by: string
+  readonly since: string
+  readonly until?: string
 }
 
 const count = { type: 'integer', minimum: 0 }

@@ -8,3 +8,15 @@ export function parseDuration(text: string): number | undefined {
   const parts = text.matchAll(/(\d+)([dhms])/g)
   return parts.reduce((sum, [, count, unit = 's']) => sum + Number(count) * (SECONDS[unit] ?? 0), 0)
 }
+
+/** The inverse, exact to the second: `2d14h`. */
+export function formatDuration(seconds: number): string {
+  const parts: string[] = []
+  let left = Math.round(seconds)
+  for (const [unit, size] of Object.entries(SECONDS)) {
+    const count = Math.floor(left / size)
+    if (count > 0) parts.push(`${count}${unit}`)
+    left -= count * size
+  }
+  return parts.join('') || '0s'
+}

@@ -26,7 +26,12 @@ interface NounCommand {
 /** The command that the completion scripts of shells call. */
 export const COMPLETE = '__complete'
 
+/** Types that have commands of their own. */
+const STRATEGIES = 'strategies'
+const FREEZES = 'freezes'
+
 const CHANGE = 'Changing the fleet:'
+const STAGE = 'Rolling changes out:'
 const READ = 'Looking at the fleet:'
 const SETUP = 'Setting up:'
 
@@ -74,6 +79,20 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     define: async () => (await import('./commands/demo.ts')).defineDemo,
   },
   {
+    name: 'rollout',
+    group: STAGE,
+    types: true,
+    summary: 'changes that reach the fleet wave by wave: watch, pause, approve, abort',
+    define: async () => (await import('./commands/staged-rollouts.ts')).defineRollout,
+  },
+  {
+    name: 'hold',
+    group: STAGE,
+    types: true,
+    summary: 'clusters that keep what they have',
+    define: async () => (await import('./commands/cluster-holds.ts')).defineHold,
+  },
+  {
     name: 'status',
     group: READ,
     types: true,
@@ -86,6 +105,13 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     types: true,
     summary: 'the clusters that need somebody, and what to do next',
     define: async () => (await import('./commands/attention.ts')).defineAttention,
+  },
+  {
+    name: 'blame',
+    group: READ,
+    types: true,
+    summary: 'where each value that a cluster gets comes from: who set it, when and why',
+    define: async () => (await import('./commands/blame.ts')).defineBlame,
   },
   {
     name: 'overrides',
@@ -188,10 +214,27 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
 ]
 
 const any = (): boolean => true
+const ofType =
+  (type: string) =>
+  ({ name }: Noun): boolean =>
+    name === type
 const assignable = ({ delivery }: Noun): boolean => delivery !== undefined
 const cluster = (noun: Noun): boolean => noun.cluster !== undefined
 
+/** Of those of one name, the first that fits a noun is the noun's. */
 export const NOUN_COMMANDS: readonly NounCommand[] = [
+  {
+    name: 'list',
+    summary: () => 'list strategies, with their waves',
+    fits: ofType(STRATEGIES),
+    define: async () => (await import('./commands/rollout-strategies.ts')).defineListStrategies,
+  },
+  {
+    name: 'list',
+    summary: () => 'list freezes: whether they are on, for whom and until when',
+    fits: ofType(FREEZES),
+    define: async () => (await import('./commands/change-freezes.ts')).defineListFreezes,
+  },
   {
     name: 'list',
     summary: ({ name }) => `list ${name.replaceAll('_', ' ')}`,
@@ -203,6 +246,18 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     summary: ({ singular }) => `show one ${singular}`,
     fits: any,
     define: async () => (await import('./commands/get.ts')).defineGet,
+  },
+  {
+    name: 'describe',
+    summary: () => 'the waves of a strategy, and what each has to prove',
+    fits: ofType(STRATEGIES),
+    define: async () => (await import('./commands/rollout-strategies.ts')).defineDescribeStrategy,
+  },
+  {
+    name: 'describe',
+    summary: () => 'one freeze: when it is on, whom it covers, and who may pass it',
+    fits: ofType(FREEZES),
+    define: async () => (await import('./commands/change-freezes.ts')).defineDescribeFreeze,
   },
   {
     name: 'describe',
@@ -241,6 +296,20 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     summary: ({ singular }) => `what two ${singular}s get differently, or one then and now`,
     fits: cluster,
     define: async () => (await import('./commands/cluster-diff.ts')).defineClusterDiff,
+  },
+  {
+    name: 'create',
+    summary: () => 'create a strategy, wave by wave',
+    fits: ofType(STRATEGIES),
+    needs: 'post',
+    define: async () => (await import('./commands/rollout-strategies.ts')).defineCreateStrategy,
+  },
+  {
+    name: 'create',
+    summary: () => 'keep clusters as they are, for a time',
+    fits: ofType(FREEZES),
+    needs: 'post',
+    define: async () => (await import('./commands/change-freezes.ts')).defineCreateFreeze,
   },
   {
     name: 'create',

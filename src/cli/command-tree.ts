@@ -144,11 +144,17 @@ export function buildTree({ program, context, learned, settings, words = [] }: T
   return { tools, commands, close }
 }
 
-/** Waits for the clusters of what the command has changed, where --wait is given. */
+/** Waits for what the command has changed, where --wait is given: its clusters, or its rollout. */
 async function waitAtEnd(session: Session): Promise<void> {
-  if (session.awaited.length === 0) return
-  const { waitForWrite } = await import('./fleet/wait-for-clusters.ts')
-  await waitForWrite(session, session.awaited)
+  for (const awaited of session.awaited) {
+    if ('rollout' in awaited) {
+      const { waitForRollout } = await import('./rollouts/follow-rollout.ts')
+      await waitForRollout(session, awaited.rollout)
+    } else {
+      const { waitForRevision } = await import('./fleet/wait-for-clusters.ts')
+      await waitForRevision(session, awaited.revision, awaited.goal)
+    }
+  }
 }
 
 /** Adds the noun that the first word names, or all of them; returns whether it names one. */
@@ -177,7 +183,8 @@ function addVerbs(
   noun: Noun,
   verb: string | undefined,
 ): void {
-  const possible = NOUN_COMMANDS.filter(({ fits }) => fits(noun))
+  const all = NOUN_COMMANDS.filter(({ fits }) => fits(noun))
+  const possible = all.filter(({ name }, i) => all.findIndex((each) => each.name === name) === i)
   const fitting = possible.filter(({ needs }) => !needs || takes(noun, needs))
   const named = fitting.find(({ name }) => name === verb)
   if (!named && possible.some(({ name }) => name === verb))

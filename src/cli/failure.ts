@@ -15,22 +15,32 @@ export const EXIT = {
   timeout: 5,
 } as const
 
+/** A command to type next, and what it does: another one, or the same with flags more and others less. */
+export type NextStep = { readonly about: string } & (
+  | { readonly command: string; readonly again?: undefined }
+  | { readonly again: string; readonly without?: readonly string[] }
+)
+
+/** What to try after a failure: a hint in words, and commands. */
+export interface Advice {
+  readonly hint?: string | undefined
+  readonly steps?: readonly NextStep[]
+}
+
 /** Thrown by commands, reported by the program; without a message only the exit code is set. */
 export class Failure extends Error {
   readonly exitCode: number
   /** Lines below the message: which places are wrong, and the source of the error. */
   readonly details: readonly string[]
   readonly hint: string | undefined
+  readonly steps: readonly NextStep[]
 
-  constructor(
-    exitCode: number,
-    message: string,
-    more: { details?: readonly string[]; hint?: string | undefined } = {},
-  ) {
+  constructor(exitCode: number, message: string, more: Advice & { details?: readonly string[] } = {}) {
     super(message)
     this.exitCode = exitCode
     this.details = more.details ?? []
     this.hint = more.hint
+    this.steps = more.steps ?? []
   }
 }
 

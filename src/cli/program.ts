@@ -7,6 +7,7 @@ import { type GlobalFlags, resolveSettings, type Settings } from './config/setti
 import { EXIT, Failure, UnknownName } from './failure.ts'
 import type { GivenTokens } from './input/token-files.ts'
 import { warnOfPlainHttp } from './output/plain-http.ts'
+import { commandOf } from './output/same-command.ts'
 import { painter, plain, type Terminal } from './output/terminal.ts'
 import type { Api } from './server/api.ts'
 import { openApi } from './server/api-client.ts'
@@ -18,7 +19,7 @@ export async function runProgram(argv: readonly string[], context: CliContext): 
   try {
     return await runLine(argv, { ...context, tokens: await readTokens(argv, context) })
   } catch (error) {
-    return reportFailure(error, context.terminal)
+    return reportFailure(error, context.terminal, argv)
   }
 }
 
@@ -162,14 +163,14 @@ async function learn(
 }
 
 /** Reports a failure on stderr; returns the exit code. */
-function reportFailure(error: unknown, terminal: Terminal): number {
+function reportFailure(error: unknown, terminal: Terminal, argv: readonly string[]): number {
   const { stderr } = terminal
   const paint = painter(terminal, stderr)
   if (error instanceof CommanderError) {
     // Help was shown: on request, or because a command was missing.
     if (error.exitCode === 0) return EXIT.ok
     if (error.code === 'commander.help') return EXIT.usage
-    return reportFailure(misuse(error, new Command(PROGRAM)), terminal)
+    return reportFailure(misuse(error, new Command(PROGRAM)), terminal, argv)
   }
   if (!(error instanceof Failure)) {
     stderr.write(`${paint('red', 'Error:')} ${error instanceof Error ? error.stack : String(error)}\n`)
@@ -178,5 +179,7 @@ function reportFailure(error: unknown, terminal: Terminal): number {
   if (error.message) stderr.write(`${paint('red', 'Error:')} ${plain(error.message)}\n`)
   for (const detail of error.details) stderr.write(`  ${plain(detail)}\n`)
   if (error.hint) stderr.write(`${paint('dim', 'Hint:')} ${plain(error.hint)}\n`)
+  for (const step of error.steps)
+    stderr.write(`  ${plain(commandOf(step, argv))}  ${paint('dim', `# ${step.about}`)}\n`)
   return error.exitCode
 }

@@ -7,11 +7,8 @@ import { painter, plain, type Terminal } from './output/terminal.ts'
 import type { Api } from './server/api.ts'
 import type { Noun } from './server/nouns.ts'
 
-/** A revision, and how far clusters have to come with it. */
-export interface Awaited {
-  readonly revision: number
-  readonly goal: Goal
-}
+/** A revision, and how far clusters have to come with it; or a rollout that has to end. */
+type Awaited = { readonly revision: number; readonly goal: Goal } | { readonly rollout: string }
 
 export interface Session {
   readonly terminal: Terminal
@@ -21,7 +18,7 @@ export interface Session {
   readonly format: Format
   readonly quiet: boolean
   readonly version: string
-  /** Revisions whose clusters are waited for when the command is done. */
+  /** Revisions whose clusters, and rollouts whose ends, are waited for when the command is done. */
   readonly awaited: Awaited[]
   /** Prints the result on stdout. */
   print(result: Printable): Promise<void>

@@ -24,9 +24,8 @@ export async function ensureAssigned(
   const assign = { op: 'assign', type, ensure: true, ref: { id }, ...targets }
   const operations = [...(write ? [write] : []), assign]
   const sent = await sendBatch(session, flags, operations)
-  const written: Sent = sent.preview
-    ? sent
-    : { response: { ...sent.response, body: await reread(session, noun, id) } }
+  const { response } = sent
+  const written: Sent = response ? { response: { ...response, body: await reread(session, noun, id) } } : sent
   const done = found ? 'configured and assigned' : 'created and assigned'
   await printDocumentWrite(session, written, { noun, id, done })
 }

@@ -3,7 +3,7 @@
 import type { Preview } from '../../api/wire-types.ts'
 import { usage } from '../failure.ts'
 import { type DocumentName, type Noun, nameOf } from '../server/nouns.ts'
-import { findDocument, listAll, readDocuments } from '../server/read-documents.ts'
+import { findDocument, listAll, readDocuments, revisionOf } from '../server/read-documents.ts'
 import type { Session } from '../session.ts'
 import { operationFor, type Step, type Wanted } from './apply-set.ts'
 import { choosePrunable, type UnprunedEntry } from './choose-prunable.ts'
@@ -56,7 +56,7 @@ export async function planInventory(
     { type: noun.name, id, document: { id, documents }, source: '' },
     recorded?.document,
   )
-  const expect = recorded ? { if_revision: Number(recorded.etag.replaceAll('"', '')) } : {}
+  const expect = recorded ? { if_revision: revisionOf(recorded) } : {}
   const steps = [
     ...prunable.map((entry) => ({ operation: { op: 'delete', ...entry } })),
     ...(write ? [{ operation: { ...write, ...expect } }] : []),

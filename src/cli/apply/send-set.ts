@@ -27,11 +27,16 @@ export async function inTermsOfFiles<T>(steps: readonly Step[], call: () => Prom
 }
 
 /** A refusal that names the file and the document instead of the operation. */
-export function namingFiles({ exitCode, message, details, hint }: Refusal, steps: readonly Step[]): Failure {
+export function namingFiles(refusal: Refusal, steps: readonly Step[]): Failure {
+  const { exitCode, message, details, hint } = refusal
   const translate = (text: string): string =>
     text.replaceAll(/\/operations\/(\d+)(?:\/(?:document|patch)(?=[/ ]|$))?/g, (all, number: string) => {
       const { wanted } = steps[Number(number)] ?? {}
       return wanted ? `${wanted.source}: ${wanted.type}/${wanted.id} ` : all
     })
-  return new Failure(exitCode, translate(message), { details: details.map(translate), hint })
+  return new Failure(exitCode, translate(message), {
+    details: details.map(translate),
+    hint,
+    steps: refusal.steps,
+  })
 }

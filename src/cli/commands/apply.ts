@@ -10,12 +10,14 @@ import { addSetFlags, type SetFlags, setName } from '../apply/set-flags.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
 import { agree, isAsked } from '../input/agree.ts'
+import { stagingOf } from '../input/rollout-flags.ts'
 import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
 import { describePreview, doneTo } from '../output/change-report.ts'
 import { count } from '../output/count.ts'
 import { receivers } from '../output/impact-report.ts'
 import type { Printable } from '../output/print.ts'
 import { startProgress } from '../output/progress.ts'
+import { printStarted } from '../output/started-report.ts'
 import { printablePreview } from '../output/write-report.ts'
 import { nameOf } from '../server/nouns.ts'
 import { changesIn } from '../server/read-revisions.ts'
@@ -93,6 +95,8 @@ async function sendParts(
   if (flags.dryRun || flags.plan !== undefined) {
     throw usage('--dry-run and --plan are for one revision: a set that has to be split cannot be previewed')
   }
+  if (stagingOf(flags))
+    throw usage('a rollout is one change, and the set has to be split: apply a part of it')
   if (isAsked(session, flags)) {
     await agree(session, { does: `apply ${size}, without a preview`, word: 'yes', notes: [] }, 'add --yes')
   }
@@ -140,6 +144,7 @@ async function report(
     const human: Printable['human'] = (look) => describePreview(look, shown)
     return session.print({ ...printablePreview(first.preview), human })
   }
+  if (first?.started) return printStarted(session, first.started)
   const results = sent.flatMap(({ response }): FleetWritten[] => (response ? [response.body] : []))
   const inventory = inventoryNoun(session)?.name
   const limit = session.format.kind === 'name' ? Number.POSITIVE_INFINITY : SHOWN

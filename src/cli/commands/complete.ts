@@ -1,5 +1,6 @@
 // `__complete`: what could come next on a command line, asked by the scripts of shells.
 import type { Argument, Command, Option } from 'commander'
+import type { ShownHold, ShownRollout } from '../../api/rollout-schema.ts'
 import type { Tools } from '../cli-command.ts'
 import { loadContexts } from '../config/contexts.ts'
 import { LAST } from '../fleet/newest-revision.ts'
@@ -7,7 +8,7 @@ import { SHELLS } from '../input/shells.ts'
 import { FORMATS } from '../output/print.ts'
 import { openApi } from '../server/api-client.ts'
 import { type Noun, namesOf } from '../server/nouns.ts'
-import { TOKEN_ROUTES } from '../server/read-documents.ts'
+import { HOLD_ROUTES, pathOf, ROLLOUT_ROUTES, TOKEN_ROUTES } from '../server/read-documents.ts'
 import { tokenRenewal } from '../server/token-renewal.ts'
 
 /** Prints candidates, one on each line, with a tab and a description. */
@@ -22,6 +23,9 @@ export function defineComplete(command: Command, tools: Tools): void {
     })
 }
 
+/** The strategy that is always there. */
+const DEFAULT_STRATEGY = 'default'
+
 type Candidate = readonly [name: string, about?: string]
 
 async function complete(tools: Tools, words: readonly string[]): Promise<Candidate[]> {
@@ -31,7 +35,7 @@ async function complete(tools: Tools, words: readonly string[]): Promise<Candida
   const { command, given, pending } = await walk(tools, isHelp ? others : words.slice(0, -1))
   const starts = (candidates: readonly Candidate[]): Candidate[] =>
     candidates.filter(([name]) => name.startsWith(current))
-  if (pending) return starts(await valuesOf(tools, command, pending))
+  if (pending) return starts(await valuesOf(tools, { command, given, pending }))
   if (current.startsWith('-')) return starts(flagsOf(tools, command))
   const commands = command.commands
     .filter((child) => !child.name().startsWith('__'))
@@ -102,7 +106,10 @@ function nounOf({ nouns }: Tools, command: Command): Noun | undefined {
   return nouns.find((noun) => namesOf(noun).includes(name))
 }
 
-async function valuesOf(tools: Tools, command: Command, option: Option): Promise<Candidate[]> {
+async function valuesOf(
+  tools: Tools,
+  { command, given, pending: option }: Place & { readonly pending: Option },
+): Promise<Candidate[]> {
   const { nouns, context } = tools
   if (option.argChoices) return option.argChoices.map((each): Candidate => [each])
   const name = option.long?.slice(2) ?? ''
@@ -111,6 +118,10 @@ async function valuesOf(tools: Tools, command: Command, option: Option): Promise
     return Object.keys(loadContexts(context.terminal.env).contexts).map((each): Candidate => [each])
   if (name === 'type') return nouns.map((noun): Candidate => [noun.name, noun.description])
   if (name === 'confirm') return [['removals']]
+  if (name === 'rollout')
+    return [[DEFAULT_STRATEGY], ...(await ids(tools, 'strategies')).filter(([id]) => id !== DEFAULT_STRATEGY)]
+  if (name === 'supersede' || name === 'amend') return rollouts(tools, { isActive: true })
+  if (name === 'wave' && command.parent?.name() === 'rollout') return wavesOf(tools, given[0] ?? '')
   const noun = nouns.find((each) => namesOf(each).includes(name))
   if (noun) return ids(tools, noun.name)
   const field = nounOf(tools, command)?.schema.properties?.[name.replaceAll('-', '_')]
@@ -126,13 +137,21 @@ async function argumentsOf(tools: Tools, command: Command, given: readonly strin
   if (name === 'endpoint')
     return nouns.flatMap(({ delivery }) => (delivery ? [[delivery.endpoint] as const] : []))
   if (name === 'token') return ids(tools, TOKEN_ROUTES.name)
+  if (name === 'rollout') return [...(await rollouts(tools)), [LAST, 'the newest one']]
+  if (name === 'held')
+    return candidatesAt(tools, `/${HOLD_ROUTES.name}`, (body: ShownHold[]) =>
+      body.map(({ cluster, reason }) => [cluster, reason]),
+    )
   if (name.endsWith(`|${LAST}`)) return [[LAST]]
   if (name === 'shell') return SHELLS.map((each): Candidate => [each])
   if (command.parent?.name() === 'config') {
     return Object.keys(loadContexts(context.terminal.env).contexts).map((each): Candidate => [each])
   }
-  const noun = name === 'id' ? nounOf(tools, command) : nouns.find((each) => namesOf(each).includes(name))
-  return noun && command.name() !== 'create' ? ids(tools, noun.name) : []
+  const own = nounOf(tools, command)
+  // What is created has no id yet.
+  if (own && command.name() === 'create') return []
+  const noun = name === 'id' ? own : nouns.find((each) => namesOf(each).includes(name))
+  return noun ? ids(tools, noun.name) : []
 }
 
 const MOST_IDS = 1000
@@ -140,7 +159,36 @@ const MOST_IDS = 1000
 const TIMEOUT_MS = 2000
 
 /** The ids of a list, or the names of tokens, which only those may see who may change them. */
-async function ids({ context, settings, isServerUnreachable }: Tools, list: string): Promise<Candidate[]> {
+function ids(tools: Tools, list: string): Promise<Candidate[]> {
+  if (list !== TOKEN_ROUTES.name)
+    return candidatesAt(tools, `/${list}`, (body: { id: string }[]) => body.map(({ id }) => [id]))
+  const read = (body: { name: string; role: string }[]): Candidate[] =>
+    body.map(({ name, role }) => [name, role])
+  return candidatesAt(tools, `/${list}`, read, { isForWriters: true })
+}
+
+/** Rollouts with what they are about: all of the newest, or those that have not ended. */
+function rollouts(tools: Tools, { isActive = false } = {}): Promise<Candidate[]> {
+  return candidatesAt(tools, `/${ROLLOUT_ROUTES.name}`, (body: ShownRollout[]) =>
+    body
+      .filter(({ state }) => !isActive || (state !== 'finished' && state !== 'aborted'))
+      .map(({ id, state, message, operation }) => [id, `${state}: ${message ?? operation}`]),
+  )
+}
+
+function wavesOf(tools: Tools, rollout: string): Promise<Candidate[]> {
+  return candidatesAt(tools, pathOf(ROLLOUT_ROUTES, rollout), ({ waves }: ShownRollout) =>
+    waves.map(({ name, state }) => [name, state]),
+  )
+}
+
+/** What the body of a response offers; nothing where there is none. */
+async function candidatesAt<Body>(
+  { context, settings, isServerUnreachable }: Tools,
+  path: string,
+  read: (body: Body) => Candidate[],
+  { isForWriters = false } = {},
+): Promise<Candidate[]> {
   if (isServerUnreachable) return []
   const { terminal, version } = context
   const { env } = terminal
@@ -148,13 +196,10 @@ async function ids({ context, settings, isServerUnreachable }: Tools, list: stri
     const brief = { ...settings(), timeoutMs: TIMEOUT_MS }
     const api = openApi({ settings: brief, env, version, tries: 1, renew: tokenRenewal(context), note() {} })
     try {
-      const query = { limit: MOST_IDS }
-      if (list !== TOKEN_ROUTES.name) {
-        const { body } = await api.get(`/${list}`, { query })
-        return body.map(({ id }: { id: string }): Candidate => [id])
-      }
-      const { body } = await api.getAsWriter(`/${list}`, { query })
-      return body.map(({ name, role }: { name: string; role: string }): Candidate => [name, role])
+      // One thing has no pages.
+      const query = path.lastIndexOf('/') === 0 ? { limit: MOST_IDS } : {}
+      const { body } = await (isForWriters ? api.getAsWriter(path, { query }) : api.get(path, { query }))
+      return read(body)
     } finally {
       api.close()
     }

@@ -28,7 +28,7 @@ export function defineCreate(command: Command, { run, nouns, program }: Tools, n
     command.option(`--${flag} <id>`, `give it this ${singular} (repeatable)`, collectIds)
   }
   if (noun.delivery) addTargetFlags(command.optionsGroup('Who gets it:'))
-  addWriteFlags(command.optionsGroup('How to do it:'))
+  addWriteFlags(command.optionsGroup('How to do it:'), { isStaged: noun.delivery !== undefined })
     .addHelpText('after', examples(noun))
     .action(
       run(async (session, id: string | undefined, flags: Flags) => {
@@ -43,7 +43,9 @@ export function defineCreate(command: Command, { run, nouns, program }: Tools, n
         )
         const wanted = { ...document, ...given, ...assigned }
         if (targets) return ensureAssigned(session, flags, noun, wanted, targets)
-        const sent = await sendChange(session, flags, { method: 'POST', path: `/${noun.name}`, body: wanted })
+        const operation = { op: 'create', type: noun.name, document: wanted }
+        const request = { method: 'POST', path: `/${noun.name}`, body: wanted, operation } as const
+        const sent = await sendChange(session, flags, request)
         await printDocumentWrite(session, sent, { noun, id: String(wanted.id), done: 'created' })
       }),
     )

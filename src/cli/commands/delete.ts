@@ -23,7 +23,7 @@ export function defineDelete(command: Command, { run }: Tools, noun: Noun): void
   const more = noun.cluster
     ? `\nA deleted ${noun.singular} gets an empty list when it polls, so its Flux removes everything that came from here.\nrestore brings it back as it was, unless it was purged. Its id has to be typed first, or of several how many they are.\n`
     : ''
-  addWriteFlags(command)
+  addWriteFlags(command, { isStaged: noun.delivery !== undefined })
     .addHelpText(
       'after',
       `${more}\nExamples:\n  ${PROGRAM} ${noun.noun} delete ID --dry-run\n  ${PROGRAM} ${noun.noun} delete ID -m 'replaced by another'`,
@@ -37,6 +37,7 @@ export function defineDelete(command: Command, { run }: Tools, noun: Noun): void
             method: 'DELETE',
             path: pathOf(noun, id),
             query: how,
+            operation: { op: 'delete', type: noun.name, id, ...how },
           })
           return printDocumentWrite(session, sent, { noun, id, done: flags.purge ? 'purged' : 'deleted' })
         }

@@ -12,15 +12,15 @@ import { addWriteFlags, checkWriteFlags, type WriteFlags } from '../input/write-
 import { toYaml } from '../output/print.ts'
 import { isInteractive } from '../output/terminal.ts'
 import { printDocumentWrite } from '../output/write-report.ts'
-import type { Noun } from '../server/nouns.ts'
-import { getDocument, pathOf } from '../server/read-documents.ts'
+import { isServed, type Noun } from '../server/nouns.ts'
+import { getDocument, pathOf, revisionOf } from '../server/read-documents.ts'
 import { Refusal } from '../server/refusal.ts'
 import { type Sent, sendChange } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
 
 export function defineEdit(command: Command, { run }: Tools, noun: Noun): void {
   command.argument('<id>', `id of the ${noun.singular}`)
-  addWriteFlags(command)
+  addWriteFlags(command, { isStaged: isServed(noun) })
     .addHelpText(
       'after',
       `\nThe editor is the one of VISUAL or EDITOR, or else vi. What is wrong with the result is written at its top, and the\neditor opens again; leaving it unchanged cancels.\n\nExamples:\n  EDITOR=nano ${PROGRAM} ${noun.noun} edit ID -m 'why'`,
@@ -42,6 +42,7 @@ async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags)
       path: pathOf(noun, id),
       headers: { 'if-match': String(headers.etag) },
       body: document,
+      operation: { op: 'replace', type: noun.name, id, document, if_revision: revisionOf(headers) },
     })
   try {
     for (;;) {

@@ -9,7 +9,7 @@ import { sendChange } from '../server/send-change.ts'
 
 export function defineRestore(command: Command, { run }: Tools, noun: Noun): void {
   command.argument('<id>', `id of the deleted ${noun.singular}`)
-  addWriteFlags(command)
+  addWriteFlags(command, { isStaged: false })
     .addHelpText(
       'after',
       `\nIts definitions are those of now. Warnings tell which of them have changed since it was deleted, and by whom.\n\nExamples:\n  ${PROGRAM} ${noun.noun} restore qa-eu-02 --dry-run\n  ${PROGRAM} ${noun.noun} restore qa-eu-02`,

@@ -15,8 +15,8 @@ import {
 } from '../input/field-values.ts'
 import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
 import { printDocumentWrite, printFleetWrite } from '../output/write-report.ts'
-import type { Noun } from '../server/nouns.ts'
-import { getDocument, pathOf } from '../server/read-documents.ts'
+import { isServed, type Noun } from '../server/nouns.ts'
+import { getDocument, pathOf, revisionOf } from '../server/read-documents.ts'
 import { Refusal } from '../server/refusal.ts'
 import { type Sent, sendBatch, sendChange } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
@@ -52,7 +52,7 @@ export function defineUpdate(command: Command, { run }: Tools, noun: Noun): void
       '--drop-overrides',
       'also give up what clusters set themselves for these fields, so that all have the new value',
     )
-  addWriteFlags(command)
+  addWriteFlags(command, { isStaged: isServed(noun) })
     .addHelpText('after', examples(noun))
     .action(
       run(async (session, id: string | undefined, flags: Flags) => {
@@ -139,7 +139,11 @@ async function updateOne(
 ): Promise<Sent> {
   const path = pathOf(noun, id)
   const merge = mergePatchOf(settings)
-  if (merge) return sendChange(session, flags, { method: 'PATCH', path, body: merge })
+  const of = { type: noun.name, id }
+  if (merge) {
+    const operation = { op: 'patch', ...of, patch: merge }
+    return sendChange(session, flags, { method: 'PATCH', path, body: merge, operation })
+  }
   for (let attempt = 1; ; attempt++) {
     const { body, headers } = await getDocument(session, noun, id)
     const changed = applySettings(body, settings)
@@ -150,6 +154,7 @@ async function updateOne(
         path,
         headers: ifMatch,
         body: changed,
+        operation: { op: 'replace', ...of, document: changed, if_revision: revisionOf(headers) },
       })
     } catch (error) {
       const isConflict = error instanceof Refusal && error.code === 'precondition_failed'

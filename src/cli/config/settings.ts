@@ -41,14 +41,13 @@ export interface Settings {
   readonly ask: Ask
   /** How long one request may take. */
   readonly timeoutMs: number
-  /** How long to wait for clusters. */
-  readonly waitMs: number
+  /** How long to wait for clusters or rollouts, where it was said. */
+  readonly waitMs: number | undefined
 }
 
 const DEFAULT_URL = 'http://127.0.0.1:8080'
 /** How long one request may take, unless --timeout says otherwise. */
 export const REQUEST_TIMEOUT_MS = 60_000
-const WAIT_TIMEOUT_MS = 600_000
 const MAX_TIMEOUT_S = 86_400
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 }
 
@@ -84,7 +83,7 @@ export function resolveSettings(flags: GlobalFlags, env: Env): Settings {
     allowsHttp: own?.allow_http ?? false,
     ask: parseAsk(env.FLUX_API_ASK, 'FLUX_API_ASK') ?? own?.ask ?? 'always',
     timeoutMs: timeout ?? REQUEST_TIMEOUT_MS,
-    waitMs: timeout ?? WAIT_TIMEOUT_MS,
+    waitMs: timeout,
   }
 }
 

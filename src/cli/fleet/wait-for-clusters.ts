@@ -1,15 +1,13 @@
 // Waits until clusters have come as far as is wanted, one of them fails, or the time is over.
-import { setTimeout as sleep } from 'node:timers/promises'
 import { PROGRAM } from '../cli-command.ts'
 import { EXIT, Failure } from '../failure.ts'
-import { INTERRUPTED } from '../input/ask.ts'
 import type { Goal } from '../input/goals.ts'
 import { count, firstOf } from '../output/count.ts'
 import { startProgress } from '../output/progress.ts'
 import { howLong } from '../output/relative-time.ts'
 import { hasCursor } from '../output/terminal.ts'
-import { isTransient } from '../server/refusal.ts'
-import type { Awaited, Session } from '../session.ts'
+import type { Session } from '../session.ts'
+import { lookUntil } from './look-until.ts'
 import { type Group, isAbsent, type PendingCluster, revisionGroup, type Standing } from './standing.ts'
 
 interface Options {
@@ -18,59 +16,35 @@ interface Options {
   readonly ignoreOffline?: boolean
 }
 
-const EVERY_MS = 2000
-/** Reading may take this share of the time at most. */
-const BUSY_SHARE = 0.2
+/** How long clusters are waited for, unless --timeout says otherwise. */
+const WAIT_MS = 600_000
 /** How many clusters are named. */
 const NAMED = 10
 
-/** Waits for the revisions that a write has made; says on stderr how it ended. */
-export async function waitForWrite(session: Session, awaited: readonly Awaited[]): Promise<void> {
-  for (const { revision, goal } of awaited) {
-    const group = revisionGroup(session, revision, { isNew: true })
-    session.note(describeReached(group, await waitFor(session, group, { goal }), { goal }))
-  }
+/** Waits for the clusters of a revision that a write has made; says on stderr how it ended. */
+export async function waitForRevision(session: Session, revision: number, goal: Goal): Promise<void> {
+  const group = revisionGroup(session, revision, { isNew: true })
+  session.note(describeReached(group, await waitFor(session, group, { goal }), { goal }))
 }
 
 /** Returns how far they have come once all are there. Throws when one has failed, when time is over, and at Ctrl-C. */
 export async function waitFor(session: Session, group: Group, options: Options): Promise<Standing> {
-  const { waitMs } = session.settings
-  const { promise: ended, reject } = Promise.withResolvers<never>()
-  // Nobody may be waiting for it when it ends.
-  ended.catch(() => {})
-  let last: Standing | undefined
-  const timer = setTimeout(() => reject(timedOut(group, options, waitMs, last)), waitMs)
-  const interrupt = (): void =>
-    reject(new Failure(INTERRUPTED, `no longer waiting for ${group.name}: what was changed stays so`))
-  process.once('SIGINT', interrupt)
+  const { waitMs = WAIT_MS } = session.settings
   const progress = showProgress(session, group, options)
   try {
-    for (;;) {
-      const begun = Date.now()
-      last = (await Promise.race([readPatiently(session, group, options.goal), ended])) ?? last
-      if (last) {
-        progress.show(last)
-        if (last.failed > 0) throw await failure(group, options, last)
-        if (last.reached >= last.total - (options.ignoreOffline ? last.offline : 0)) return last
-      }
-      const pause = Math.max(EVERY_MS, (Date.now() - begun) / BUSY_SHARE)
-      await Promise.race([sleep(pause, undefined, { ref: false }), ended])
-    }
+    return await lookUntil(session, {
+      name: group.name,
+      waitMs,
+      read: () => group.read(options.goal),
+      async isDone(seen) {
+        progress.show(seen)
+        if (seen.failed > 0) throw await failure(group, options, seen)
+        return seen.reached >= seen.total - (options.ignoreOffline ? seen.offline : 0)
+      },
+      timedOut: (last) => timedOut(group, options, waitMs, last),
+    })
   } finally {
-    clearTimeout(timer)
-    process.off('SIGINT', interrupt)
     progress.end()
-  }
-}
-
-/** Returns undefined where the server does not respond for a moment: it may be restarting. */
-async function readPatiently(session: Session, group: Group, goal: Goal): Promise<Standing | undefined> {
-  try {
-    return await group.read(goal)
-  } catch (error) {
-    if (!isTransient(error)) throw error
-    session.note(error.message)
-    return undefined
   }
 }
 

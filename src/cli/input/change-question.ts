@@ -14,11 +14,11 @@ import type { Question } from './agree.ts'
 const NAMED = 3
 const REVERT = `${PROGRAM} revert, with the revision that this makes`
 
-/** The question before a change; undefined for one of at most one cluster that removes nothing. */
+/** The question before a change, which a confirmation makes a word of its own; undefined for one of at most one cluster that removes nothing. */
 export function questionFor(
   nouns: readonly Noun[],
   preview: Preview,
-  needsRemovals: boolean,
+  confirmation: string | undefined,
 ): Question | undefined {
   const { changes, warnings } = preview
   const impact = withCounts(preview.impact)
@@ -28,9 +28,9 @@ export function questionFor(
   const touched = Math.max(impact.touched, clusters.length)
   const leaving = Math.max(impact.leaving, gone.length)
   if (leaving > 0) return leavingQuestion(nouns, preview, gone, { touched, leaving })
-  const word = needsRemovals ? 'removals' : 'yes'
+  const word = confirmation ?? 'yes'
   if (impact.losing > 0) return { ...losingQuestion(impact, touched), word }
-  const isOptional = touched <= 1 && !needsRemovals
+  const isOptional = touched <= 1 && confirmation === undefined
   if (isOptional && (touched === 0 || warnings.length === 0)) return undefined
   const { joining } = impact
   const does =
@@ -38,6 +38,39 @@ export function questionFor(
       ? `add ${count(joining, 'cluster')}${others(touched - joining)}`
       : `change ${count(touched, 'cluster')}`
   return { does, word, notes: [], isOptional }
+}
+
+/** How the change is to be made, beside what it is. */
+export interface Manner {
+  /** What it does, where its changes do not tell. */
+  readonly does?: string | undefined
+  /** The rollout that it is put into. */
+  readonly amend?: string | undefined
+  readonly bypass?: boolean | undefined
+}
+
+/** The question with what a rollout, or passing what holds the change back, adds to it. */
+export function inManner(
+  question: Question | undefined,
+  { waves, requires }: Preview,
+  { does: order, amend, bypass = false }: Manner,
+): Question | undefined {
+  const passed = bypass ? requires.filter(({ lifted_by }) => lifted_by === 'bypass') : []
+  if (!question && passed.length === 0) return undefined
+  const asked: Question = question ?? { does: 'change documents', word: 'yes', notes: [] }
+  const { does, notes } = asked
+  const what = order ?? (amend === undefined ? undefined : `amend rollout ${amend}`)
+  if (what === undefined && !waves && passed.length === 0) return question
+  const filled = waves?.filter(({ members }) => members > 0).length
+  const whole = [
+    what === undefined ? does : `${what}: ${does}`,
+    ...(filled === undefined ? [] : [`in ${count(filled, 'wave')}`]),
+    ...(passed.length > 0 ? ['past what holds it back'] : []),
+  ]
+  const past = passed.map(({ message }) => `It is held back: ${message}.`)
+  // What passes something is asked about, however little it is.
+  const isOptional = passed.length === 0 && asked.isOptional === true
+  return { ...asked, does: whole.join(' '), notes: [...notes, ...past], isOptional }
 }
 
 interface Counts {

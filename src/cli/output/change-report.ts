@@ -8,6 +8,7 @@ import type { DescribedChange } from '../../domain/documents/describe-change.ts'
 import { count, firstOf } from './count.ts'
 import { describeField, type ReportLook, single } from './field-report.ts'
 import { describeImpact, NAMED, SHOWN } from './impact-report.ts'
+import { describePlannedWaves } from './planned-waves.ts'
 import { plain, type Style } from './terminal.ts'
 
 const LOOKS: Record<DescribedChange['op'], readonly [mark: string, style: Style, done: string]> = {
@@ -23,12 +24,17 @@ export function doneTo(op: DescribedChange['op']): string {
   return LOOKS[op][2]
 }
 
+/** Types of the service's own: not their fields but the impact says what a change of them means. */
+const KEPT = ['rollouts', 'rollout_plans', 'holds']
+
 export function describePreview(look: ReportLook, preview: Preview): string {
   const { changes, change_count, impact, warnings, plan, kept_overrides = [] } = preview
   if (change_count === 0) return 'Nothing would change.\n'
+  const visible = changes.filter(({ type }) => !KEPT.includes(type))
   return [
-    describeChanges(look, changes, change_count),
+    describeChanges(look, visible, change_count - changes.length + visible.length),
     describeImpact(look, impact),
+    describePlannedWaves(look, preview),
     ...kept_overrides.map((kept) => `${describeKept(kept)}\n`),
     ...warnings.map((warning) => `${look.paint('yellow', 'Warning:')} ${plain(warning)}\n`),
     `Plan: ${plan}\n`,
@@ -66,7 +72,8 @@ export function describeChanges(
 }
 
 /** Lines for the fields that differ; of a new document, for its fields. */
-function fieldLines(look: ReportLook, { op, before, after }: DescribedChange): string[] {
+function fieldLines(look: ReportLook, { op, type, before, after }: DescribedChange): string[] {
+  if (KEPT.includes(type)) return []
   if (op === 'create') {
     const fields = Object.entries(after ?? {}).filter(([name, value]) => name !== 'id' && !isEmpty(value))
     return fields.map(

@@ -49,7 +49,7 @@ export function refuseNameOutput({ format }: { readonly format: Format }): void 
   if (format.kind === 'name') throw usage('there are no names to print here: use another --output')
 }
 
-function lookOf(terminal: Terminal, options: { wide: boolean; headers: boolean }): Look {
+export function lookOf(terminal: Terminal, options: { wide: boolean; headers: boolean }): Look {
   const { stdout } = terminal
   const width = stdout.isTTY && !options.wide ? stdout.columns || 80 : undefined
   const clean = (cells: readonly string[]): string[] => cells.map(plain)

@@ -1,6 +1,8 @@
 // What to try after a refusal, by its code and its reason.
-import type { Reason } from '../../base/problem.ts'
+import type { Detail, Reason } from '../../base/problem.ts'
 import { PROGRAM } from '../cli-command.ts'
+import type { Advice } from '../failure.ts'
+import { waysThrough } from './ways-through.ts'
 
 const WHOAMI = `${PROGRAM} token whoami`
 
@@ -56,6 +58,18 @@ function hintForReason(error: string, reason: Reason | undefined, name: string):
     case 'invalid_scope':
     case 'held':
       return `somebody with a wider scope has to do this; ${WHOAMI} shows yours`
+    case 'not_staged':
+    case 'nothing_to_roll_out':
+      return 'do it without --rollout'
+    case 'rollout_unfinished':
+      return '--confirm finish, when all of the clusters that are left are to get it at once'
+    case 'too_many_rollouts':
+    case 'rollout_ended':
+    case 'rollout_state':
+    case 'wave_ended':
+      return `${PROGRAM} rollout list shows what there is, and how far it is`
+    case 'own_approval':
+      return 'somebody else has to approve it'
     default:
       return undefined
   }
@@ -64,7 +78,16 @@ function hintForReason(error: string, reason: Reason | undefined, name: string):
 /** Of these the message says all there is to say. */
 const TOLD: readonly (Reason | undefined)[] = ['unknown_method', 'no_role']
 
-export function hintFor(status: number, { error, reason, message }: Refused): string | undefined {
+/** What to try after a refusal: a hint, and commands where there are several ways on. */
+export function adviceFor(
+  status: number,
+  refused: Refused & { readonly details?: readonly Detail[] },
+): Advice {
+  const steps = waysThrough(refused)
+  return { hint: steps.length > 0 ? 'the ways through it:' : hintFor(status, refused), steps }
+}
+
+function hintFor(status: number, { error, reason, message }: Refused): string | undefined {
   if (TOLD.includes(reason)) return undefined
   const [, name = ''] = /"([^"]+)"/.exec(message) ?? []
   return (

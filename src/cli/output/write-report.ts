@@ -1,6 +1,7 @@
 // What a write did, as it is printed: its preview, one document, or many.
 
 import type { Preview } from '../../api/wire-types.ts'
+import type { ApiResponse } from '../server/api.ts'
 import type { Noun } from '../server/nouns.ts'
 import { nameOf } from '../server/nouns.ts'
 import { changesIn } from '../server/read-revisions.ts'
@@ -11,6 +12,8 @@ import { count } from './count.ts'
 import { printableDocument } from './document-table.ts'
 import { receivers } from './impact-report.ts'
 import type { Printable } from './print.ts'
+import { printStarted } from './started-report.ts'
+import { plain } from './terminal.ts'
 
 interface DocumentWrite {
   readonly noun: Noun
@@ -27,13 +30,34 @@ export function printablePreview(preview: Preview): Printable {
   }
 }
 
+function printPreview(session: Session, preview: Preview): Promise<void> {
+  return session.print(printablePreview(preview))
+}
+
+/** Prints what became of a write that has words of its own: `rollout r42 paused`. */
+export async function printDone(
+  session: Session,
+  sent: Sent,
+  { name, told }: { readonly name: string; told(body: ApiResponse['body']): string },
+): Promise<void> {
+  if (sent.preview) return printPreview(session, sent.preview)
+  if (sent.started) return printStarted(session, sent.started)
+  const { body, headers } = sent.response
+  await session.print({
+    value: body,
+    names: [name],
+    human: ({ paint }) => `${plain(told(body))} ${paint('dim', `(revision ${headers['x-revision']})`)}\n`,
+  })
+}
+
 /** Prints what became of a write of one document. */
 export async function printDocumentWrite(
   session: Session,
   sent: Sent,
   { noun, id, done }: DocumentWrite,
 ): Promise<void> {
-  if (sent.preview) return session.print(printablePreview(sent.preview))
+  if (sent.preview) return printPreview(session, sent.preview)
+  if (sent.started) return printStarted(session, sent.started)
   const { headers, body } = sent.response
   const isUnchanged = headers['x-change-count'] === '0'
   await session.print({
@@ -46,7 +70,8 @@ export async function printDocumentWrite(
 
 /** Prints what became of a write of many documents; the title says what was done. */
 export async function printFleetWrite(session: Session, sent: Sent, title: string): Promise<void> {
-  if (sent.preview) return session.print(printablePreview(sent.preview))
+  if (sent.preview) return printPreview(session, sent.preview)
+  if (sent.started) return printStarted(session, sent.started)
   const { body } = sent.response
   const { revision, changes, impact } = body
   const changed =

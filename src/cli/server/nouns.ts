@@ -74,6 +74,11 @@ export function assignedIds({ delivery }: Noun, cluster: JsonObject): string[] {
   return references.map(({ id }) => id)
 }
 
+/** Whether clusters are served what documents of a type hold, so that changes of them can be rolled out. */
+export function isServed({ cluster, delivery }: Noun): boolean {
+  return cluster !== undefined || delivery !== undefined
+}
+
 /** Whether the routes of a noun have a method. */
 export function takes({ methods }: Noun, method: WriteMethod): boolean {
   return methods?.includes(method) ?? true

@@ -12,8 +12,11 @@ import { warningsIn } from './response-warnings.ts'
 
 /** So few documents are read one by one, more of them as a list. */
 const FEW = 20
-/** Tokens have routes like documents, and no type. */
+/** Routes like those of documents, for what has no type here, or for one type alone. */
 export const TOKEN_ROUTES = { name: 'tokens' }
+export const ROLLOUT_ROUTES = { name: 'rollouts' }
+export const HOLD_ROUTES = { name: 'holds' }
+export const FREEZE_ROUTES = { name: 'freezes' }
 
 /** The path of a document, or of something below it. */
 export function pathOf(noun: Pick<Noun, 'name'>, id: string, ...below: readonly string[]): string {
@@ -93,6 +96,11 @@ export async function findDocument(
 ): Promise<{ readonly document: JsonObject; readonly etag: string } | undefined> {
   const { status, body, headers } = await session.api.get(pathOf(noun, id), { expect: [404] })
   return status === 404 ? undefined : { document: body, etag: String(headers.etag) }
+}
+
+/** The revision that an ETag names. */
+export function revisionOf({ etag }: Pick<ApiResponse['headers'], 'etag'>): number {
+  return Number(String(etag).replaceAll('"', ''))
 }
 
 /** The documents of these entries that exist, by name: `namespaces/team-a`. */

@@ -1,43 +1,38 @@
 // Every write goes through here: previews, questions on a terminal, plans and confirmations.
 
+import type { RolloutStarted } from '../../api/rollout-schema.ts'
 import type { Preview } from '../../api/wire-types.ts'
 import { isObject, type Json } from '../../base/json.ts'
 import { STATUS_KEYS } from '../../domain/access/selector-subjects.ts'
 import { unmet, usage } from '../failure.ts'
 import { agree, isAsked } from '../input/agree.ts'
 import { INTERRUPTED } from '../input/ask.ts'
-import { questionFor } from '../input/change-question.ts'
+import { inManner, questionFor } from '../input/change-question.ts'
+import { inFlags } from '../input/rollout-flags.ts'
 import { checkWriteFlags, oneLine, type WriteFlags } from '../input/write-flags.ts'
 import { describePreview } from '../output/change-report.ts'
 import { noteImpact, receivers } from '../output/impact-report.ts'
 import { startProgress } from '../output/progress.ts'
 import type { Session } from '../session.ts'
-import type { ApiResponse } from './api.ts'
+import type { ApiResponse, Call } from './api.ts'
+import { batchOf, stagedRequest, type WriteRequest } from './change-request.ts'
 import { clusterNoun } from './nouns.ts'
-import { Refusal } from './refusal.ts'
+import { Refusal, refusedBy } from './refusal.ts'
 import { warningsIn } from './response-warnings.ts'
 
-export interface WriteRequest {
-  readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  readonly path: string
-  readonly query?: Readonly<Record<string, string | boolean | undefined>>
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: Json
-  /** How many parts it has; with a size, progress is shown. */
-  readonly size?: number
-}
-
-/** The preview of a dry run, or the response to a write. */
+/** The preview of a dry run, the response to a write, or the rollout that it has become. */
 export type Sent =
-  | { readonly preview: Preview; readonly response?: undefined }
-  | { readonly response: ApiResponse; readonly preview?: undefined }
+  | { readonly preview: Preview; readonly response?: undefined; readonly started?: undefined }
+  | { readonly response: ApiResponse; readonly preview?: undefined; readonly started?: undefined }
+  | { readonly started: RolloutStarted; readonly preview?: undefined; readonly response?: undefined }
 
 /**
  * Sends a write. One that touches several clusters or takes something from one is sent only after somebody has agreed to
  * its preview, on a terminal or by a flag.
  */
-export async function sendChange(session: Session, flags: WriteFlags, request: WriteRequest): Promise<Sent> {
+export async function sendChange(session: Session, flags: WriteFlags, written: WriteRequest): Promise<Sent> {
   checkWriteFlags(flags)
+  const request = stagedRequest(flags, written)
   if (flags.dryRun) return { preview: await preview(session, flags, request) }
   const agreed = await agreeTo(session, flags, request)
   const interrupted = (): void => {
@@ -50,8 +45,9 @@ export async function sendChange(session: Session, flags: WriteFlags, request: W
       send(session, { ...flags, ...agreed }, request, {}),
     )
     for (const warning of warningsIn(response)) session.warn(warning)
-    noteRevision(session, flags, response)
-    return { response }
+    const started = startedBy(response)
+    noteAwaited(session, flags, response, started)
+    return started ? { started } : { response }
   } catch (error) {
     if (error instanceof Refusal && error.impact) noteImpact(session, error.impact)
     throw error
@@ -60,11 +56,26 @@ export async function sendChange(session: Session, flags: WriteFlags, request: W
   }
 }
 
+/** The rollout that a write has started or amended; undefined where it reached all its clusters at once. */
+function startedBy({ status, body }: ApiResponse): RolloutStarted | undefined {
+  return status === ACCEPTED ? body : undefined
+}
+
 /** With --wait, the clusters of what was changed are waited for; where nothing was, there is nothing to wait for. */
-function noteRevision({ awaited }: Session, { wait }: WriteFlags, { headers }: ApiResponse): void {
-  if (wait && headers['x-change-count'] !== '0')
+function noteAwaited(
+  { awaited }: Session,
+  { wait }: WriteFlags,
+  { headers }: ApiResponse,
+  started: RolloutStarted | undefined,
+): void {
+  if (!wait) return
+  if (started) awaited.push({ rollout: started.rollout.id })
+  else if (headers['x-change-count'] !== '0')
     awaited.push({ revision: Number(headers['x-revision']), goal: wait })
 }
+
+/** HTTP 202. */
+const ACCEPTED = 202
 
 /** Sends operations that are done together or not at all. */
 export async function sendBatch(
@@ -73,21 +84,15 @@ export async function sendBatch(
   operations: readonly Json[],
   size?: number,
 ): Promise<Sent> {
-  const batch = (named: readonly Json[]): WriteRequest => ({
-    method: 'POST',
-    path: '/batch',
-    body: { operations: named },
-    ...(size !== undefined && { size }),
-  })
-  const request = batch(operations)
+  const request = batchOf(operations, size)
   const [operation, ...others] = operations
   if (flags.dryRun || !operations.some(selectsByStatus)) return sendChange(session, flags, request)
   if (others.length > 0 || !isObject(operation))
     throw usage('a selector over status goes with one operation alone: name the clusters', LIST_FIRST)
   const { selector, ...rest } = operation
-  const clusters = changedClusters(session, await preview(session, flags, request))
+  const clusters = changedClusters(session, await preview(session, flags, stagedRequest(flags, request)))
   if (clusters.length === 0) throw unmet(`no cluster that (${selector}) selects would change`)
-  return sendChange(session, flags, batch([{ ...rest, clusters }]))
+  return sendChange(session, flags, batchOf([{ ...rest, clusters }]))
 }
 
 const LIST_FIRST = 'cluster list --selector shows what a selector matches'
@@ -127,17 +132,23 @@ async function withProgress<T>(
   }
 }
 
-function send(
+async function send(
   { api }: Session,
-  { message, confirm, plan }: WriteFlags,
+  flags: WriteFlags,
   { method, path, query, headers, body }: WriteRequest,
   more: Record<string, string>,
 ): Promise<ApiResponse> {
-  return api.write(method, path, {
-    query: { ...query, ...more, plan, confirm },
+  const { message, confirm, plan, bypass } = flags
+  const call: Call = {
+    query: { ...query, ...more, plan, ...(confirm && { confirm }), ...(bypass && { bypass }) },
     headers: { ...headers, ...(message !== undefined && { 'x-change-message': asHeader(message) }) },
     ...(body !== undefined && { body }),
-  })
+  }
+  try {
+    return await api.write(method, path, call)
+  } catch (error) {
+    throw error instanceof Refusal ? error.reworded((text) => inFlags(flags, text)) : error
+  }
 }
 
 /** Headers are bytes on one line; the service reads them as UTF-8. */
@@ -155,12 +166,20 @@ async function agreeTo(
 ): Promise<Pick<WriteFlags, 'plan' | 'confirm'>> {
   if (!isAsked(session, flags) || flags.plan !== undefined) return {}
   const seen = await preview(session, flags, request)
-  const needsRemovals = seen.requires_confirmation.length > 0 && flags.confirm === undefined
-  const question = questionFor(session.nouns, seen, needsRemovals)
+  const [confirm] = seen.requires_confirmation.filter((what) => what !== flags.confirm)
+  const { bypass = false } = flags
+  // Nobody is asked in vain.
+  const refused = seen.requires.filter(
+    ({ lifted_by: by }) => by !== 'confirm' && !(by === 'bypass' && bypass),
+  )
+  const failure = refusedBy(refused)
+  if (failure) throw failure
+  const asked = questionFor(session.nouns, seen, confirm)
+  const question = inManner(asked, seen, { ...flags, does: request.does })
   if (!question) return {}
-  const hint = `${PREVIEW_FIRST}${needsRemovals ? '; and --confirm removals' : ''}`
+  const hint = `${PREVIEW_FIRST}${confirm === undefined ? '' : `; and --confirm ${confirm}`}`
   const summary = receivers(seen.impact)
   const isAgreed = await agree(session, { ...question, summary }, hint, (look) => describePreview(look, seen))
   if (!isAgreed) return {}
-  return { plan: seen.plan, ...(needsRemovals && { confirm: 'removals' }) }
+  return { plan: seen.plan, ...(confirm !== undefined && { confirm }) }
 }

@@ -36,7 +36,7 @@ export function findStrategy(
   return invalid([{ path, message: `names ${message}` }], 'unknown_reference')
 }
 
-/** The rollout of a body: `{"strategy": "default"}`, or `{"waves": […]}` with what else a strategy has. */
+/** The rollout of a body: `{"strategy": "default"}`, or `{"waves": […]}`; what else a strategy has replaces its own. */
 export function parseRollout(
   service: Pick<Service, 'engine' | 'types'>,
   given: Json,
@@ -48,15 +48,16 @@ export function parseRollout(
   for (const [name, value] of Object.entries({ strategy, supersedes }))
     if (value !== undefined && typeof value !== 'string')
       details.push({ path: `${path}/${name}`, message: 'must be a text: an id' })
-  const hasSpec = Object.keys(spec).length > 0
-  if ((strategy === undefined) === !hasSpec)
+  if ((strategy === undefined) === (spec.waves === undefined))
     details.push({ path, message: 'needs one of strategy and waves: how to go through the fleet' })
   if (details.length > 0) return invalid(details)
   const replaced = typeof supersedes === 'string' ? { supersedes } : {}
   if (typeof strategy === 'string') {
     const found = findStrategy(service, strategy, `${path}/strategy`)
     if (!found.ok) return found
-    return succeed({ strategy, spec: found.value, path, operations, ...replaced })
+    const whole = { ...found.value, ...spec } as unknown as JsonObject
+    const changed = Object.keys(spec).length === 0 ? found : parseSpec(service, whole, path)
+    return changed.ok ? succeed({ strategy, spec: changed.value, path, operations, ...replaced }) : changed
   }
   const own = parseSpec(service, spec as JsonObject, path)
   return own.ok

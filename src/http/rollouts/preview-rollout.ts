@@ -49,7 +49,7 @@ function* lookAt(
   return { slowestMs, absent }
 }
 
-/** What each gate comes to in numbers of clusters. */
+/** What each gate comes to in numbers of clusters, and what else keeps a wave from opening or passing. */
 function planOf({ spec, members }: ResolvedWave): Omit<PlannedWave, 'absent'> {
   const gates = gatesOf(spec)
   const of = members.length
@@ -58,7 +58,19 @@ function planOf({ spec, members }: ResolvedWave): Omit<PlannedWave, 'absent'> {
     return percent === undefined ? [] : [{ kind, needed: neededOf(percent, of), of }]
   })
   const failures = { kind: 'failures', needed: allowedFailures(gates, of), of }
-  return { name: spec.name, members: of, details: members.slice(0, LISTED), gates: [...percents, failures] }
+  const { max_concurrent, start_at, window, approval } = spec
+  return {
+    name: spec.name,
+    members: of,
+    details: members.slice(0, LISTED),
+    gates: [...percents, failures],
+    ...(gates.soak_s !== undefined && { soak_s: gates.soak_s }),
+    ...(gates.checks && { checks: gates.checks }),
+    ...(max_concurrent !== undefined && { max_concurrent }),
+    ...(start_at !== undefined && { start_at }),
+    ...(window && { window }),
+    ...(approval && { approval }),
+  }
 }
 
 /** A wave takes as long as its slowest member to poll and to report, batch after batch, and then soaks. */
