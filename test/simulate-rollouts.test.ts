@@ -105,7 +105,9 @@ async function force(
   const command = { op: 'put_rollout', rollout: change(asRollout(entry)), assumed: 0, path: '' } as const
   const author = { actor: `rollout/${id}`, message: null, request_id: 'forced', client_address: null }
   const done = await engine.write([command], author, {
-    ...{ ownRollout: id, confirmRemovals: true, confirmFinish: true },
+    ownRollout: id,
+    confirmRemovals: true,
+    confirmFinish: true,
   })
   assert.ok(done.ok, JSON.stringify(done))
   await world.watch.log.reach(done.value.revision)

@@ -304,8 +304,8 @@ describe('a damaged file is never taken for another state', () => {
     ['not of objects', sealed(['null', DOCUMENT]), /no snapshot/],
     [
       'of a later version',
-      sealed([{ ...HEADER, version: 2 }, DOCUMENT]),
-      /version 2, and this process knows 1/,
+      sealed([{ ...HEADER, version: 3 }, DOCUMENT]),
+      /version 3, and this process knows 1 and 2/,
     ],
     ['of a negative revision', sealed([{ ...HEADER, revision: -1 }, DOCUMENT]), /first line/],
     ['of no hash', sealed([{ ...HEADER, hash: null }, DOCUMENT]), /first line/],
@@ -386,6 +386,21 @@ describe('a damaged file is never taken for another state', () => {
 })
 
 /** Without the rights of root, which may do anything. */
+test('a snapshot with rollouts that go on, or with holds, has another version: programs of before must not start from it', async (t) => {
+  const { snapshots, file } = opened(t)
+  const versionOf = async (...more: Put[]): Promise<number> => {
+    const saved = savedOf(stateOf(7, [['clusters', cluster('one')], ...more]))
+    await snapshots.write(saved)
+    assert.deepEqual(contentOf(await readBack(snapshots)), contentOf(saved))
+    const [header = ''] = gunzipSync(readFileSync(file)).toString().split('\n', 1)
+    return JSON.parse(header).version
+  }
+  const plan: Put = ['rollout_plans', { id: 'r6', edits: [], members: [] }]
+  assert.equal(await versionOf(['rollouts', { id: 'r6' }]), 1)
+  assert.equal(await versionOf(['rollouts', { id: 'r6' }], plan), 2)
+  assert.equal(await versionOf(['holds', { id: 'one', documents: {} }]), 2)
+})
+
 async function asNobody(run: () => Promise<void>): Promise<void> {
   const isRoot = process.geteuid?.() === 0
   if (isRoot) process.seteuid?.(65534)

@@ -6,6 +6,8 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { isObject } from '../base/json.ts'
 import { State } from '../domain/documents/state.ts'
+import { HOLDS } from '../domain/rollouts/hold.ts'
+import { ROLLOUT_PLANS } from '../domain/rollouts/rollout.ts'
 import type { Document, Types } from '../domain/types/resource-type.ts'
 import { readLines } from '../runtime/read-lines.ts'
 import { replaceFile } from '../runtime/replace-file.ts'
@@ -46,6 +48,8 @@ const LEFTOVER = /^state\.snapshot\..+\.tmp$/
 /** Other lines than those of a backup: an earlier version of this program, after a rollback, reads the file too. */
 const FORMAT = 'flux-resourceset-snapshot'
 const VERSION = 1
+/** With rollouts or holds: an earlier version would serve something else, and must not start from the file. */
+const STAGED_VERSION = 2
 /** The text is compressed in pieces of about this size. */
 const PIECE_CHARS = 64 * 1024
 
@@ -166,10 +170,12 @@ export function keepSnapshots(
 /** The text of a snapshot of the state as of the call, made in time slices. */
 function piecesOf({ state, head }: Saved): AsyncIterable<string> {
   const all = state.everything()
+  const isStaged = state.count(ROLLOUT_PLANS) + state.count(HOLDS) > 0
+  const version = isStaged ? STAGED_VERSION : VERSION
   return (async function* () {
     const hash = createHash('sha256')
     const timeSlice = new TimeSlice()
-    let piece = line({ format: FORMAT, version: VERSION, ...head, documents: all.length })
+    let piece = line({ format: FORMAT, version, ...head, documents: all.length })
     for (const { type, entry } of all) {
       const { id, revision, deleted, size, document } = entry
       piece += line({ type, id, revision, deleted, size, document })
@@ -238,7 +244,8 @@ interface Header extends Head {
 function parseHeader(content: unknown): Header {
   if (!isObject(content) || content.format !== FORMAT) throw new Error('it is no snapshot')
   const { version, revision, hash, documents } = content
-  if (version !== VERSION) throw new Error(`it is of version ${version}, and this process knows ${VERSION}`)
+  if (version !== VERSION && version !== STAGED_VERSION)
+    throw new Error(`it is of version ${version}, and this process knows ${VERSION} and ${STAGED_VERSION}`)
   if (!isCount(revision) || typeof hash !== 'string' || !isCount(documents))
     throw new Error('its first line is damaged')
   return { revision, hash, documents }

@@ -5,7 +5,9 @@ import { MAX_NOTE_LENGTH, type TokenUse } from '../store/notes.ts'
 import { type Anchor, type DocumentVersion, type RevisionMeta, StoreError } from '../store/store.ts'
 
 export const FORMAT = 'flux-resourceset-log'
-export const VERSION = 1
+/** Programs that know version 1 alone serve neither rollouts nor holds: a copy of theirs would answer something else. */
+export const VERSION = 2
+const READABLE: readonly unknown[] = [1, VERSION]
 
 /** The revisions of the source that the lines start after and end with, and their hashes. */
 export interface Header {
@@ -97,8 +99,8 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
 function parseHeader(value: Readonly<Record<string, unknown>> | undefined): Header {
   if (value?.format !== FORMAT)
     throw new StreamError('is not a log of flux-resourceset', { isDamaged: false })
-  if (value.version !== VERSION) {
-    const message = `is in version ${JSON.stringify(value.version)} of the format, not in ${VERSION}: use the program that made it, or a newer one`
+  if (!READABLE.includes(value.version)) {
+    const message = `is in version ${JSON.stringify(value.version)} of the format, not in ${READABLE.join(' or ')}: use the program that made it, or a newer one`
     throw new StreamError(message, { isDamaged: false })
   }
   const header = pick(value, HEADER)

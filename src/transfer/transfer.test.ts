@@ -487,8 +487,8 @@ describe('lines that were changed on their way', () => {
     for (const first of ['', 'SQLite format 3', '[]', 'null', '{}', header.replace('-log', '-fog')])
       await assert.rejects(checkLines(from([first, ...rest])), isUnfit(/is not a log of flux-resourceset/))
     await assert.rejects(
-      checkLines(from([header.replace('"version":1', '"version":2'), ...rest])),
-      isUnfit(/version 2 of the format, not in 1/),
+      checkLines(from([header.replace('"version":2', '"version":3'), ...rest])),
+      isUnfit(/version 3 of the format, not in 1 or 2/),
     )
   })
 

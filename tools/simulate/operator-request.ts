@@ -92,7 +92,7 @@ function jsonText(target: Target, { method, path, token, body = {}, key }: JsonR
     `Content-Length: ${Buffer.byteLength(content)}`,
     `Authorization: Bearer ${token}`,
     ...(content === '' ? [] : ['Content-Type: application/json']),
-    ...(key === undefined ? [] : [`Idempotency-Key: ${key}`]),
+    ...(key === undefined ? [] : [`Idempotency-Key: ${key}`, `X-Request-Id: ${key}`]),
     'Connection: close',
   ]
   return `${lines.join('\r\n')}\r\n\r\n${content}`

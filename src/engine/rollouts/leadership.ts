@@ -9,7 +9,8 @@ const FRESH_MS = 5000
 
 export class Leadership {
   readonly #leases: Leases
-  readonly #holder = randomUUID()
+  /** Begins with the id of the process, for people who look into the store. */
+  readonly #holder = `${process.pid}-${randomUUID()}`
   #lease: Lease | undefined
   #renewedAt = Number.NEGATIVE_INFINITY
 

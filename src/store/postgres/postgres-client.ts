@@ -23,6 +23,8 @@ export interface PostgresOptions {
 }
 
 const CONNECT_MS = 5_000
+/** Triggers of the schema know programs that serve no rollouts by their former name: without the number. */
+const APPLICATION_NAME = 'flux-resourceset/5'
 
 const TYPES = {
   // Revisions are of type bigint, and far below Number.MAX_SAFE_INTEGER.
@@ -55,7 +57,7 @@ export function clientConfig({
             rejectUnauthorized: verifies,
             ...(!verifiesHost && { checkServerIdentity: () => undefined }),
           },
-    application_name: 'flux-resourceset',
+    application_name: APPLICATION_NAME,
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,

@@ -27,6 +27,11 @@ const PROBLEMS: Record<string, { readonly message: string; readonly isTransient?
   '57P01': { message: 'the database is shutting down', isTransient: true },
   '57P02': { message: 'the database crashed and is recovering', isTransient: true },
   '57P03': { message: 'the database is starting up or shutting down', isTransient: true },
+  // Raised by a trigger of ours.
+  FR001: {
+    message:
+      'a program of an earlier version uses the database too, and knows nothing of rollouts and holds: upgrade every process first',
+  },
   ECONNREFUSED: { message: 'the database refuses connections', isTransient: true },
   ECONNRESET: { message: 'the connection to the database broke', isTransient: true },
   EPIPE: { message: 'the connection to the database broke', isTransient: true },

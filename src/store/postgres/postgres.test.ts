@@ -804,7 +804,7 @@ describe('a PostgreSQL server that speaks TLS', () => {
   }
 
   const usesTls = `select bool_and(ssl) as all from pg_stat_ssl join pg_stat_activity using (pid)
-    where application_name = 'flux-resourceset'`
+    where application_name like 'flux-resourceset/%'`
 
   test('is used as the URL says, and no other one is taken for it', async (t) => {
     const { server, url, ca, otherCa } = await startSecured(t, { ipAddresses: ['127.0.0.1'] })
@@ -858,7 +858,7 @@ describe('a PostgreSQL server that speaks TLS', () => {
       const content = readFileSync(file)
       rmSync(file)
       await server.query(
-        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'flux-resourceset'",
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'flux-resourceset/%'",
       )
       const gone = `the file ${file} that DATABASE_URL names cannot be read`
       await waitFor('it is asked for', () =>

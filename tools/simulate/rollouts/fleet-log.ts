@@ -40,6 +40,7 @@ export class FleetLog {
   /** Revisions that changed a document of a type. */
   readonly #changes = new Map<string, number[]>()
   readonly #messages = new Map<number, string>()
+  readonly #requests = new Map<string, number[]>()
   #revision = 0
   #reading: Promise<void> | undefined
 
@@ -84,6 +85,11 @@ export class FleetLog {
     return this.#changes.get(type)?.findLast((changed) => changed <= revision) ?? 0
   }
 
+  /** Revisions that the requests with an id made. */
+  madeBy(requestId: string): readonly number[] {
+    return this.#requests.get(requestId) ?? []
+  }
+
   messageOf(revision: number): string | undefined {
     return this.#messages.get(revision)
   }
@@ -114,9 +120,10 @@ export class FleetLog {
   }
 
   #apply(read: LoggedRevision): void {
-    const { revision, changes, message } = read
+    const { revision, changes, message, requestId } = read
     if (revision !== this.#revision + 1)
       throw new Error(`the log has revision ${revision} after ${this.#revision}`)
+    getOrSet(this.#requests, requestId, () => []).push(revision)
     if (message !== null) this.#messages.set(revision, message)
     for (const type of new Set(changes.map((change) => change.type)))
       getOrSet(this.#changes, type, () => []).push(revision)
