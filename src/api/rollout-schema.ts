@@ -103,15 +103,6 @@ export interface ShownHold {
   readonly expires_in_s?: number
 }
 
-/** A cluster that is held at what it was served. */
-export interface ShownHold {
-  readonly cluster: string
-  readonly reason: string
-  readonly held_by: string
-  readonly since: string
-  readonly until?: string
-}
-
 const count = { type: 'integer', minimum: 0 }
 const text = { type: 'string' }
 const moment = { type: 'string', format: 'date-time' }
@@ -187,6 +178,12 @@ export const PLANNED_WAVE_SCHEMA: SchemaObject = {
       description: 'What each gate comes to in numbers of clusters.',
     },
     absent: { ...count, description: 'Members that nothing is to be expected of now.' },
+    soak_s: { ...count, description: 'For how long its gates have to hold.' },
+    checks: { type: 'array', items: { type: 'object' }, description: 'Checks outside that have to pass.' },
+    max_concurrent: count,
+    start_at: moment,
+    window: { type: 'object', description: 'When it may open.' },
+    approval: { type: 'object', description: 'Who has to approve it.' },
   },
 }
 

@@ -1,5 +1,6 @@
 // `rollout`: changes that reach the fleet wave by wave: how far they are, and what people do to them.
 import { type Command, Option } from 'commander'
+import { MEMBER_STATES } from '../../api/rollout-schema.ts'
 import { ROLLOUT_STATES } from '../../domain/rollouts/rollout.ts'
 import { addSubcommand, PROGRAM, type Tools } from '../cli-command.ts'
 import { parseCount } from '../input/option-parsers.ts'
@@ -92,7 +93,7 @@ function defineDescribe(command: Command, { run }: Tools): void {
     .argument(...ID)
     .option('--members', 'its clusters as well: in which wave each is, and how far it is')
     .option('--wave <name>', 'only the clusters of this wave')
-    .option('--member-state <state>', 'only clusters in this state, such as failed')
+    .addOption(new Option('--member-state <state>', 'only clusters in this state').choices(MEMBER_STATES))
     .addHelpText(
       'after',
       `\nExamples:\n  ${PROGRAM} rollout describe r42\n  ${PROGRAM} rollout describe r42 --wave canary\n  ${PROGRAM} rollout describe last --member-state failed -o name`,

@@ -40,6 +40,12 @@ export function questionFor(
   return { does, word, notes: [], isOptional }
 }
 
+/** A preview by what clusters are served alone: of what is done to rollouts and holds, documents say nothing. */
+export function asServed(preview: Preview): Preview {
+  const { impact } = preview
+  return { ...preview, changes: [], impact: { ...impact, touched: impact.clusters } }
+}
+
 /** How the change is to be made, beside what it is. */
 export interface Manner {
   /** What it does, where its changes do not tell. */

@@ -124,4 +124,5 @@ export function inFlags({ rolloutWave = [] }: RolloutFlags, text: string): strin
       return wave ? `wave "${wave.name}" of --rollout-wave${below === '' ? '' : `: ${below}`}` : all
     })
     .replaceAll(/\/rollout\/supersedes(?![\w/])/g, '--supersede')
+    .replaceAll(/\?confirm=(?=\w)/g, '--confirm ')
 }

@@ -52,6 +52,7 @@ export function addActionFlags(
   confirmations: readonly Confirmation[] = ['removals'],
 ): Command {
   for (const [flags, description] of WRITE_FLAGS) command.option(flags, description)
+  if (confirmations.length === 0) return command
   const about = confirmations.map((word) => `${word}: ${CONFIRMATIONS[word]}`).join('; ')
   return command.addOption(
     new Option(CONFIRM_FLAG, about).argParser((text) => {

@@ -114,7 +114,7 @@ const ACTIONS: readonly Action[] = [
     about:
       'Waves that have not passed are not waited for. Where there are such, the word finish has to be typed, or --confirm finish given.',
     examples: ['finish r42 --dry-run', 'finish r42 --confirm finish --yes'],
-    confirmations: ['finish', 'removals'],
+    confirmations: ['finish'],
     body: () => ({}),
   },
 ]
@@ -125,7 +125,7 @@ export function defineActions(command: Command, { run }: Tools): void {
     const own = addSubcommand(command, name, summary).argument('<rollout>', `its id, or ${LAST_ROLLOUT}`)
     action.addOptions?.(own)
     const lines = examples.map((line) => `  ${PROGRAM} rollout ${line}`).join('\n')
-    addActionFlags(own, action.confirmations)
+    addActionFlags(own, action.confirmations ?? [])
       .addHelpText('after', `\n${about}\n\nExamples:\n${lines}`)
       .action(run((session, text: string, flags: ActionFlags) => act(session, action, text, flags)))
   }
@@ -211,7 +211,7 @@ function defineCheck(command: Command, { run }: Pick<Tools, 'run'>): void {
     .requiredOption('--wave <name>', 'the wave that waits for it')
     .addOption(new Option('--passed', 'it went well').conflicts('failed'))
     .addOption(new Option('--failed', 'it did not'))
-  addActionFlags(own)
+  addActionFlags(own, [])
     .addHelpText(
       'after',
       `\nExamples:\n  ${PROGRAM} rollout check r42 smoke --wave canary --passed\n  ${PROGRAM} rollout check r42 smoke --wave canary --failed -m "$BUILD_URL"`,

@@ -89,10 +89,11 @@ export function waveTable(
   )
 }
 
-/** `applied 50% of 100%`, `failed 1, at most 0`. */
-function gateText({ kind, needed, value }: GateResult): string {
-  if (kind === 'failures') return `failed ${value}, at most ${needed}`
-  return `${kind.replace(/_percent$/, '')} ${value}% of ${needed}%`
+/** `2/4 applied`: so many of those that are needed; `1 failed, at most 0`. */
+function gateText({ kind, name, holds, count, needed_count }: GateResult): string {
+  if (kind === 'check') return `check ${name}${holds ? ' passed' : ''}`
+  if (kind === 'failures') return `${count} failed, at most ${needed_count}`
+  return `${count}/${needed_count} ${kind.replace(/_percent$/, '')}`
 }
 
 export function memberTable({ table }: Look, members: readonly ShownMember[]): string {

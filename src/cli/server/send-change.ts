@@ -7,12 +7,13 @@ import { STATUS_KEYS } from '../../domain/access/selector-subjects.ts'
 import { unmet, usage } from '../failure.ts'
 import { agree, isAsked } from '../input/agree.ts'
 import { INTERRUPTED } from '../input/ask.ts'
-import { inManner, questionFor } from '../input/change-question.ts'
+import { asServed, inManner, questionFor } from '../input/change-question.ts'
 import { inFlags } from '../input/rollout-flags.ts'
 import { checkWriteFlags, oneLine, type WriteFlags } from '../input/write-flags.ts'
 import { describePreview } from '../output/change-report.ts'
 import { noteImpact, receivers } from '../output/impact-report.ts'
 import { startProgress } from '../output/progress.ts'
+import { rolloutNamed } from '../rollouts/read-rollouts.ts'
 import type { Session } from '../session.ts'
 import type { ApiResponse, Call } from './api.ts'
 import { batchOf, stagedRequest, type WriteRequest } from './change-request.ts'
@@ -30,8 +31,9 @@ export type Sent =
  * Sends a write. One that touches several clusters or takes something from one is sent only after somebody has agreed to
  * its preview, on a terminal or by a flag.
  */
-export async function sendChange(session: Session, flags: WriteFlags, written: WriteRequest): Promise<Sent> {
-  checkWriteFlags(flags)
+export async function sendChange(session: Session, given: WriteFlags, written: WriteRequest): Promise<Sent> {
+  checkWriteFlags(given)
+  const flags = await withRolloutIds(session, given)
   const request = stagedRequest(flags, written)
   if (flags.dryRun) return { preview: await preview(session, flags, request) }
   const agreed = await agreeTo(session, flags, request)
@@ -45,7 +47,7 @@ export async function sendChange(session: Session, flags: WriteFlags, written: W
       send(session, { ...flags, ...agreed }, request, {}),
     )
     for (const warning of warningsIn(response)) session.warn(warning)
-    const started = startedBy(response)
+    const started = startedBy(flags, response)
     noteAwaited(session, flags, response, started)
     return started ? { started } : { response }
   } catch (error) {
@@ -56,9 +58,25 @@ export async function sendChange(session: Session, flags: WriteFlags, written: W
   }
 }
 
+/** The flags with the ids of the rollouts that they name. */
+async function withRolloutIds(session: Session, flags: WriteFlags): Promise<WriteFlags> {
+  const { amend, supersede } = flags
+  if (amend === undefined && supersede === undefined) return flags
+  return {
+    ...flags,
+    ...(amend !== undefined && { amend: await rolloutNamed(session, amend) }),
+    ...(supersede !== undefined && { supersede: await rolloutNamed(session, supersede) }),
+  }
+}
+
 /** The rollout that a write has started or amended; undefined where it reached all its clusters at once. */
-function startedBy({ status, body }: ApiResponse): RolloutStarted | undefined {
-  return status === ACCEPTED ? body : undefined
+function startedBy(
+  { amend }: WriteFlags,
+  { status, body, headers }: ApiResponse,
+): RolloutStarted | undefined {
+  if (status === ACCEPTED) return body
+  if (amend === undefined) return undefined
+  return { rollout: body, revision: Number(headers['x-revision']), warnings: [] }
 }
 
 /** With --wait, the clusters of what was changed are waited for; where nothing was, there is nothing to wait for. */
@@ -174,7 +192,7 @@ async function agreeTo(
   )
   const failure = refusedBy(refused)
   if (failure) throw failure
-  const asked = questionFor(session.nouns, seen, confirm)
+  const asked = questionFor(session.nouns, request.does === undefined ? seen : asServed(seen), confirm)
   const question = inManner(asked, seen, { ...flags, does: request.does })
   if (!question) return {}
   const hint = `${PREVIEW_FIRST}${confirm === undefined ? '' : `; and --confirm ${confirm}`}`
