@@ -146,7 +146,7 @@ export function fleetSeed(
   return Object.fromEntries([...seed].map(([type, all]) => [type, all.map(([, document]) => document)]))
 }
 
-export function* documents(clusters: number, kind: FleetKind = 'uniform'): Generator<[string, Document]> {
+function* documents(clusters: number, kind: FleetKind = 'uniform'): Generator<[string, Document]> {
   for (let n = 0; n < COMPONENTS; n++) yield ['platform_components', component(n, kind)]
   for (let n = 0; n < NAMESPACES; n++) yield ['namespaces', namespace(n)]
   for (let n = 0; n < ROLEBINDINGS; n++) yield ['rolebindings', rolebinding(n)]
