@@ -8,14 +8,21 @@ import {
   type Delivery,
   type Document,
   type InputField,
-  idsIn,
+  isEnabled,
   isPlain,
   patchesOf,
   type Reference,
   referencesOf,
   type Types,
 } from '../types/resource-type.ts'
-import { enabledReferences, type FindEnabled, unmetDependencies } from './dependencies.ts'
+import {
+  type Dependent,
+  dependentOf,
+  type FindEnabled,
+  placesOf,
+  unmetAmong,
+  unmetDependencies,
+} from './dependencies.ts'
 import { resolveField } from './resolve-field.ts'
 import type { ServedView } from './served-view.ts'
 
@@ -46,13 +53,19 @@ interface RenderedCluster {
   readonly patches: readonly Fragment[]
 }
 
-/** Of a definition: its fragments for the reference that most clusters share. */
+/** Of a definition: what references make of it. */
 interface RenderedDefinition {
-  readonly reference: Reference
-  /** Whether the definition depends on others. */
-  readonly waits: boolean
-  /** Fragments by the unmet dependencies, joined by commas; mostly there are none. */
-  readonly variants: Map<string, Fragments>
+  /** The reference that overrides nothing: clusters share that one object. */
+  plainReference?: Reference
+  plain?: Variant
+  /** By the JSON of references that override something: many clusters override alike. */
+  readonly overridden: Map<string, Variant>
+}
+
+/** A definition as references that say the same have it. */
+interface Variant extends Dependent {
+  /** By the unmet dependencies, joined by commas; mostly there are none. */
+  readonly fragments: Map<string, Fragments>
 }
 
 /** One input of an answer, before it is text. */
@@ -120,15 +133,27 @@ function collectInputs(view: ServedView, types: Types, type: DeliveredType, clus
   const { delivery, name } = type
   const references = referencesOf(cluster.document, delivery)
   const { identity, patches } = renderCluster(types, cluster)
-  const enabled = enabledReferences(cluster.document, delivery)
   const isPatched = delivery.placeholders.includes('patches')
+  const definitions = references.map(({ id }) => view.get(name, id))
+  const variants = references.map((reference, i) => {
+    const definition = definitions[i]
+    return definition && variantOf(delivery, definition, reference)
+  })
+  const place = placesOf(references)
+  const findEnabled = (id: string): Variant | undefined => {
+    const at = place(id)
+    const reference = references[at]
+    return reference && isEnabled(delivery, reference) ? variants[at] : undefined
+  }
   const digest = new Digester()
   const inputs: AnswerInput[] = []
   for (let i = 0; i < references.length; i++) {
     const reference = references[i] as Reference
-    const definition = view.get(name, reference.id)
-    if (definition === undefined) continue
-    const { texts, digest: ofDefinition } = renderDefinition(view, type, definition, reference, enabled)
+    const variant = variants[i]
+    if (variant === undefined) continue
+    const unmet = unmetAmong(variant, findEnabled)
+    const { document } = definitions[i] as Entry
+    const { texts, digest: ofDefinition } = fragmentsOf(delivery, document, reference, variant, unmet)
     const values = isPatched ? (patches[i] as Fragment) : NO_VALUES
     const ofInput = new Digester().add(ofDefinition).add(identity.digest).add(values.digest)
     digest.add(ofInput)
@@ -171,42 +196,49 @@ function fragment(text: string): Fragment {
   return { text, digest: digestOf(text) }
 }
 
-/** Fragments are kept for the plain reference only: all clusters that override nothing share that one object. */
-function renderDefinition(
-  view: ServedView,
-  type: DeliveredType,
-  definition: Entry,
-  reference: Reference,
-  enabled: FindEnabled,
-): Fragments {
-  const { delivery } = type
-  const { document } = definition
-  let kept = definition.rendered as RenderedDefinition | undefined
-  if (kept?.reference !== reference) {
-    if (!isPlain(reference, delivery.referenceDefaults)) {
-      const unmet = unmetDependencies(view, type, document, reference, enabled)
-      return buildFragments(delivery, document, reference, unmet)
-    }
-    // Any other plain reference gives the same fragments.
-    kept ??= newlyRendered(definition, delivery, reference)
+/** What is kept belongs to the definition's version, and goes with it. */
+function variantOf(delivery: Delivery, definition: Entry, reference: Reference): Variant {
+  definition.rendered ??= { overridden: new Map() } satisfies RenderedDefinition
+  const kept = definition.rendered as RenderedDefinition
+  if (kept.plain && kept.plainReference === reference) return kept.plain
+  if (isPlain(reference, delivery.referenceDefaults)) {
+    kept.plain ??= newVariant(delivery, definition, reference)
+    kept.plainReference = reference
+    return kept.plain
   }
-  const unmet = kept.waits ? unmetDependencies(view, type, document, reference, enabled) : NONE
+  const key = JSON.stringify(reference)
+  const known = kept.overridden.get(key)
+  if (known) return known
+  const variant = newVariant(delivery, definition, reference)
+  if (kept.overridden.size === MAX_OVERRIDDEN)
+    kept.overridden.delete(kept.overridden.keys().next().value as string)
+  kept.overridden.set(key, variant)
+  return variant
+}
+
+function newVariant(delivery: Delivery, { document }: Entry, reference: Reference): Variant {
+  return { ...dependentOf(delivery, document, reference), fragments: new Map() }
+}
+
+/** Clusters could override a definition in any number of ways; the oldest one goes. */
+const MAX_OVERRIDDEN = 256
+/** A definition with many dependencies could have any number of sets of unmet ones. */
+const MAX_UNMET = 32
+
+function fragmentsOf(
+  delivery: Delivery,
+  definition: Document,
+  reference: Reference,
+  { fragments }: Variant,
+  unmet: readonly string[],
+): Fragments {
   const key = unmet.length === 0 ? '' : unmet.join(',')
-  const fragments = kept.variants.get(key) ?? buildFragments(delivery, document, reference, unmet)
-  if (kept.variants.size < MAX_VARIANTS) kept.variants.set(key, fragments)
-  return fragments
+  const known = fragments.get(key)
+  if (known) return known
+  const built = buildFragments(delivery, definition, reference, unmet)
+  if (fragments.size < MAX_UNMET) fragments.set(key, built)
+  return built
 }
-
-function newlyRendered(definition: Entry, { waitsFor }: Delivery, reference: Reference): RenderedDefinition {
-  const waits = waitsFor.some((field) => idsIn(definition.document[field]).length > 0)
-  const rendered = { reference, waits, variants: new Map() }
-  definition.rendered = rendered
-  return rendered
-}
-
-const NONE: readonly string[] = []
-/** A definition with many dependencies could have any number of variants. */
-const MAX_VARIANTS = 32
 
 /** Renders an input, all but its placeholders. */
 function buildFragments(
