@@ -44,7 +44,12 @@ async function main(): Promise<void> {
   for (const { name, samples } of cases) {
     const cpu = samples.map((each) => each.cpu).sort((a, b) => a - b)
     const cl = samples.map((each) => each.clientCpu).sort((a, b) => a - b)
-    console.log(name.padEnd(60), cpu.map((each) => each.toFixed(1)).join(' '), ' client', cl[cl.length >> 1]?.toFixed(1))
+    console.log(
+      name.padEnd(60),
+      cpu.map((each) => each.toFixed(1)).join(' '),
+      ' client',
+      cl[cl.length >> 1]?.toFixed(1),
+    )
   }
 }
 
@@ -79,11 +84,22 @@ async function startFleets(size: number, tls: TlsFiles & { readonly ca: string }
       const style = isKept ? 'kept' : 'new'
       const common = { target, port: target.port, isKept }
       cases.push({ ...common, name: `${name} ${style} shared`, polls: shared, samples: [] })
-      if (kind === 'lived-in') cases.push({ ...common, name: `${name} ${style} own`, polls: own, samples: [] })
+      if (kind === 'lived-in')
+        cases.push({ ...common, name: `${name} ${style} own`, polls: own, samples: [] })
     }
     if (kind === 'lived-in' && size === PEER_SIZE) {
-      const secure = await start(await startOurs(`${name} tls`, database, await findPort(), tls, await findPort()))
-      cases.push({ name: `${name} TLS own`, target: secure, port: secure.port, polls: own, isKept: false, ca: tls.ca, samples: [] })
+      const secure = await start(
+        await startOurs(`${name} tls`, database, await findPort(), tls, await findPort()),
+      )
+      cases.push({
+        name: `${name} TLS own`,
+        target: secure,
+        port: secure.port,
+        polls: own,
+        isKept: false,
+        ca: tls.ca,
+        samples: [],
+      })
     }
   }
   return cases
@@ -132,7 +148,9 @@ async function startPeers(ours: readonly Case[], tls: TlsFiles & { readonly ca: 
 async function fetchAll(port: number, polls: readonly Poll[]): Promise<Buffer[]> {
   const answers: Buffer[] = []
   for (const { path } of polls) {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${TOKEN}` } })
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      headers: { authorization: `Bearer ${TOKEN}` },
+    })
     if (!response.ok) throw new Error(`${path}: ${response.status}`)
     answers.push(Buffer.from(await response.arrayBuffer()))
   }

@@ -23,7 +23,13 @@ export function startBare(
 ): Promise<Target> {
   const file = join(folder, 'answer.json')
   writeFileSync(file, answer)
-  return startTarget('node:http', 'bare-server.ts', [file, String(port), String(tlsPort), cert, key], port, {})
+  return startTarget(
+    'node:http',
+    'bare-server.ts',
+    [file, String(port), String(tlsPort), cert, key],
+    port,
+    {},
+  )
 }
 
 /** Why nginx cannot be measured; undefined when it can. */

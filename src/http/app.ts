@@ -14,6 +14,7 @@ import { addDocsPage } from './openapi/docs-page.ts'
 import { buildOpenapi } from './openapi/openapi.ts'
 import type { Node } from './openapi/openapi-operation.ts'
 import { admitEvents } from './poll/admit-events.ts'
+import { createDirectPolls } from './poll/direct-handler.ts'
 import { createPollHandler, type PollHandler } from './poll/poll-handler.ts'
 import { awaitRevision } from './request/await-revision.ts'
 import { addBodyParser, addLenientParser } from './request/body.ts'
@@ -175,7 +176,9 @@ function listenerFor(service: Service, transport: Transport, polls: PollHandler)
   const { engine, auth, limits, admission } = service
   const { turns } = admission
   return (handle: RequestListener): Server =>
-    createHttpServer(limits, transport, turns, (request, response) => {
+    createHttpServer(limits, transport, turns, listener(handle), createDirectPolls(service))
+  function listener(handle: RequestListener): RequestListener {
+    return (request, response) => {
       const { url = '' } = request
       const isPoll = url.startsWith(POLL_BASE)
       // Lists of clusters, and polls that wait for a revision, cause work after this call.
@@ -190,7 +193,8 @@ function listenerFor(service: Service, transport: Transport, polls: PollHandler)
           if (!isPoll || !polls(request, response)) handle(request, response)
         },
       )
-    })
+    }
+  }
 }
 
 function addHeaders(app: FastifyInstance, { engine }: Service, transport: Transport): void {

@@ -9,7 +9,6 @@ import {
   type Document,
   type InputField,
   isEnabled,
-  isPlain,
   patchesOf,
   type Reference,
   referencesOf,
@@ -55,11 +54,8 @@ interface RenderedCluster {
 
 /** Of a definition: what references make of it. */
 interface RenderedDefinition {
-  /** The reference that overrides nothing: clusters share that one object. */
-  plainReference?: Reference
-  plain?: Variant
-  /** By the JSON of references that override something: many clusters override alike. */
-  readonly overridden: Map<string, Variant>
+  /** By the reference: clusters whose references are equal share one object. */
+  readonly variants: Map<Reference, Variant>
 }
 
 /** A definition as references that say the same have it. */
@@ -198,30 +194,19 @@ function fragment(text: string): Fragment {
 
 /** What is kept belongs to the definition's version, and goes with it. */
 function variantOf(delivery: Delivery, definition: Entry, reference: Reference): Variant {
-  definition.rendered ??= { overridden: new Map() } satisfies RenderedDefinition
-  const kept = definition.rendered as RenderedDefinition
-  if (kept.plain && kept.plainReference === reference) return kept.plain
-  if (isPlain(reference, delivery.referenceDefaults)) {
-    kept.plain ??= newVariant(delivery, definition, reference)
-    kept.plainReference = reference
-    return kept.plain
-  }
-  const key = JSON.stringify(reference)
-  const known = kept.overridden.get(key)
+  definition.rendered ??= { variants: new Map() } satisfies RenderedDefinition
+  const { variants } = definition.rendered as RenderedDefinition
+  const known = variants.get(reference)
   if (known) return known
-  const variant = newVariant(delivery, definition, reference)
-  if (kept.overridden.size === MAX_OVERRIDDEN)
-    kept.overridden.delete(kept.overridden.keys().next().value as string)
-  kept.overridden.set(key, variant)
+  const fragments = new Map<string, Fragments>()
+  const variant = { ...dependentOf(delivery, definition.document, reference), fragments }
+  if (variants.size === MAX_VARIANTS) variants.delete(variants.keys().next().value as Reference)
+  variants.set(reference, variant)
   return variant
 }
 
-function newVariant(delivery: Delivery, { document }: Entry, reference: Reference): Variant {
-  return { ...dependentOf(delivery, document, reference), fragments: new Map() }
-}
-
 /** Clusters could override a definition in any number of ways; the oldest one goes. */
-const MAX_OVERRIDDEN = 256
+const MAX_VARIANTS = 256
 /** A definition with many dependencies could have any number of sets of unmet ones. */
 const MAX_UNMET = 32
 

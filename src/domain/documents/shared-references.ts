@@ -3,10 +3,19 @@ import { getOrSet } from '../../base/get-or-set.ts'
 import { type Document, isPlain, type Reference, referencesOf, type Types } from '../types/resource-type.ts'
 import { internalise } from './internalise.ts'
 
-/** Only references that override nothing are shared: most clusters have them alike. */
+/** Plain ones by id, and those that override something by their JSON. */
+interface Shared {
+  readonly plain: Map<string, Reference>
+  readonly overriding: Map<string, Reference>
+}
+
+/** Clusters mostly override alike; where they do not, sharing saves nothing. */
+const MAX_OVERRIDING = 20_000
+
+/** Renderings are found by the reference that they are for: equal references as one object save most of a poll. */
 export class SharedReferences {
   readonly #types: Types
-  readonly #byType = new Map<string, Map<string, Reference>>()
+  readonly #byType = new Map<string, Shared>()
 
   constructor(types: Types) {
     this.#types = types
@@ -21,14 +30,27 @@ export class SharedReferences {
     for (const { name, delivery } of this.#types.delivered) {
       const references = referencesOf(cluster, delivery) as Reference[]
       if (references.length === 0) continue
-      const known = getOrSet(this.#byType, name, () => new Map<string, Reference>())
+      const shared = getOrSet(this.#byType, name, () => ({ plain: new Map(), overriding: new Map() }))
       for (let i = 0; i < references.length; i++) {
         const reference = references[i] as Reference
-        const shared = known.get(reference.id)
-        if (shared === reference || !isPlain(reference, delivery.referenceDefaults)) continue
-        references[i] =
-          shared ?? getOrSet(known, reference.id, () => ({ ...reference, id: internalise(reference.id) }))
+        const plain = shared.plain.get(reference.id)
+        if (plain === reference) continue
+        references[i] = isPlain(reference, delivery.referenceDefaults)
+          ? (plain ?? getOrSet(shared.plain, reference.id, () => withSharedId(reference)))
+          : shareOverriding(shared.overriding, reference)
       }
     }
   }
+}
+
+function shareOverriding(known: Map<string, Reference>, reference: Reference): Reference {
+  const key = JSON.stringify(reference)
+  const shared = known.get(key)
+  if (shared || known.size === MAX_OVERRIDING) return shared ?? reference
+  known.set(key, withSharedId(reference))
+  return known.get(key) as Reference
+}
+
+function withSharedId(reference: Reference): Reference {
+  return { ...reference, id: internalise(reference.id) }
 }
