@@ -30,6 +30,7 @@ var (
 	connections = flag.Int("connections", 8, "polls at a time")
 	keep        = flag.Bool("keep", false, "keep connections, as a proxy does, instead of one for each poll")
 	caFile      = flag.String("ca", "", "certificate to trust: the server speaks TLS")
+	classic     = flag.Bool("x25519", false, "offer X25519 alone instead of what Go offers, which begins with X25519MLKEM768")
 )
 
 type report struct {
@@ -227,7 +228,11 @@ func tlsConfig(name string) (*tls.Config, error) {
 	if !roots.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("%s holds no certificate", name)
 	}
-	return &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: tls.VersionTLS13}, nil
+	config := &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: tls.VersionTLS13}
+	if *classic {
+		config.CurvePreferences = []tls.CurveID{tls.X25519}
+	}
+	return config, nil
 }
 
 func cpuSeconds() float64 {

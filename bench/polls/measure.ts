@@ -4,32 +4,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Target } from '../server-process.ts'
+import type { Case, Sample } from './cases.ts'
 
 const SERVER_CORE = '0'
 const CLIENT_CORE = '1'
 const CONNECTIONS = 8
-
-/** One way of polling one server. */
-export interface Case {
-  readonly name: string
-  readonly target: Target
-  readonly port: number
-  /** File with the polls, as the client reads it. */
-  readonly polls: string
-  readonly isKept: boolean
-  /** File with the certificate to trust, where polls are encrypted. */
-  readonly ca?: string
-  readonly samples: Sample[]
-}
-
-export interface Sample {
-  /** Microseconds of the server's CPU per poll. */
-  readonly cpu: number
-  /** Milliseconds. */
-  readonly p99: number
-  /** Microseconds of the client's CPU per poll. */
-  readonly clientCpu: number
-}
 
 /** Builds the client; throws with the reason where that is not possible. */
 export function buildClient(folder: string): string {
@@ -46,11 +25,13 @@ export function pinServer({ child }: Target): void {
   execFileSync('taskset', ['-a', '-c', '-p', SERVER_CORE, String(child.pid)], { stdio: 'ignore' })
 }
 
-export async function measure(client: string, each: Case, requests: number): Promise<Sample> {
-  const { target, port, polls, isKept, ca } = each
-  const before = cpuSecondsOf(target)
+/** `ca` is a file with the certificate to trust. */
+export async function measure(client: string, each: Case, ca: string, requests: number): Promise<Sample> {
+  const { target, port, polls, style } = each
   const args = [`-address=127.0.0.1:${port}`, `-polls=${polls}`, `-requests=${requests}`]
-  args.push(`-connections=${CONNECTIONS}`, `-keep=${isKept}`, ...(ca === undefined ? [] : [`-ca=${ca}`]))
+  args.push(`-connections=${CONNECTIONS}`, `-keep=${style === 'kept'}`, `-x25519=${style === 'tls-x25519'}`)
+  if (style.startsWith('tls')) args.push(`-ca=${ca}`)
+  const before = cpuSecondsOf(target)
   const { stdout } = await promisify(execFile)('taskset', ['-c', CLIENT_CORE, client, ...args])
   const report = JSON.parse(stdout) as { cpuSeconds: number; p99: number }
   return {
@@ -61,7 +42,7 @@ export async function measure(client: string, each: Case, requests: number): Pro
 }
 
 /** What all threads of a process have run, by the nanosecond. */
-export function cpuSecondsOf({ child }: Target): number {
+function cpuSecondsOf({ child }: Target): number {
   const tasks = `/proc/${child.pid}/task`
   return readdirSync(tasks)
     .map((task) => Number(readFileSync(`${tasks}/${task}/schedstat`, 'utf8').split(' ')[0]) / 1e9)

@@ -126,3 +126,16 @@ function accepts(port: number): Promise<boolean> {
     socket.once('error', () => resolve(false))
   })
 }
+
+/** What our service answers to the polls. */
+export async function fetchAnswers(port: number, polls: readonly Poll[]): Promise<Buffer[]> {
+  const answers: Buffer[] = []
+  for (const { path, token } of polls) {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    if (!response.ok) throw new Error(`${path}: ${response.status}`)
+    answers.push(Buffer.from(await response.arrayBuffer()))
+  }
+  return answers
+}
