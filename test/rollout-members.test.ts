@@ -25,6 +25,11 @@ async function membersOf({ service }: RolledFleet, id: string, query = ''): Prom
   return body.map(({ cluster, wave, state }: any) => `${cluster} ${wave} ${state}`).toSorted()
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: a rollout
+function statesOf(rollout: any): string[] {
+  return rollout.waves.map(({ state }: { state: string }) => state)
+}
+
 async function create({ service }: RolledFleet, id: string, environment: string, more: JsonObject = {}) {
   const body = {
     id,
@@ -59,11 +64,7 @@ describe('a cluster that comes later', () => {
     await create(fleet, 'qa-1', 'qa')
     await fleet.tick()
     const later = await fleet.rollout(id)
-    // biome-ignore lint/suspicious/noExplicitAny: a wave
-    assert.deepEqual(
-      later.waves.map((wave: any) => wave.state),
-      ['passed', 'passed', 'open'],
-    )
+    assert.deepEqual(statesOf(later), ['passed', 'passed', 'open'])
     for (const each of ['dev-4', 'qa-1']) assert.equal((await fleet.tags(each)).a, 'v2.0.0', each)
     fleet.pass(10)
     await fleet.settle('prod-1', 'prod-3')
@@ -84,11 +85,7 @@ describe('a cluster that comes later', () => {
       await fleet.settle('dev-1', 'dev-2')
       await fleet.tick()
     }
-    // biome-ignore lint/suspicious/noExplicitAny: a wave
-    assert.deepEqual(
-      (await fleet.rollout(id)).waves.map((wave: any) => wave.state),
-      ['passed', 'open'],
-    )
+    assert.deepEqual(statesOf(await fleet.rollout(id)), ['passed', 'open'])
     for (const each of ['dev-3', 'dev-4']) await create(fleet, each, 'dev')
     await fleet.tick()
     const tags = async () => [(await fleet.tags('dev-3')).a, (await fleet.tags('dev-4')).a]

@@ -93,10 +93,8 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     { store, types, state, now, settings: fleetStatus, failed: (error) => onStoreError(error, 'status') },
     follower.loaded,
   )
-  const writer = new Writer({
-    ...{ store, types, now, follower, past, brake, status: fleet.status },
-    checkUrls: parts.checks?.urls ?? [],
-  })
+  const checkUrls = parts.checks?.urls ?? []
+  const writer = new Writer({ store, types, now, follower, past, brake, status: fleet.status, checkUrls })
   const queue = new WriteQueue()
   const guarded = guardStore(follower, onStoreError)
   let draining = false
