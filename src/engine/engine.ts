@@ -93,8 +93,10 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     { store, types, state, now, settings: fleetStatus, failed: (error) => onStoreError(error, 'status') },
     follower.loaded,
   )
-  const checkUrls = parts.checks?.urls ?? []
-  const writer = new Writer({ store, types, now, follower, past, brake, status: fleet.status, checkUrls })
+  const writer = new Writer({
+    ...{ store, types, now, follower, past, brake, status: fleet.status },
+    checkUrls: parts.checks?.urls ?? [],
+  })
   const queue = new WriteQueue()
   const guarded = guardStore(follower, onStoreError)
   let draining = false
@@ -104,7 +106,6 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const unwatch = store.watch(() => void checks.refresh())
   if (!store.isPrivate) checks.start()
   const keeper = snapshots && keepFrom(snapshots, follower, onStoreError)
-
   const write = queueWrites(writer, queue, guarded)
   const controller = parts.controlsRollouts ? controlRollouts(parts, follower, fleet.fleet, write) : undefined
 

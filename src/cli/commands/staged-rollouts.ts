@@ -4,7 +4,7 @@ import { MEMBER_STATES } from '../../api/rollout-schema.ts'
 import { ROLLOUT_STATES } from '../../domain/rollouts/rollout.ts'
 import { addSubcommand, PROGRAM, type Tools } from '../cli-command.ts'
 import { parseCount } from '../input/option-parsers.ts'
-import { defineActions } from '../rollouts/define-actions.ts'
+import { defineActions } from '../rollouts/action-commands.ts'
 import {
   LAST_ROLLOUT,
   readMembers,
