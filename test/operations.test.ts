@@ -264,7 +264,12 @@ function fill(path: string): string {
     '{revision}': '1',
     '{endpoint}': 'namespaces',
   }
-  const id = path.startsWith('/platform_components') ? 'a' : 'one'
+  const ids: Record<string, string> = {
+    platform_components: 'a',
+    namespaces: 'team-a',
+    rolebindings: 'admins',
+  }
+  const id = ids[path.split('/')[1] ?? ''] ?? 'one'
   return path.replaceAll(/\{\w+\}/g, (name) => values[name] ?? id)
 }
 
@@ -341,7 +346,7 @@ test('in read-only mode only what is served is described', async () => {
   assert.deepEqual(reports, ['/api/v2/flux/clusters/{dns}/events', '/reports'])
   for (const path of paths.filter((each) => !reports.includes(each))) {
     // There are no rollouts, holds and freezes: their routes say so.
-    const expected = /^\/(?:rollouts|holds|freezes)\/\{/.test(path) ? 404 : 200
+    const expected = /^\/(?:rollouts|holds|freezes|strategies)\/\{/.test(path) ? 404 : 200
     assert.equal((await service.call('HEAD', fill(path))).status, expected, path)
   }
 })

@@ -86,6 +86,11 @@ async function everything(service: TestService): Promise<Record<string, unknown>
   )
 }
 
+/** Every decision says anew since when a cluster is held. */
+function withoutTimes({ text }: Pick<Answer, 'text'>): string {
+  return text.replaceAll(/"since":"[^"]+"/g, '')
+}
+
 function withQuery(url: string, query: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}${query}`
 }
@@ -217,7 +222,7 @@ describe('a dry run shows what a write would do, stores nothing, and its plan do
         assert.deepEqual(Object.keys(change), ['type', 'id', 'op', 'before', 'after'])
       }
       assert.match(plan, /^sha256:[0-9a-f]{64}$/)
-      assert.equal((await preview(service, on, call)).text, shown.text, 'the same again')
+      assert.equal(withoutTimes(await preview(service, on, call)), withoutTimes(shown), 'the same again')
       assert.equal(service.engine.state.revision, 3)
       assert.deepEqual(await everything(service), before)
 
@@ -225,7 +230,10 @@ describe('a dry run shows what a write would do, stores nothing, and its plan do
       assert.ok(applied.status === 200 || applied.status === 201, applied.text)
       assert.equal(applied.headers['x-revision'], '4')
       const recorded = (await service.call('GET', '/revisions/4')).body
-      assert.deepEqual(recorded.changes, changes)
+      assert.equal(
+        withoutTimes({ text: JSON.stringify(recorded.changes) }),
+        withoutTimes({ text: JSON.stringify(changes) }),
+      )
       assert.equal(recorded.change_count, change_count)
       assert.deepEqual(recorded.impact, impact)
     })
@@ -303,7 +311,7 @@ async function startStaged(): Promise<TestService> {
     { name: 'canary', clusters: ['one'], gates: { checks: [{ name: 'smoke' }] } },
     { name: 'rest', rest: true, approval: { before: { count: 1 } } },
   ]
-  const other = { op: 'patch', type: 'platform_components', id: 'b', patch: { oci_tag: 'v2' } }
+  const other = { op: 'patch', type: 'platform_components', id: 'b', patch: { component_version: '2' } }
   for (const operation of [TAG, other]) {
     const body = { operations: [operation], rollout: { waves } }
     const started = await service.call('POST', '/batch', { body })
