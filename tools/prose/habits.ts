@@ -40,7 +40,8 @@ export const HABITS: readonly Habit[] = [
   },
   {
     name: 'home-made term for a known one',
-    pattern: /\bset back\b|\banother history\b|\bgiven up\b|\bgives? up\b|\bdied meanwhile\b|\bnobody hurries\b/gi,
+    pattern:
+      /\bset back\b|\banother history\b|\bgiven up\b|\bgives? up\b|\bdied meanwhile\b|\bnobody hurries\b/gi,
     instead: 'rolled back, diverged history, pruned, removed',
   },
 ]

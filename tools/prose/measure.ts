@@ -96,8 +96,14 @@ if (import.meta.main) {
   let total = { words: 0, long: 0, habits: 0 }
   for (const page of asked.length > 0 ? asked : pagesOfProse()) {
     const { words, long, habits } = measure(readPage(page))
-    total = { words: total.words + words, long: total.long + long.length, habits: total.habits + habits.length }
-    console.log(`${page}: ${words} words, ${long.length} sentences over ${MAX_WORDS} words, ${habits.length} habits`)
+    total = {
+      words: total.words + words,
+      long: total.long + long.length,
+      habits: total.habits + habits.length,
+    }
+    console.log(
+      `${page}: ${words} words, ${long.length} sentences over ${MAX_WORDS} words, ${habits.length} habits`,
+    )
     if (asked.length === 0) continue
     for (const sentence of long) console.log(`  long (${wordsOf(sentence)}): ${sentence}`)
     for (const { kind, text } of habits) console.log(`  ${kind}: …${text}…`)
