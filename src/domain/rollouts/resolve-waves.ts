@@ -131,7 +131,7 @@ class Remaining {
 }
 
 /** A number that looks random and is the same for an id everywhere and always. */
-export function rankOf(id: string): number {
+function rankOf(id: string): number {
   let { b: mixed } = new Digester().addText(id)
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)

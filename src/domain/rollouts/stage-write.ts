@@ -104,7 +104,7 @@ export function openFirst(rollout: Rollout, around: Surroundings): Rollout {
 }
 
 /** The members are the clusters that would be served something else; held ones, once they are released. */
-export function* resolveMembers(
+function* resolveMembers(
   comparison: Comparison,
   { spec, path }: Pick<RolloutRequest, 'spec' | 'path'>,
 ): Steps<Result<ResolvedWaves>> {
@@ -134,7 +134,7 @@ export function* resolveMembers(
 }
 
 /** The edits of a write; documents that change in the same way share one. */
-export function* editsOf(types: Types, changes: readonly Change[]): Steps<Result<DocumentEdit[]>> {
+function* editsOf(types: Types, changes: readonly Change[]): Steps<Result<DocumentEdit[]>> {
   const shared = new Map<string, { type: string; ids: string[]; fields: readonly FieldEdit[] }>()
   const whole: DocumentEdit[] = []
   const details: Detail[] = []

@@ -23,7 +23,7 @@ interface Place {
 }
 
 /** A strategy by its name. */
-export function findStrategy(
+function findStrategy(
   { engine, types }: Pick<Service, 'engine' | 'types'>,
   id: string,
   path: string,
