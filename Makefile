@@ -1,5 +1,5 @@
 # Two commands do all the set-up: `make run` and `make test`.
-.PHONY: run fresh test test-flux test-faults test-postgres test-fuzz test-clients check bench cli cli-demo demo demo-delete
+.PHONY: run fresh test test-flux test-faults test-postgres test-fuzz test-clients check bench cli cli-demo demo demo-delete docs
 
 # Where the demo listens; any other setting of the service can be given the same way.
 export LISTEN_ADDR ?= 127.0.0.1:8080
@@ -76,3 +76,7 @@ demo: ## A cluster in Docker (kind) that phones home to the service, with podinf
 
 demo-delete: ## Remove that cluster
 	@bash examples/kind-demo/down.sh
+
+docs: ## Build the site of docs/ into docs/site/dist; DOCS_REPOSITORY=https://… adds links to the code
+	@npm --prefix docs/site ci --no-progress
+	@npm --prefix docs/site run --silent build

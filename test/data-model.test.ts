@@ -74,7 +74,8 @@ function typeOf(schema: Schema): string {
 }
 
 function plural(schema: Schema): string {
-  const one = typeOf({ ...schema, minLength: undefined, maxLength: undefined } as Schema)
+  const { minLength: _shortest, maxLength: _longest, ...unlimited } = schema
+  const one = typeOf(unlimited)
   return /^(?:string|object|integer|map|list)/.test(one) ? one.replace(/^(\w+)/, '$1s') : one
 }
 
@@ -111,9 +112,11 @@ function tableOf(rows: Iterable<Row>): string {
       cell(schema.description ?? ''),
     ].join(' | '),
   )
-  return ['| field | type | default | example | |', '|---|---|---|---|---|', ...lines.map((line) => `| ${line} |`)].join(
-    '\n',
-  )
+  return [
+    '| field | type | default | example | |',
+    '|---|---|---|---|---|',
+    ...lines.map((line) => `| ${line} |`),
+  ].join('\n')
 }
 
 function lists(): Row[] {

@@ -54,6 +54,8 @@ export function stepsIn(block: string): Step[] {
 }
 
 export function isOpen(command: string): boolean {
+  const [, mark] = /<<-?'?(\w+)'?/.exec(command) ?? []
+  if (mark !== undefined) return !command.split('\n').slice(1).includes(mark)
   return /[\\|]$/.test(command) || command.split("'").length % 2 === 0
 }
 

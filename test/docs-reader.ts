@@ -109,7 +109,7 @@ export async function openReader(
     async typeIn({ command, expected }) {
       const answers = [...expected.matchAll(/to go on: ?(.*)$/gm)]
       const typing = answers.map(([, typed]) => ['to go on: ', `${typed}\r`] as const)
-      const line = (): string => `source data/demo.env; ${command}`
+      const line = (): string => `. ./data/demo.env; ${command}`
       const { screen } = await onTerminal([], { columns: 120, env, cwd: checkout, typing, line })
       return onScreen(screen).trim()
     },

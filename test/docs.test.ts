@@ -23,18 +23,33 @@ const UPDATE = process.env.DOCS_UPDATE === '1'
 
 /** Pages without a command that is run here, and what holds them to the truth instead. */
 const NOT_RUN: Record<string, string> = {
+  'docs/README.md': 'a list of pages; the site checks its links',
   'docs/api.md': 'routes in prose; its tables and its clients have tests of their own',
+  'docs/benchmarks.md': 'figures, made by bench/',
+  'docs/ci.md': 'pipelines of other systems; its flags are in the command line reference',
   'docs/cli-reference.md': 'made from the program',
+  'docs/clouds.md': 'needs clouds; its examples have tests of their own',
+  'docs/components.md': 'needs a registry; its example is rendered by a test',
+  'docs/concepts.md': 'pictures',
   'docs/configuration.md': 'a table of settings, held against the code',
+  'docs/data-model.md': 'made from the resource files',
   'docs/deploying.md': 'needs a cluster; its values are rendered by test/flux',
+  'docs/faq.md': 'questions; the answers are on other pages',
   'docs/glossary.md': 'words',
   'docs/growth.md': 'figures and reasons',
   'docs/high-availability.md': 'needs several machines and a PostgreSQL; test/faults does what it says',
   'docs/operating.md': 'tables of metrics and settings',
   'docs/rollouts.md': 'needs clusters that report; tried by test/rollouts',
+  'docs/runbooks.md': 'needs a broken service; every alert has one by a test',
+  'docs/scheduled-jobs.md': 'needs a cluster; its manifests are checked by a test',
+  'docs/secrets.md': 'needs a vault; its example type is rendered by a test',
   'docs/security.md': 'held against the table of permissions',
   'docs/sizing.md': 'figures, made by bench/',
+  'docs/sso.md': 'needs an identity provider; test/oidc.test.ts has one',
   'docs/tls-on-kubernetes.md': 'needs a cluster; rendered by test/flux',
+  'docs/troubleshooting.md': 'symptoms; their codes and reasons have tests of their own',
+  'docs/why.md': 'reasons and comparisons',
+  'docs/writing.md': 'rules; test/prose.test.ts counts them',
 }
 
 const pages = everyPage.filter((page) => blocksIn(contentOf(page)).length > 0)

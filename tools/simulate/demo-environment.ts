@@ -36,7 +36,7 @@ function linkPrograms(): void {
   }
 }
 
-export function demoEnvironment({ url, readToken, writeToken, databaseUrl }: DemoFleet): string {
+function demoEnvironment({ url, readToken, writeToken, databaseUrl }: DemoFleet): string {
   const variables = {
     api: url,
     read: `Authorization: Bearer ${readToken}`,
