@@ -14,7 +14,7 @@ export const ROLLOUT_STATES = ['pending', 'running', 'paused', 'baking', 'finish
 export type RolloutState = (typeof ROLLOUT_STATES)[number]
 
 export const WAVE_STATES = ['waiting', 'open', 'passed', 'skipped'] as const
-export type WaveState = (typeof WAVE_STATES)[number]
+type WaveState = (typeof WAVE_STATES)[number]
 
 /** What has to be true of a wave's members. Percentages are of the members that can be observed. */
 export interface Gates {
@@ -40,6 +40,8 @@ export interface CheckSpec {
 export interface ApprovalRule {
   readonly count?: number
   readonly not_starter?: boolean
+  /** Who may approve: editors too, which is the default, or admins alone. */
+  readonly role?: 'editor' | 'admin'
   /** An approval that is older does not count. */
   readonly expires_s?: number
 }
