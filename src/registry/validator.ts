@@ -157,10 +157,10 @@ function compileChecker(schema: SchemaObject): (value: Json) => Detail[] {
   let validateAll: typeof validate | undefined
   return (value) => {
     if (validate(value)) return room ? nulls(value, '') : []
-    if (countParts(value, MAX_PARTS) >= MAX_PARTS) return (validate.errors ?? []).flatMap(detailsOf)
+    if (countParts(value, MAX_PARTS) >= MAX_PARTS) return detailsIn(validate.errors ?? [])
     validateAll ??= all.compile(schema)
     validateAll(value)
-    return (validateAll.errors ?? []).slice(0, MAX_FOUND + 1).flatMap(detailsOf)
+    return detailsIn((validateAll.errors ?? []).slice(0, MAX_FOUND + 1))
   }
 }
 
@@ -205,6 +205,23 @@ function unwritable(value: Json, path: string): Detail[] {
   })
 }
 
+/** What is wrong with every alternative of a value is one mistake. */
+function detailsIn(errors: readonly ErrorObject[]): Detail[] {
+  const unions = errors.filter(({ keyword }) => keyword === 'anyOf')
+  const unionOf = ({ instancePath, schemaPath }: ErrorObject): ErrorObject | undefined =>
+    unions.find(
+      (union) => union.instancePath === instancePath && schemaPath.startsWith(`${union.schemaPath}/`),
+    )
+  return errors.flatMap((error) => {
+    if (unionOf(error)) return []
+    const branches = errors.filter((branch) => unionOf(branch) === error).flatMap(detailsOf)
+    if (branches.length === 0) return detailsOf(error)
+    const alternatives = branches.map(({ message }) => message.replace(/, not .*$/, ''))
+    const message = `${alternatives.join(', or ')}, not ${describeValue(error.data)}`
+    return [{ path: error.instancePath, message }]
+  })
+}
+
 function detailsOf(error: ErrorObject): Detail[] {
   const { keyword, params, instancePath: path } = error
   switch (keyword) {
@@ -226,6 +243,13 @@ function detailsOf(error: ErrorObject): Detail[] {
         {
           path,
           message: `must be one of ${params.allowedValues.join(', ')}, not ${describeValue(error.data)}`,
+        },
+      ]
+    case 'const':
+      return [
+        {
+          path,
+          message: `must be ${describeValue(params.allowedValue)}, not ${describeValue(error.data)}`,
         },
       ]
     case 'format': {
