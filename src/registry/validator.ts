@@ -73,6 +73,10 @@ const FORMATS: Record<string, Format> = {
     hint: 'a variable (letters, digits and "_", no digit first), as only charts take Helm paths',
   },
   uri: { pattern: '^[A-Za-z][A-Za-z0-9+.-]*:\\S+$', hint: 'a URI, such as https://example.com/path' },
+  share: {
+    pattern: '^(?:100|[0-9]{1,2}(?:\\.[0-9]{1,2})?)%$',
+    hint: 'a share such as 5%, of at most 100%',
+  },
   'date-time': {
     pattern: '^\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?(?:[Zz]|[+-]\\d\\d:\\d\\d)$',
     hint: 'an RFC 3339 time, such as 2026-01-31T12:00:00Z',
@@ -145,10 +149,12 @@ export function buildChecker(schema: SchemaObject): (value: Json) => Detail[] {
   let validateAll: typeof validate | undefined
   return (value) => {
     if (validate(value)) return room ? nulls(value, '') : []
-    if (countParts(value, MAX_PARTS) >= MAX_PARTS) return (validate.errors ?? []).flatMap(detailsOf)
+    if (countParts(value, MAX_PARTS) >= MAX_PARTS) return ofOwnType(validate.errors ?? []).flatMap(detailsOf)
     validateAll ??= all.compile(schema)
     validateAll(value)
-    return (validateAll.errors ?? []).slice(0, MAX_FOUND + 1).flatMap(detailsOf)
+    return ofOwnType(validateAll.errors ?? [])
+      .slice(0, MAX_FOUND + 1)
+      .flatMap(detailsOf)
   }
 }
 
@@ -193,6 +199,20 @@ function unwritable(value: Json, path: string): Detail[] {
   })
 }
 
+/** Of a choice between types only what is wrong by the type that the value has; where it has none of them, just that. */
+function ofOwnType(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const isChoice = ({ keyword, schemaPath }: ErrorObject): boolean =>
+    keyword === 'anyOf' || schemaPath.includes('/anyOf/')
+  const choices = errors.filter(isChoice)
+  if (choices.length === 0) return errors
+  const isDetail = ({ keyword }: ErrorObject): boolean => keyword !== 'anyOf' && keyword !== 'type'
+  const detailed = new Set(choices.filter(isDetail).map(({ instancePath }) => instancePath))
+  return errors.filter((error) => {
+    if (!isChoice(error)) return true
+    return detailed.has(error.instancePath) ? isDetail(error) : error.keyword === 'anyOf'
+  })
+}
+
 function detailsOf(error: ErrorObject): Detail[] {
   const { keyword, params, instancePath: path } = error
   switch (keyword) {
@@ -209,6 +229,12 @@ function detailsOf(error: ErrorObject): Detail[] {
     }
     case 'type':
       return [{ path, message: `must be ${article(String(params.type))}, not ${describeValue(error.data)}` }]
+    case 'anyOf': {
+      const types = (error.schema as SchemaObject[]).map(({ type }) => type).join()
+      return [{ path, message: `must be ${article(types)}, not ${describeValue(error.data)}` }]
+    }
+    case 'const':
+      return [{ path, message: `must be ${error.schema}, not ${describeValue(error.data)}` }]
     case 'enum':
       return [
         {

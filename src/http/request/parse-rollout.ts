@@ -1,5 +1,5 @@
 // What a write says about its rollout: a strategy by name, or waves of its own.
-import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject, own, pointer } from '../../base/json.ts'
 import { type Detail, invalid, type Result, succeed } from '../../base/problem.ts'
 import { unknownDocument } from '../../domain/documents/find-document.ts'
 import { below } from '../../domain/documents/parse-document.ts'
@@ -36,6 +36,8 @@ function findStrategy(
   return invalid([{ path, message: `names ${message}` }], 'unknown_reference')
 }
 
+const FIELDS = ['strategy', 'supersedes', 'waves', 'on_failure', 'bake_s', 'stragglers', 'unmatched']
+
 /** The rollout of a body: `{"strategy": "default"}`, or `{"waves": […]}`; what else a strategy has replaces its own. */
 export function parseRollout(
   service: Pick<Service, 'engine' | 'types'>,
@@ -44,7 +46,12 @@ export function parseRollout(
 ): Result<RolloutOptions> {
   if (!isObject(given)) return invalid([{ path, message: 'must be an object with a strategy or with waves' }])
   const { strategy, supersedes, ...spec } = given
-  const details: Detail[] = []
+  const details: Detail[] = Object.keys(given)
+    .filter((field) => !FIELDS.includes(field))
+    .map((field) => ({
+      path: pointer(path, field),
+      message: `is an unknown field: known are ${FIELDS.join(', ')}`,
+    }))
   for (const [name, value] of Object.entries({ strategy, supersedes }))
     if (value !== undefined && typeof value !== 'string')
       details.push({ path: `${path}/${name}`, message: 'must be a text: an id' })
