@@ -59,8 +59,8 @@ describe('a cluster that comes later', () => {
     await create(fleet, 'qa-1', 'qa')
     await fleet.tick()
     const later = await fleet.rollout(id)
-    // biome-ignore lint/suspicious/noExplicitAny: a wave
     assert.deepEqual(
+      // biome-ignore lint/suspicious/noExplicitAny: a wave
       later.waves.map((wave: any) => wave.state),
       ['passed', 'passed', 'open'],
     )
@@ -84,8 +84,8 @@ describe('a cluster that comes later', () => {
       await fleet.settle('dev-1', 'dev-2')
       await fleet.tick()
     }
-    // biome-ignore lint/suspicious/noExplicitAny: a wave
     assert.deepEqual(
+      // biome-ignore lint/suspicious/noExplicitAny: a wave
       (await fleet.rollout(id)).waves.map((wave: any) => wave.state),
       ['passed', 'open'],
     )
