@@ -70,12 +70,17 @@ const WAVES: readonly (readonly [what: string, waves: readonly JsonObject[], at:
     '/0/gates/failures',
     /must be a share such as 5%, of at most 100%, not "101%"$/,
   ],
-  ['fewer failures than none', [{ ...REST, gates: { failures: -1 } }], '/0/gates/failures', /must be >= 0$/],
+  [
+    'fewer failures than none',
+    [{ ...REST, gates: { failures: -1 } }],
+    '/0/gates/failures',
+    /must be >= 0, or must be a string, not -1$/,
+  ],
   [
     'failures that are no number',
     [{ ...REST, gates: { failures: true } }],
     '/0/gates/failures',
-    /must be an integer or a string, not true$/,
+    /must be an integer, or must be a string, not true$/,
   ],
   ['a soak for ever', [{ ...REST, gates: { soak_s: FOR_EVER } }], '/0/gates/soak_s', /must be <= /],
   ['a deadline that never comes', [{ ...REST, deadline_s: FOR_EVER }], '/0/deadline_s', /must be <= /],
@@ -151,19 +156,19 @@ test('waves that cannot be are refused as those of a write, of an amendment and 
 /** What else may be wrong with the rollout of a write. */
 const ROLLOUTS: readonly (readonly [what: string, rollout: Json, status: number, says: RegExp])[] = [
   ['no way to go', {}, 400, /^\/rollout needs one of strategy and waves/],
-  ['two ways to go', { strategy: 'default', waves: [REST] }, 400, /needs one of strategy and waves/],
+  ['two ways to go', { strategy: 'default', waves: [REST] }, 400, /has strategy and waves: give only one/],
   ['no object', 'default', 400, /^\/rollout must be an object, not "default"/],
   ['an unknown strategy', { strategy: 'defalt' }, 400, /^\/rollout\/strategy names no strategy "defalt"/],
   [
     'an unknown field',
     { waves: [REST], stategy: 'default' },
     400,
-    /^\/rollout\/stategy is an unknown field: known are strategy, supersedes, waves/,
+    /^\/rollout\/stategy is an unknown field: known are strategy, waves/,
   ],
   ['an id of its own', { waves: [REST], id: 'mine' }, 400, /^\/rollout\/id is an unknown field/],
   ['another reaction', { waves: [REST], on_failure: 'stop' }, 400, /must be one of pause, abort, not "stop"/],
   ['an endless bake', { waves: [REST], bake_s: FOR_EVER }, 400, /^\/rollout\/bake_s must be <= /],
-  ['an unknown rollout to supersede', { waves: [REST], supersedes: 'r99' }, 404, /no rollout "r99"/],
+  ['an unknown rollout to supersede', { waves: [REST], supersedes: 'r99' }, 400, /names no rollout "r99"/],
   [
     'a cluster that there is not',
     { waves: [{ name: 'x', clusters: ['one', 'none'] }] },

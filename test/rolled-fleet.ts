@@ -20,6 +20,8 @@ export interface RolledFleet extends Watched {
   /** Writes with a rollout of these waves; returns its id. */
   start(operations: readonly JsonObject[], waves: readonly JsonObject[], more?: JsonObject): Promise<string>
   rollout(id: string): Promise<Shown>
+  /** The state of each of its waves. */
+  waves(id: string): Promise<string[]>
   act(id: string, action: string, body?: JsonObject, query?: string): Promise<Answer>
   /** The tags of a cluster's components, as it gets them. */
   tags(id: string): Promise<Readonly<Record<string, string>>>
@@ -68,6 +70,9 @@ export async function startRolled(
       const answer = await service.call('GET', `/rollouts/${id}`)
       assert.equal(answer.status, 200, answer.text)
       return answer.body
+    },
+    async waves(id) {
+      return (await this.rollout(id)).waves.map(({ state }: Shown) => state)
     },
     act: (id, action, body, query = '') =>
       service.call('POST', `/rollouts/${id}/${action}${query}`, { body }),

@@ -2,15 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fleetOf } from './reporting-clusters.ts'
-import { type RolledFleet, startRolled, tagOf, wavesOf } from './rolled-fleet.ts'
+import { startRolled, tagOf, wavesOf } from './rolled-fleet.ts'
 
 const FLEET = fleetOf({ one: {}, two: {}, three: {} })
 const CHANGE = [tagOf('a', 'v2.0.0')]
-
-async function statesOf(fleet: RolledFleet, id: string): Promise<string[]> {
-  // biome-ignore lint/suspicious/noExplicitAny: a wave
-  return (await fleet.rollout(id)).waves.map((wave: any) => wave.state)
-}
 
 describe('an acknowledgement of the same answer from an earlier, aborted rollout', () => {
   test('does not count, and neither does one that comes before the cluster was served the new one', async (t) => {
@@ -22,11 +17,11 @@ describe('an acknowledgement of the same answer from an earlier, aborted rollout
     assert.equal((await fleet.act(first, 'abort')).status, 200)
     const second = await fleet.start(CHANGE, wavesOf('one', 'two'))
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, second), ['open', 'waiting', 'waiting'])
+    assert.deepEqual(await fleet.waves(second), ['open', 'waiting', 'waiting'])
     fleet.pass(10)
     await fleet.cluster('one').report()
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, second), ['open', 'waiting', 'waiting'])
+    assert.deepEqual(await fleet.waves(second), ['open', 'waiting', 'waiting'])
     assert.equal((await fleet.rollout(second)).waves[0].served, 0)
     fleet.pass(10)
     await fleet.cluster('one').poll()
@@ -36,7 +31,7 @@ describe('an acknowledgement of the same answer from an earlier, aborted rollout
     fleet.pass(10)
     await fleet.cluster('one').report()
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, second), ['passed', 'open', 'waiting'])
+    assert.deepEqual(await fleet.waves(second), ['passed', 'open', 'waiting'])
   })
 
   test('does not count for the part of a cluster that has not reported since', async (t) => {
@@ -61,10 +56,10 @@ describe('an acknowledgement of the same answer from an earlier, aborted rollout
     const [wave] = (await fleet.rollout(second)).waves
     assert.deepEqual([wave.served, wave.applied, wave.healthy], [1, 1, 0])
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, second), ['open', 'waiting'])
+    assert.deepEqual(await fleet.waves(second), ['open', 'waiting'])
     await one.report(ofA)
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, second), ['passed', 'open'])
+    assert.deepEqual(await fleet.waves(second), ['passed', 'open'])
   })
 
   test('counts for none of the waves of an amended rollout that starts again', async (t) => {
@@ -74,15 +69,15 @@ describe('an acknowledgement of the same answer from an earlier, aborted rollout
     fleet.pass(10)
     await fleet.settle('one')
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, id), ['passed', 'open', 'waiting'])
+    assert.deepEqual(await fleet.waves(id), ['passed', 'open', 'waiting'])
     const amended = await fleet.act(id, 'amend', { operations: CHANGE, message: 'again', restart: true })
     assert.equal(amended.status, 200, amended.text)
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, id), ['open', 'waiting', 'waiting'])
+    assert.deepEqual(await fleet.waves(id), ['open', 'waiting', 'waiting'])
     fleet.pass(10)
     await fleet.settle('one')
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, id), ['passed', 'open', 'waiting'])
+    assert.deepEqual(await fleet.waves(id), ['passed', 'open', 'waiting'])
   })
 })
 
@@ -113,7 +108,7 @@ test('a failure from before counts for nothing, and one of the present stops the
   fleet.pass(10)
   await one.settle()
   await fleet.tick()
-  assert.deepEqual(await statesOf(fleet, second), ['passed', 'open', 'waiting'])
+  assert.deepEqual(await fleet.waves(second), ['passed', 'open', 'waiting'])
 })
 
 describe('clusters of which nothing is heard', () => {
@@ -214,8 +209,8 @@ test('the soak counts from the last success that is needed, and a regression sta
   fleet.pass(599)
   await fleet.settle('one', 'two')
   await fleet.tick()
-  assert.deepEqual(await statesOf(fleet, id), ['open', 'waiting'])
+  assert.deepEqual(await fleet.waves(id), ['open', 'waiting'])
   fleet.pass(1)
   await fleet.tick()
-  assert.deepEqual(await statesOf(fleet, id), ['passed', 'open'])
+  assert.deepEqual(await fleet.waves(id), ['passed', 'open'])
 })

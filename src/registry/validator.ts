@@ -149,12 +149,10 @@ export function buildChecker(schema: SchemaObject): (value: Json) => Detail[] {
   let validateAll: typeof validate | undefined
   return (value) => {
     if (validate(value)) return room ? nulls(value, '') : []
-    if (countParts(value, MAX_PARTS) >= MAX_PARTS) return ofOwnType(validate.errors ?? []).flatMap(detailsOf)
+    if (countParts(value, MAX_PARTS) >= MAX_PARTS) return detailsIn(validate.errors ?? [])
     validateAll ??= all.compile(schema)
     validateAll(value)
-    return ofOwnType(validateAll.errors ?? [])
-      .slice(0, MAX_FOUND + 1)
-      .flatMap(detailsOf)
+    return detailsIn((validateAll.errors ?? []).slice(0, MAX_FOUND + 1))
   }
 }
 
@@ -199,17 +197,20 @@ function unwritable(value: Json, path: string): Detail[] {
   })
 }
 
-/** Of a choice between types only what is wrong by the type that the value has; where it has none of them, just that. */
-function ofOwnType(errors: readonly ErrorObject[]): readonly ErrorObject[] {
-  const isChoice = ({ keyword, schemaPath }: ErrorObject): boolean =>
-    keyword === 'anyOf' || schemaPath.includes('/anyOf/')
-  const choices = errors.filter(isChoice)
-  if (choices.length === 0) return errors
-  const isDetail = ({ keyword }: ErrorObject): boolean => keyword !== 'anyOf' && keyword !== 'type'
-  const detailed = new Set(choices.filter(isDetail).map(({ instancePath }) => instancePath))
-  return errors.filter((error) => {
-    if (!isChoice(error)) return true
-    return detailed.has(error.instancePath) ? isDetail(error) : error.keyword === 'anyOf'
+/** What is wrong with every alternative of a value is one mistake. */
+function detailsIn(errors: readonly ErrorObject[]): Detail[] {
+  const unions = errors.filter(({ keyword }) => keyword === 'anyOf')
+  const unionOf = ({ instancePath, schemaPath }: ErrorObject): ErrorObject | undefined =>
+    unions.find(
+      (union) => union.instancePath === instancePath && schemaPath.startsWith(`${union.schemaPath}/`),
+    )
+  return errors.flatMap((error) => {
+    if (unionOf(error)) return []
+    const branches = errors.filter((branch) => unionOf(branch) === error).flatMap(detailsOf)
+    if (branches.length === 0) return detailsOf(error)
+    const alternatives = branches.map(({ message }) => message.replace(/, not .*$/, ''))
+    const message = `${alternatives.join(', or ')}, not ${describeValue(error.data)}`
+    return [{ path: error.instancePath, message }]
   })
 }
 
@@ -229,10 +230,6 @@ function detailsOf(error: ErrorObject): Detail[] {
     }
     case 'type':
       return [{ path, message: `must be ${article(String(params.type))}, not ${describeValue(error.data)}` }]
-    case 'anyOf': {
-      const types = (error.schema as SchemaObject[]).map(({ type }) => type).join()
-      return [{ path, message: `must be ${article(types)}, not ${describeValue(error.data)}` }]
-    }
     case 'const':
       return [{ path, message: `must be ${error.schema}, not ${describeValue(error.data)}` }]
     case 'enum':
@@ -240,6 +237,13 @@ function detailsOf(error: ErrorObject): Detail[] {
         {
           path,
           message: `must be one of ${params.allowedValues.join(', ')}, not ${describeValue(error.data)}`,
+        },
+      ]
+    case 'const':
+      return [
+        {
+          path,
+          message: `must be ${describeValue(params.allowedValue)}, not ${describeValue(error.data)}`,
         },
       ]
     case 'format': {

@@ -22,6 +22,17 @@ interface Place {
   readonly operations: readonly Json[]
 }
 
+/** What a rollout in a body may have. */
+const FIELDS: readonly string[] = [
+  'strategy',
+  'waves',
+  'on_failure',
+  'bake_s',
+  'stragglers',
+  'unmatched',
+  'supersedes',
+]
+
 /** A strategy by its name. */
 function findStrategy(
   { engine, types }: Pick<Service, 'engine' | 'types'>,
@@ -36,8 +47,6 @@ function findStrategy(
   return invalid([{ path, message: `names ${message}` }], 'unknown_reference')
 }
 
-const FIELDS = ['strategy', 'supersedes', 'waves', 'on_failure', 'bake_s', 'stragglers', 'unmatched']
-
 /** The rollout of a body: `{"strategy": "default"}`, or `{"waves": […]}`; what else a strategy has replaces its own. */
 export function parseRollout(
   service: Pick<Service, 'engine' | 'types'>,
@@ -47,20 +56,22 @@ export function parseRollout(
   if (!isObject(given)) return invalid([{ path, message: 'must be an object with a strategy or with waves' }])
   const { strategy, supersedes, ...spec } = given
   const details: Detail[] = Object.keys(given)
-    .filter((field) => !FIELDS.includes(field))
-    .map((field) => ({
-      path: pointer(path, field),
+    .filter((name) => !FIELDS.includes(name))
+    .map((name) => ({
+      path: pointer(path, name),
       message: `is an unknown field: known are ${FIELDS.join(', ')}`,
     }))
   for (const [name, value] of Object.entries({ strategy, supersedes }))
     if (value !== undefined && typeof value !== 'string')
       details.push({ path: `${path}/${name}`, message: 'must be a text: an id' })
-  if ((strategy === undefined) === (spec.waves === undefined))
+  if (strategy === undefined && spec.waves === undefined)
     details.push({ path, message: 'needs one of strategy and waves: how to go through the fleet' })
+  if (strategy !== undefined && spec.waves !== undefined)
+    details.push({ path, message: 'has strategy and waves: give only one of them' })
   if (details.length > 0) return invalid(details)
   const replaced = typeof supersedes === 'string' ? { supersedes } : {}
   if (typeof strategy === 'string') {
-    const found = findStrategy(service, strategy, `${path}/strategy`)
+    const found = findStrategy(service, strategy, path.startsWith('?') ? path : `${path}/strategy`)
     if (!found.ok) return found
     const whole = { ...found.value, ...spec } as unknown as JsonObject
     const changed = Object.keys(spec).length === 0 ? found : parseSpec(service, whole, path)
