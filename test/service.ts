@@ -263,7 +263,7 @@ function parse(text: string): unknown {
 
 /** Looks again and again, for some seconds and longer where the machine is busy. */
 export async function waitFor(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1000; tries++) {
+  for (let tries = 0; tries < 3000; tries++) {
     if (await holds()) return
     await sleep(15)
   }
@@ -318,7 +318,7 @@ export async function spawnService(env: Record<string, string>, main = MAIN): Pr
     })
   }
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
-  for (let tries = 0; tries < 1000; tries++) {
+  for (let tries = 0; tries < 3000; tries++) {
     const port = portIn(output)
     if (port !== undefined) {
       return {
