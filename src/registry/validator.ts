@@ -230,8 +230,6 @@ function detailsOf(error: ErrorObject): Detail[] {
     }
     case 'type':
       return [{ path, message: `must be ${article(String(params.type))}, not ${describeValue(error.data)}` }]
-    case 'const':
-      return [{ path, message: `must be ${error.schema}, not ${describeValue(error.data)}` }]
     case 'enum':
       return [
         {
