@@ -21,6 +21,7 @@ import { createAddressOf, createIsProxied } from '../src/http/auth/client-addres
 import { createFailureLimit } from '../src/http/auth/failure-limit.ts'
 import { type AuthParts, createAuth } from '../src/http/auth/identify.ts'
 import { readSharedTokens } from '../src/http/auth/shared-tokens.ts'
+import type { ConsoleFiles } from '../src/http/console/console-files.ts'
 import type { Transport } from '../src/http/http-server.ts'
 import { createAdmission } from '../src/http/load/admission.ts'
 import { createMetrics } from '../src/http/metrics.ts'
@@ -142,6 +143,7 @@ export interface ServiceOptions {
   readonly trustedProxies?: readonly string[]
   readonly maxAuthFailures?: number
   readonly login?: Service['login']
+  readonly console?: ConsoleFiles
   readonly transport?: Transport
   readonly log?: Logger
   /** Whether it takes the steps of rollouts. */
@@ -194,6 +196,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       corsOrigins,
       hasAdminPort: options.hasAdminPort ?? false,
       login,
+      console: options.console,
       metrics,
       log,
       now,
