@@ -16,7 +16,8 @@ Or with the command line:
   make cli ARGS='cluster list'
   make cli ARGS='cluster describe demo-cluster-01'
 Simulated clusters poll it; one has a failing component, one goes offline (DEMO_CLUSTERS=0 switches them off).
-The API is described at http://$(LISTEN_ADDR)/docs; Ctrl-C stops the service.
+The console is at http://$(LISTEN_ADDR)/console (log in with one of the tokens), the API is described at
+http://$(LISTEN_ADDR)/docs; Ctrl-C stops the service.
 endef
 export TRY
 
@@ -26,6 +27,7 @@ node_modules/.package-lock.json: package.json package-lock.json
 	@touch $@
 
 run: node_modules/.package-lock.json ## Start the service with the demo fleet on SQLite
+	@npm run --silent build:console
 	@echo "$$TRY"
 	@API_MODE=crud AUTH_TOKEN=demo-read-token CRUD_AUTH_TOKEN=demo-write-token SEED_FILE=data/seed.json \
 	  DATABASE_URL=sqlite://data/demo.db npm run --silent start:demo

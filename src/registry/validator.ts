@@ -73,6 +73,10 @@ const FORMATS: Record<string, Format> = {
     hint: 'a variable (letters, digits and "_", no digit first), as only charts take Helm paths',
   },
   uri: { pattern: '^[A-Za-z][A-Za-z0-9+.-]*:\\S+$', hint: 'a URI, such as https://example.com/path' },
+  share: {
+    pattern: '^(?:100|[0-9]{1,2}(?:\\.[0-9]{1,2})?)%$',
+    hint: 'a share such as 5%, of at most 100%',
+  },
   'date-time': {
     pattern: '^\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?(?:[Zz]|[+-]\\d\\d:\\d\\d)$',
     hint: 'an RFC 3339 time, such as 2026-01-31T12:00:00Z',
