@@ -14,7 +14,8 @@ In another terminal, in this folder:
   curl -X PATCH -H "$$write" -H "$$json" -d '{"replicaCount":"3"}' $$api/clusters/demo-cluster-01/patches/podinfo
   curl -H "$$read" $$api/clusters/demo-cluster-01/history
 Simulated clusters poll it; one has a failing component, one goes offline (DEMO_CLUSTERS=0 switches them off).
-The API is described at http://$(LISTEN_ADDR)/docs. Ctrl-C stops the service; make fresh resets the demo.
+The console is at http://$(LISTEN_ADDR)/console (log in with one of the tokens of data/demo.env), the API is described
+at http://$(LISTEN_ADDR)/docs. Ctrl-C stops the service; make fresh resets the demo.
 endef
 export TRY
 
@@ -24,6 +25,7 @@ node_modules/.package-lock.json: package.json package-lock.json
 	@touch $@
 
 run: node_modules/.package-lock.json ## Start the service with the demo fleet on SQLite
+	@npm run --silent build:console
 	@echo "$$TRY"
 	@API_MODE=crud AUTH_TOKEN=demo-read-token CRUD_AUTH_TOKEN=demo-write-token SEED_FILE=data/seed.json \
 	  DATABASE_URL=sqlite://data/demo.db DEMO_ENV_FILE=data/demo.env npm run --silent start:demo

@@ -32,6 +32,7 @@ const NOT_RUN: Record<string, string> = {
   'docs/components.md': 'needs a registry; its example is rendered by a test',
   'docs/concepts.md': 'pictures',
   'docs/configuration.md': 'a table of settings, held against the code',
+  'docs/console.md': 'a page in a browser; test/console opens it',
   'docs/data-model.md': 'made from the resource files',
   'docs/deploying.md': 'needs a cluster; its values are rendered by test/flux',
   'docs/faq.md': 'questions; the answers are on other pages',

@@ -6,7 +6,6 @@ import { test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { loadTemplates } from '../src/bootstrap/load-templates.ts'
 import { builtInTypes, startService } from './service.ts'
-import { withoutDigests } from './without-digests.ts'
 
 const EXAMPLE = join(import.meta.dirname, '../examples/more-types')
 const ENDPOINTS = ['certificates', 'external-secrets', 'prometheus-rules', 'resource-quotas']
@@ -30,7 +29,7 @@ test('documents of the example types are taken, and a cluster gets one input of 
       `/api/v2/flux/clusters/lab-01.k8s.example.com/${endpoint}`,
     )
     assert.equal(status, 200)
-    assert.equal(withoutDigests(body.inputs).length, 1, endpoint)
+    assert.equal(body.inputs.length, 1, endpoint)
   }
 })
 

@@ -45,6 +45,12 @@ export default defineConfig({
   cleanUrls: false,
   metaChunk: true,
   head: [['meta', { name: 'color-scheme', content: 'light dark' }]],
+  // The pages are outside of this folder, and what they import is in it.
+  vite: {
+    resolve: {
+      alias: { 'vue/server-renderer': join(import.meta.dirname, '../node_modules/vue/server-renderer') },
+    },
+  },
   themeConfig: {
     nav: [
       ...groups.map(({ text = '', items = [] }) => ({
