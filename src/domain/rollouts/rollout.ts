@@ -40,6 +40,8 @@ export interface CheckSpec {
 export interface ApprovalRule {
   readonly count?: number
   readonly not_starter?: boolean
+  /** Who may approve: editors too, which is the default, or admins alone. */
+  readonly role?: 'editor' | 'admin'
   /** An approval that is older does not count. */
   readonly expires_s?: number
 }
