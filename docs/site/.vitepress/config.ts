@@ -45,11 +45,18 @@ export default defineConfig({
   cleanUrls: false,
   metaChunk: true,
   head: [['meta', { name: 'color-scheme', content: 'light dark' }]],
-  // The pages are outside of this folder, and what they import is in it.
   vite: {
-    resolve: {
-      alias: { 'vue/server-renderer': join(import.meta.dirname, '../node_modules/vue/server-renderer') },
-    },
+    plugins: [
+      {
+        // The pages are outside of this folder, and what they are compiled to imports what is in it.
+        name: 'pages-outside',
+        enforce: 'pre',
+        resolveId(id, importer, options) {
+          if (!/^vue(\/|$)/.test(id) || importer === undefined) return undefined
+          return this.resolve(id, join(import.meta.dirname, 'config.ts'), { ...options, skipSelf: true })
+        },
+      },
+    ],
   },
   themeConfig: {
     nav: [
