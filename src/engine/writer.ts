@@ -279,11 +279,7 @@ export class Writer {
       time: record?.time ?? now().toISOString(),
       ...author,
       operation: bypassed.length > 0 ? `${operation}, past a ${bypassed.join(' and a ')}` : operation,
-      changes: changes.map(({ type, id, after }) => ({
-        type,
-        id,
-        after: after && { json: after.json, deleted: after.deleted },
-      })),
+      changes,
       ...(record && { idempotency: record }),
     })
     const preparing = runTimeSliced(follower.state.prepare(base + 1, toApplied(changes)))
@@ -319,7 +315,7 @@ async function assess(
 
 function* toApplied(changes: readonly Change[]): Generator<Applied> {
   for (const { type, id, after } of changes) {
-    const applied = after && { document: after.document, deleted: after.deleted, size: after.json.length }
+    const applied = after && { document: after.document, deleted: after.deleted, size: after.size }
     yield { type, id, after: applied }
   }
 }
