@@ -141,6 +141,8 @@ export interface ServiceOptions {
   readonly trustedProxies?: readonly string[]
   readonly maxAuthFailures?: number
   readonly login?: Service['login']
+  readonly tracer?: Service['tracer']
+  readonly hasProfiles?: boolean
   readonly transport?: Transport
   readonly log?: Logger
   /** Whether it takes the steps of rollouts. */
@@ -191,6 +193,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       corsOrigins,
       hasAdminPort: options.hasAdminPort ?? false,
       login,
+      tracer: options.tracer,
+      hasProfiles: options.hasProfiles ?? false,
       metrics,
       log,
       now,
