@@ -34,6 +34,34 @@ describe('an acknowledgement of the same answer from an earlier, aborted rollout
     assert.deepEqual(await fleet.waves(second), ['passed', 'open', 'waiting'])
   })
 
+  test('does not count for the part of a cluster that has not reported since', async (t) => {
+    const both = { components: [{ id: 'a' }, { id: 'b' }] }
+    const fleet = await startRolled(t, fleetOf({ one: both, two: both }))
+    const one = fleet.cluster('one')
+    // By the digits that the hashes of their ids begin with.
+    const [ofA, ofB] = [{ part: 'c' }, { part: '3' }]
+    const gates = { healthy_percent: 100 }
+    const waves = [{ name: 'canary', clusters: ['one'], gates }, ...wavesOf('two')]
+    const first = await fleet.start(CHANGE, waves)
+    await one.poll()
+    for (const part of [ofA, ofB]) await one.report(part)
+    assert.equal((await fleet.rollout(first)).waves[0].healthy, 1)
+    assert.equal((await fleet.act(first, 'abort')).status, 200)
+    fleet.pass(10)
+    const second = await fleet.start(CHANGE, waves)
+    fleet.pass(10)
+    await one.poll()
+    fleet.pass(10)
+    await one.report(ofB)
+    const [wave] = (await fleet.rollout(second)).waves
+    assert.deepEqual([wave.served, wave.applied, wave.healthy], [1, 1, 0])
+    await fleet.tick()
+    assert.deepEqual(await fleet.waves(second), ['open', 'waiting'])
+    await one.report(ofA)
+    await fleet.tick()
+    assert.deepEqual(await fleet.waves(second), ['passed', 'open'])
+  })
+
   test('counts for none of the waves of an amended rollout that starts again', async (t) => {
     const fleet = await startRolled(t, FLEET)
     await fleet.settle('one', 'two', 'three')
@@ -86,7 +114,7 @@ test('a failure from before counts for nothing, and one of the present stops the
 describe('clusters of which nothing is heard', () => {
   test('never make a wave pass by its deadline when nobody at all has answered', async (t) => {
     const fleet = await startRolled(t, FLEET)
-    const waves = [{ name: 'all', rest: true, deadline_s: 60, gates: { failures: 3 } }]
+    const waves = [{ name: 'all', rest: true, deadline_s: 60, gates: { applied_percent: 50, failures: 3 } }]
     const id = await fleet.start(CHANGE, waves)
     await fleet.tick()
     fleet.pass(86_400)
@@ -94,6 +122,14 @@ describe('clusters of which nothing is heard', () => {
     const shown = await fleet.rollout(id)
     assert.equal(shown.state, 'running')
     assert.equal(shown.waves[0].state, 'open')
+    assert.deepEqual(
+      // biome-ignore lint/suspicious/noExplicitAny: a gate
+      shown.waves[0].gates.map(({ kind, holds }: any) => [kind, holds]),
+      [
+        ['applied_percent', false],
+        ['failures', false],
+      ],
+    )
     assert.deepEqual(shown.set_aside.toSorted(), ['one', 'three', 'two'])
     assert.match(shown.waiting_for, /all 3 clusters of wave all are absent/)
   })

@@ -41,6 +41,7 @@ test('a token is all that must be set', () => {
     accessFile: undefined,
     trustedProxies: [],
     corsOrigins: [],
+    console: true,
     maxConnections: 10_000,
     maxConnectionsPerAddress: 5_000,
     maxRequests: 500,
@@ -77,6 +78,7 @@ test('every setting is taken from its variable', () => {
     ACCESS_FILE: '/access.yaml',
     TRUSTED_PROXIES: '10.0.0.0/8, ::1, unix',
     CORS_ORIGINS: 'https://console.example.com,http://localhost:3000',
+    CONSOLE: 'off',
     MAX_CONNECTIONS: '500',
     MAX_REQUESTS: '20',
     MAX_AUTH_FAILURES: '5',
@@ -98,6 +100,8 @@ test('every setting is taken from its variable', () => {
     OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%2Cb, x-other=c=d',
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=prod',
     PROFILES: 'on',
+    ROLLOUT_CHECK_URLS: 'https://ci.example.com/checks, https://qa.example.com',
+    ROLLOUT_CHECK_KEY: 'a-key-that-signs-checks',
     SHUTDOWN_DELAY_SECONDS: '7',
   })
   assert.deepEqual(config, {
@@ -128,6 +132,7 @@ test('every setting is taken from its variable', () => {
     accessFile: '/access.yaml',
     trustedProxies: ['10.0.0.0/8', '::1', 'unix'],
     corsOrigins: ['https://console.example.com', 'http://localhost:3000'],
+    console: false,
     maxConnections: 500,
     maxConnectionsPerAddress: 250,
     maxRequests: 20,
@@ -138,7 +143,10 @@ test('every setting is taken from its variable', () => {
     logLevel: 'debug',
     brake: { percent: 2.5, groupPercent: 33 },
     status: { late: 2, offline: 4.5, retentionMs: 604_800_000, unobserved: 'airgap=true' },
-    checks: undefined,
+    checks: {
+      urls: ['https://ci.example.com/checks', 'https://qa.example.com'],
+      key: { tokens: ['a-key-that-signs-checks'] },
+    },
     telemetry: {
       url: 'http://collector:4318/v1/traces',
       headers: { 'x-key': 'a,b', 'x-other': 'c=d' },
@@ -178,6 +186,7 @@ test('a variable that is set to nothing counts as not set', () => {
     'ACCESS_FILE',
     'TRUSTED_PROXIES',
     'CORS_ORIGINS',
+    'CONSOLE',
     'MAX_CONNECTIONS',
     'MAX_REQUESTS',
     'MAX_AUTH_FAILURES',

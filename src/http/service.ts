@@ -7,6 +7,7 @@ import type { RegisteredTypes } from '../registry/build-types.ts'
 import type { Tracer } from '../runtime/spans.ts'
 import type { AddressOf } from './auth/client-address.ts'
 import type { Auth } from './auth/identify.ts'
+import type { ConsoleFiles } from './console/console-files.ts'
 import type { Admission } from './load/admission.ts'
 import type { Metrics } from './metrics.ts'
 import type { Limits } from './service-limits.ts'
@@ -41,6 +42,8 @@ export interface Service {
   readonly hasAdminPort: boolean
   /** How people log in, where they can. */
   readonly login: Login | undefined
+  /** The web console; undefined where it is switched off. */
+  readonly console: ConsoleFiles | undefined
   readonly now: () => Date
   readonly metrics: Metrics
   /** Records what writes take; undefined where nobody looks. */

@@ -1,9 +1,9 @@
 // The waves of a rollout that has not started, for people: who is in each, and what each has to prove.
 import type { PlannedWave } from '../../api/rollout-schema.ts'
 import type { Preview } from '../../api/wire-types.ts'
+import { howLong } from '../../base/relative-time.ts'
 import { firstOf } from './count.ts'
 import type { ReportLook } from './field-report.ts'
-import { howLong } from './relative-time.ts'
 import { renderTable } from './table.ts'
 import { plain } from './terminal.ts'
 import { waveConditions } from './wave-conditions.ts'

@@ -1,9 +1,9 @@
 // What clusters are doing, as tables: a row for each cluster, and counts by state.
 import type { FleetStatus, StatusLine } from '../../api/status-schema.ts'
+import { ageOf } from '../../base/relative-time.ts'
 import { COLUMNS } from '../../domain/status/status-words.ts'
 import type { Column } from './document-table.ts'
 import type { Look } from './print.ts'
-import { ageOf } from './relative-time.ts'
 
 /** The columns that a list of clusters has beside those of their documents. */
 export function statusColumns({ clusters, at }: FleetStatus): Column[] {

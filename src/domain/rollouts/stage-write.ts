@@ -221,7 +221,7 @@ export function amended(
     approvals: [],
     set_aside: [],
     waiting_for: null,
-    state: 'running',
+    state: next.some(({ opened }) => opened > 0) ? 'running' : 'pending',
     events: addEvent(rollout.events, {
       ...{ at: around.now, by, what },
       ...(staged.message && { remark: staged.message }),
