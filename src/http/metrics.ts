@@ -52,19 +52,7 @@ export function createMetrics(
     help: 'Events of clusters that were refused because there were too many.',
     registers,
   })
-  const writes = new Counter({
-    name: 'flux_resourceset_writes_total',
-    help: 'Writes by type, operation and result: done, unchanged or the code of the problem.',
-    labelNames: ['type', 'op', 'result'],
-    registers,
-  })
-  const writeDuration = new Histogram({
-    name: 'flux_resourceset_write_duration_seconds',
-    help: 'Time from a write, or a preview of one, to its outcome, the wait for its turn included.',
-    labelNames: ['kind'],
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-    registers,
-  })
+  const countWrite = addWriteMetrics(registry)
   const storeErrors = new Counter({
     name: 'flux_resourceset_store_errors_total',
     help: 'Failures of the store by what was being done.',
@@ -102,10 +90,7 @@ export function createMetrics(
     countRequest: (method, status) => requests.inc({ method, code: statusClass(status) }),
     countEvent: (verdict) => events.inc({ verdict }),
     countDroppedEvent: () => droppedEvents.inc(),
-    countWrite(type, op, result, seconds) {
-      writes.inc({ type, op, result })
-      writeDuration.observe({ kind: result === 'previewed' ? 'preview' : 'write' }, seconds)
-    },
+    countWrite,
     countStoreError: (operation) => storeErrors.inc({ operation }),
     countAuthFailure: (reason) => authFailures.inc({ reason }),
     countShed: (kind) => shed.inc({ kind }),
@@ -114,6 +99,27 @@ export function createMetrics(
     traffic,
     render: async () => (await registry.metrics()) + polls.render(),
     contentType: registry.contentType,
+  }
+}
+
+function addWriteMetrics(registry: Registry): Metrics['countWrite'] {
+  const registers = [registry]
+  const writes = new Counter({
+    name: 'flux_resourceset_writes_total',
+    help: 'Writes by type, operation and result: done, unchanged or the code of the problem.',
+    labelNames: ['type', 'op', 'result'],
+    registers,
+  })
+  const duration = new Histogram({
+    name: 'flux_resourceset_write_duration_seconds',
+    help: 'Time from a write, or a preview of one, to its outcome, the wait for its turn included.',
+    labelNames: ['kind'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  })
+  return (type, op, result, seconds) => {
+    writes.inc({ type, op, result })
+    duration.observe({ kind: result === 'previewed' ? 'preview' : 'write' }, seconds)
   }
 }
 
