@@ -325,7 +325,7 @@ export const ROLLOUT_ACTIONS = {
   abort: { remark },
   finish: { remark },
   approve: {
-    wave: { ...text, description: 'Name of the wave; the next one by default.' },
+    wave: { ...text, description: 'Name of the wave; the first that lacks an approval by default.' },
     when: { type: 'string', enum: ['before', 'after'] },
     plan: {
       type: 'string',

@@ -142,8 +142,20 @@ const all = new Ajv2020({ ...OPTIONS, allErrors: true })
 /** Of a value with more parts than this only the first mistake is reported: each costs more than the part itself. */
 const MAX_PARTS = 10_000
 
-/** Everything in a value that its schema does not allow, and nulls, which templates cannot read. */
+/**
+ * Everything in a value that its schema does not allow, and nulls, which templates cannot read. The schema is one of the
+ * service's own: it is compiled by the first value, as most processes never get one.
+ */
 export function buildChecker(schema: SchemaObject): (value: Json) => Detail[] {
+  let check: ReturnType<typeof compileChecker> | undefined
+  return (value) => {
+    check ??= compileChecker(schema)
+    return check(value)
+  }
+}
+
+/** Throws where the schema cannot be used. */
+function compileChecker(schema: SchemaObject): (value: Json) => Detail[] {
   const validate = first.compile(schema)
   const room = mayHoldNull(schema)
   let validateAll: typeof validate | undefined
@@ -176,10 +188,10 @@ export const WRITABLE_KEY = `^(?:[^\\\\\\u0000${NOT_IN_YAML}]|\\\\\\.)*$`
 
 /**
  * Builds the checker for what reaches clusters: a character that YAML cannot carry would make Flux fail on all their
- * inputs.
+ * inputs. Throws where the schema cannot be used.
  */
 export function buildDocumentChecker(schema: SchemaObject): (value: Json) => Detail[] {
-  const check = buildChecker(schema)
+  const check = compileChecker(schema)
   return (value) => {
     const details = check(value)
     return details.length > 0 || !UNWRITABLE.test(JSON.stringify(value)) ? details : unwritable(value, '')

@@ -206,7 +206,18 @@ function amendRoute(service: Service): Route {
       content: json(
         { ...rest, properties: { ...properties, operations } },
         JSON_TYPE,
-        example({ operations: [], message: 'the chart was wrong', restart: true }),
+        example({
+          operations: [
+            {
+              op: 'patch_values',
+              component: 'podinfo',
+              values: { replicaCount: '2' },
+              selector: 'environment=dev',
+            },
+          ],
+          message: 'two are enough',
+          restart: true,
+        }),
       ),
       limit: BATCH_BODY_LIMIT,
     },
