@@ -13,6 +13,7 @@ import type { Problem } from '../base/problem.ts'
 import { answerDirectly, type DirectPolls } from './direct/direct-polls.ts'
 import { limitConnections } from './load/connections.ts'
 import type { FairQueue } from './load/fair-queue.ts'
+import type { Traffic } from './load/traffic.ts'
 import { writeProblem } from './request/problem-response.ts'
 import { KEEP_ALIVE_MS, type Limits } from './service-limits.ts'
 import type { TlsOptions } from './tls/tls-files.ts'
@@ -37,6 +38,7 @@ export function createHttpServer(
   limits: Limits,
   transport: Transport,
   turns: FairQueue,
+  traffic: Traffic,
   handle: RequestListener,
   polls?: DirectPolls,
 ): Server {
@@ -75,7 +77,7 @@ export function createHttpServer(
       checkMs: timeouts.connectionsCheckingInterval,
       timedOut: (socket) => refuseBrokenRequest({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket),
     })
-  const connections = limitConnections(server, turns, limits)
+  const connections = limitConnections(server, turns, traffic, limits)
   return server
 }
 
