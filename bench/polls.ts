@@ -21,6 +21,8 @@ const TLS_SHARE = 0.25
 /** The size of the fleet that peers serve too. */
 const PEER_SIZE = SIZES.includes(10_000) ? 10_000 : (SIZES[0] ?? 10)
 
+// Each server is killed with this process.
+process.setMaxListeners(0)
 const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-bench-'))
 const targets: Target[] = []
 const cases: Case[] = []
