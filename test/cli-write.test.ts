@@ -1204,7 +1204,7 @@ describe('revert and rollback', PARALLEL, () => {
       assertDone(await fleet.run(['revert', '2']), 'revert revision 2: nothing to change\n')
       assertFailed(await fleet.run(['revert', '99']), 1, /no revision "99"/)
       assertFailed(await fleet.run(['revert', '0']), 1, /no revision "0"/)
-      assertFailed(await fleet.run(['revert']), 2, /missing required argument/)
+      assertFailed(await fleet.run(['revert']), 2, /this would revert revision 4/, /add --yes/)
       for (const text of ['2h', '']) {
         assertFailed(await fleet.run(['revert', text]), 2, /a revision is a whole number, not "/)
       }
@@ -1644,7 +1644,7 @@ describe('results', PARALLEL, () => {
     assert.deepEqual(parse(await run('namespace create new --label a=b -o json')), document)
     assertDone(
       await run('namespace update new --set labels.a=c -o yaml'),
-      'id: new\nlabels:\n  a: c\nannotations: {}\n',
+      'type: namespaces\nid: new\nlabels:\n  a: c\nannotations: {}\n',
     )
     assertDone(await run('namespace update new --set labels.a=c -o name'), 'namespaces/new\n')
     assertDone(await run('namespace update new --set labels.a=d -o jsonpath={.labels.a}'), /^d\n?$/)

@@ -1,9 +1,11 @@
 // What clusters are doing, as tables: a row for each cluster, and counts by state.
 import type { FleetStatus, StatusLine } from '../../api/status-schema.ts'
 import { COLUMNS } from '../../domain/status/status-words.ts'
-import type { Column } from './document-table.ts'
+import type { Column } from './document-columns.ts'
 import type { Look } from './print.ts'
 import { ageOf } from './relative-time.ts'
+
+export const STATUS_TITLES = ['CONTACT', 'DELIVERY', 'HEALTH', 'SEEN', 'OPERATOR']
 
 /** The columns that a list of clusters has beside those of their documents. */
 export function statusColumns({ clusters, at }: FleetStatus): Column[] {
@@ -28,7 +30,7 @@ export function statusColumns({ clusters, at }: FleetStatus): Column[] {
 export function statusTable({ table }: Look, { clusters, at }: FleetStatus): string {
   const now = new Date(at)
   return table(
-    ['CLUSTER', 'ENVIRONMENT', 'CONTACT', 'DELIVERY', 'HEALTH', 'SEEN', 'OPERATOR'],
+    ['CLUSTER', 'ENV', 'CONTACT', 'DELIVERY', 'HEALTH', 'SEEN', 'OPERATOR'],
     clusters.map(({ cluster, environment, contact, delivery, health, last_seen, operator_version }) => [
       cluster,
       environment ?? '',
