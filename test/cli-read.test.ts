@@ -482,7 +482,10 @@ test('what does not exist, and what the server does not take, is told by its mes
     [['cluster', 'history', 'nosuch'], /^Error: no cluster "nosuch"\n/],
     [['cluster', 'describe', 'nosuch'], /^Error: no cluster "nosuch"\n/],
     [['show', '99'], /^Error: no revision "99"\n/],
-    [['cluster', 'list', '--filter', 'colour=red'], /colour.*known are .*environment/],
+    [
+      ['cluster', 'list', '--filter', 'colour=red'],
+      /--filter colour: there is no such filter: there are .*environment/,
+    ],
     [['cluster', 'list', '--filter', 'environment=moon'], /must be one of dev, qa, uat, prod, not "moon"/],
     [['cluster', 'list', '--selector', 'region ~ eu'], /found "~" \(at position 8\)/],
     [['component', 'list', '--selector', ''], /is empty/],
@@ -633,11 +636,11 @@ test('the log is a table with the newest first, and says when there is more', as
   const [table = '', headless = ''] = await each(['log --limit 3 --quiet', 'log --no-headers'], (line) =>
     output(...words(line)),
   )
-  assert.match(table, /^REVISION +TIME +ACTOR +CHANGES +MESSAGE +OPERATION\n7 /)
+  assert.match(table, /^REVISION +TIME +ACTOR +CLUSTERS +MESSAGE +OPERATION\n7 /)
   assert.equal(linesOf(headless).length, 7)
   assert.match(
     headless,
-    /^2 +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +writer +1 +INC-4711 first set +create applied_sets\/base$/m,
+    /^2 +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +writer +0 +INC-4711 first set +create applied_sets\/base$/m,
   )
   const [some, all] = await each(['log --limit 3', 'log --limit 8'], (line) => run(words(line)))
   assert.equal(some?.stderr, 'the newest 3; --limit shows more\n')
@@ -711,6 +714,7 @@ test('status says which server it is and what it holds, and verify that its log 
   assert.deepEqual(documents, {
     applied_sets: 1,
     clusters: 3,
+    freezes: 0,
     namespaces: 2,
     platform_components: 4,
     rolebindings: 2,
@@ -741,7 +745,7 @@ test('watch prints each revision once, the oldest first, one on a line', async (
   assert.deepEqual(quiet, { code: 0, stdout: 'revisions/1\n', stderr: '' })
   assert.match(
     human?.stdout ?? '',
-    /^2 {2}\S+Z {2}writer {2}1 {2}INC-4711 first set {2}create applied_sets\/base\n$/,
+    /^REVISION +TIME +ACTOR +CLUSTERS +MESSAGE +OPERATION\n2 +\S+Z +writer +0 +INC-4711 first set +create applied_sets\/base\n$/,
   )
   assert.deepEqual(linesOf(template?.stdout ?? ''), [
     '6:patch applied_sets/base',

@@ -137,7 +137,15 @@ describe('set, promote and like', () => {
       'catalog',
     ])
     await output('component set a oci_tag=v10 --cluster one')
-    await fail(4, /more than one way/, ['component', 'promote', 'a', '--from', 'environment in (dev,prod)', '--to', 'qa'])
+    await fail(4, /more than one way/, [
+      'component',
+      'promote',
+      'a',
+      '--from',
+      'environment in (dev,prod)',
+      '--to',
+      'qa',
+    ])
     await fail(4, 'no cluster that (environment=qa) selects', [
       'component',
       'promote',

@@ -228,7 +228,7 @@ describe('create', PARALLEL, () => {
       [
         'component create x',
         1,
-        /component_path is required \(and 3 more\)\n(.*\n){3}.*\/oci_tag is required/,
+        /--component-path is required \(and 3 more\)\n(.*\n){3}.*--oci-tag is required/,
       ],
     ]
     await changesNothing(fleet, () =>
@@ -1169,12 +1169,12 @@ operations:
       ['', 2, /must hold one document, not 0/],
       ['text', 2, /must hold a list of operations/],
       ['{}', 1, /\/operations is required/],
-      ['[{"op": "explode"}]', 1, /\/operations\/0\/op must be one of create/],
+      ['[{"op": "explode"}]', 1, /operation 1: \/op must be one of create/],
       [JSON.stringify({ operations, dryrun: true }), 1, /\/dryrun is an unknown field/],
       [
         JSON.stringify([...operations, { op: 'delete', type: 'namespaces', id: 'nope' }]),
         1,
-        /operations\/2: no/,
+        /operation 3: no/,
       ],
     ]
     await changesNothing(fleet, () =>

@@ -150,6 +150,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
   {
     name: 'watch',
     group: READ,
+    types: true,
     summary: 'follow revisions as they happen',
     define: async () => (await import('./commands/watch.ts')).defineWatch,
   },

@@ -2,6 +2,7 @@
 
 import type { Settings } from './config/settings.ts'
 import type { Goal } from './input/goals.ts'
+import { showPaged } from './output/pager.ts'
 import { type Format, type Printable, render } from './output/print.ts'
 import { painter, plain, type Terminal } from './output/terminal.ts'
 import { wrapFor } from './output/wrap.ts'
@@ -51,7 +52,7 @@ export function createSession(options: Options): Session {
       const text = await render(terminal, format, headers, result, (names) => {
         for (const name of names) hidden.add(name)
       })
-      stdout.write(text)
+      if (!(result.isPaged && (await showPaged(terminal, text)))) stdout.write(text)
       if (hidden.size > 0) this.note(`no room for ${[...hidden].join(', ')}: -o wide shows all`)
     },
     note(text) {

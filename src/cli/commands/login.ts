@@ -145,8 +145,9 @@ function chooseContext(flags: GlobalFlags, env: Env, file: ContextFile): Chosen 
   if (hasContext(file, current) && (given === undefined || isSame(given, urlOf(current))))
     return { name: current, api_url: urlOf(current), isKnown: true }
   if (given === undefined) throw usage('which server? Give --api-url https://…')
-  const name =
-    contextOf(file, given) ?? parseUrl(given, flags.apiUrl === undefined ? 'FLUX_API_URL' : '--api-url').host
+  const source = flags.apiUrl === undefined ? 'FLUX_API_URL' : '--api-url'
+  // With its port: several servers of one machine are several contexts.
+  const name = contextOf(file, given, source) ?? parseUrl(given, source).host
   const isKnown = hasContext(file, name)
   if (isKnown && !isSame(given, urlOf(name)))
     throw usage(`context "${name}" is that of ${urlOf(name)}: give this one a name by --context NAME`)

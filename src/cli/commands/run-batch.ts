@@ -38,7 +38,7 @@ async function inFile<T>(file: string, call: () => Promise<T>): Promise<T> {
     if (!(error instanceof Refusal)) throw error
     const place = (text: string): string =>
       text.replaceAll(
-        /\/operations\/(\d+)/g,
+        /\/operations\/(\d+):? ?/g,
         (_all, number: string) => `${file === STDIN ? 'stdin' : file}, operation ${Number(number) + 1}: `,
       )
     throw error.reworded(place)

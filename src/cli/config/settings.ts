@@ -132,20 +132,31 @@ function chooseContext(
 ): { readonly name: string | undefined; readonly context: Context | undefined; readonly explicit: boolean } {
   const explicit = flags.context !== undefined
   const url = explicit ? undefined : (flags.apiUrl ?? (env.FLUX_API_URL || undefined))
-  const file: ContextFile = loadContexts(env)
+  const file: ContextFile = url === undefined ? loadContexts(env) : contextsIfReadable(env)
   const { current_context: current } = file
-  const name = flags.context ?? (url === undefined ? current : contextOf(file, url))
+  const source = flags.apiUrl === undefined ? 'FLUX_API_URL' : '--api-url'
+  const name = flags.context ?? (url === undefined ? current : contextOf(file, url, source))
   const context = hasContext(file, name) ? file.contexts[name] : undefined
   if (name !== undefined && !context) throw unknownContext(file, name)
   return { name, context, explicit }
+}
+
+/** Whoever names the server needs no file of contexts. */
+function contextsIfReadable(env: Env): ContextFile {
+  try {
+    return loadContexts(env)
+  } catch {
+    return { contexts: {} }
+  }
 }
 
 /** The context of a server: the one in use where several are of it. */
 export function contextOf(
   { contexts, current_context: current }: ContextFile,
   url: string,
+  source: string,
 ): string | undefined {
-  const href = parseUrl(url, 'the API URL').href
+  const { href } = parseUrl(url, source)
   const names = Object.keys(contexts).filter(
     (name) => parseUrl(contexts[name]?.api_url ?? '', 'the context').href === href,
   )

@@ -136,7 +136,7 @@ function exampleOf({
 export function inFieldFlags(fields: readonly Field[]): (text: string) => string {
   const flags = new Map(fields.map((field) => [field[0], flagName(field)]))
   return (text) =>
-    text.replaceAll(/(^|[\s(])\/([a-z0-9_]+)(?=[\s/]|$)/g, (all, before: string, name: string) =>
+    text.replaceAll(/(^|[\s(])\/([a-z0-9_]+)(?=\s|$)/g, (all, before: string, name: string) =>
       flags.has(name) ? `${before}${flags.get(name)}` : all,
     )
 }

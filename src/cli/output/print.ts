@@ -20,6 +20,8 @@ export interface Printable {
   readonly file?: unknown
   /** Renders text for people. */
   human(look: Look): string
+  /** Whether a text that is longer than the terminal goes through a pager. */
+  readonly isPaged?: boolean
   /** The names for -o name: `type/id`. */
   readonly names?: readonly string[]
 }
@@ -30,6 +32,8 @@ export interface Look {
   readonly headers: boolean
   /** Columns of the terminal; undefined where nothing is cut. */
   readonly width: number | undefined
+  /** Whether a person sees it at once. */
+  readonly isTerminal: boolean
   readonly paint: Paint
   table(headers: readonly string[], rows: readonly (readonly string[])[]): string
   /** Renders names with their values, one on each line. */
@@ -75,6 +79,7 @@ export function lookOf(terminal: Terminal, options: LookOptions): Look {
     wide: options.wide,
     headers: options.headers,
     width,
+    isTerminal: Boolean(stdout.isTTY),
     paint: painter(terminal, stdout),
     table: (headers, rows) => renderTable(headers, rows.map(clean), { ...options, width }),
     pairs: (rows) => renderTable(['', ''], rows.map(clean), { width, headers: false }),
@@ -115,7 +120,12 @@ function csvOf(terminal: Terminal, headers: boolean, human: Printable['human']):
     tables.push(text.join(''))
     return tables.at(-1) as string
   }
-  const text = human({ ...lookOf(terminal, { wide: true, headers }), width: undefined, table })
+  const text = human({
+    ...lookOf(terminal, { wide: true, headers }),
+    width: undefined,
+    isTerminal: false,
+    table,
+  })
   if (tables.length > 1 || text !== (tables[0] ?? ''))
     throw usage('this is no single table, so it cannot be csv: use another --output')
   return text

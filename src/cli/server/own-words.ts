@@ -48,7 +48,8 @@ function tokenRefused(
 ): Failure {
   const [token, source] = use === 'readToken' ? [readToken, readSource] : [writeToken, writeSource]
   const logIn = `${PROGRAM} login${context === undefined ? '' : ` --context ${context}`}`
-  const details = refusal.details.slice(-1)
+  const isTold = refusal.message.startsWith('a valid token is needed')
+  const details = [...(isTold ? [] : [refusal.message]), ...refusal.details.slice(-1)]
   if (token === undefined)
     return new TokenRefused(EXIT.refused, `no token for ${url.href}`, {
       details,
@@ -58,7 +59,7 @@ function tokenRefused(
   const [, end] = /expired at (\S+): /.exec(refusal.message) ?? []
   if (refusal.reason === 'credential_expired' && end !== undefined)
     return new TokenRefused(EXIT.refused, `${which} expired ${fromNow(end, new Date())}, at ${end}`, {
-      details: [refusal.message, ...details],
+      details,
       hint: `an admin gives it a new secret by ${PROGRAM} token rotate; or log in again (${logIn})`,
     })
   return new TokenRefused(
