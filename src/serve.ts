@@ -24,6 +24,7 @@ import { createFailureLimit } from './http/auth/failure-limit.ts'
 import { createAuth } from './http/auth/identify.ts'
 import { createOidc } from './http/auth/oidc.ts'
 import { filesOf, readSharedTokens, type SharedTokens, tokensOf } from './http/auth/shared-tokens.ts'
+import { loadConsole } from './http/console/console-files.ts'
 import { listen } from './http/listen.ts'
 import { createAdmission } from './http/load/admission.ts'
 import { createMetrics, type Metrics } from './http/metrics.ts'
@@ -36,6 +37,8 @@ import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { type Mirror, startMirror } from './transfer/mirror.ts'
 
+/** From sources and from the package alike. */
+const BUILT_CONSOLE = fileURLToPath(new URL('../dist/console', import.meta.url))
 const BUILT_IN_TEMPLATES = fileURLToPath(new URL('../deploy/templates', import.meta.url))
 /** Of the key that signs requests. */
 const MIN_KEY_LENGTH = 16
@@ -226,6 +229,7 @@ function buildService(
     corsOrigins: config.corsOrigins,
     hasAdminPort: config.adminListen !== undefined,
     login: oidc,
+    console: config.console ? loadConsole(BUILT_CONSOLE) : undefined,
     now,
   }
 }

@@ -48,6 +48,21 @@ const ARROWS: Record<string, readonly string[]> = {
   ],
 }
 
+/** The console: beside these of its own folders, it may use what runs in a browser of `src`. */
+const WEB = join(import.meta.dirname, '../web')
+const WEB_ARROWS: Record<string, readonly string[]> = {
+  session: ['api'],
+  api: ['session'],
+  parts: ['api', 'session'],
+  shell: ['api', 'session', 'parts', 'pages.ts', 'pages/login'],
+  pages: ['api', 'session', 'parts'],
+  'pages.ts': ['parts'],
+  'router.tsx': ['api', 'shell', 'pages'],
+  'main.tsx': ['api', 'router.tsx', 'theme.ts'],
+  'theme.ts': [],
+}
+const FOR_BROWSERS = ['base', 'domain', 'api']
+
 const files = readdirSync(SRC, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile())
   .map((entry) => relative(SRC, join(entry.parentPath, entry.name)))
@@ -142,7 +157,7 @@ test('the map of newcomers names files that are there', () => {
   const map = readFileSync(join(SRC, '../AGENTS.md'), 'utf8')
   const named = [...map.matchAll(/`([a-z-]+\.ts)`/g)].map(([, name]) => name as string)
   assert.ok(named.length > 30, `only ${named.length} were found`)
-  const names = new Set(files.map((file) => basename(file)))
+  const names = new Set([...files, ...webFiles].map((file) => basename(file)))
   assert.deepEqual(
     named.filter((name) => !names.has(name)),
     [],
@@ -251,4 +266,65 @@ test('exports have names', () => {
 test('every source says in its first line what belongs there', () => {
   const silent = sources.filter((file) => !/^(?:#!.*\n)?\/\/ \S/.test(textOf(file)))
   assert.deepEqual(silent, [])
+})
+
+const webFiles = readdirSync(WEB, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => relative(WEB, join(entry.parentPath, entry.name)))
+const webSources = webFiles.filter((file) => /\.tsx?$/.test(file) && file !== 'vite.config.ts')
+
+/** What a file of the console imports of ours, as paths below `web`, or below `../src`. */
+function webImportsOf(file: string): string[] {
+  const code = readFileSync(join(WEB, file), 'utf8')
+  const specifiers = [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g)]
+  return specifiers
+    .map(([, specifier]) => join(dirname(file), specifier as string))
+    .filter((target) => /\.tsx?$/.test(target))
+}
+
+test('the console imports what runs in a browser, and along arrows of its own', () => {
+  assert.ok(webSources.length > 40)
+  const wrong = webSources.flatMap((file) => {
+    const area = areaOf(file)
+    const allowed = WEB_ARROWS[area]
+    if (!allowed) return [`${file} is in no known place`]
+    return webImportsOf(file)
+      .filter((target) =>
+        target.startsWith('../src/')
+          ? !FOR_BROWSERS.includes(areaOf(target.slice('../src/'.length)))
+          : ![area, ...allowed].some((may) => target === may || target.startsWith(`${may}/`)),
+      )
+      .map((target) => `${file} imports ${target}`)
+  })
+  assert.deepEqual(wrong, [])
+})
+
+test('pages of the console know nothing of each other, and their files say what they are for', () => {
+  const pageOf = (file: string) => file.split('/').slice(0, 2).join('/')
+  const between = webSources
+    .filter((file) => file.startsWith('pages/'))
+    .flatMap((file) =>
+      webImportsOf(file)
+        .filter((target) => target.startsWith('pages/') && pageOf(target) !== pageOf(file))
+        .map((target) => `${file} imports ${target}`),
+    )
+  assert.deepEqual(between, [])
+  const silent = webSources.filter((file) => !readFileSync(join(WEB, file), 'utf8').startsWith('// '))
+  assert.deepEqual(silent, [])
+  const names = webFiles.map((file) => basename(file))
+  assert.deepEqual(
+    names.filter((name, i) => names.indexOf(name) < i),
+    [],
+  )
+  const long = webSources.filter((file) => readFileSync(join(WEB, file), 'utf8').split('\n').length > 300)
+  assert.deepEqual(long, [])
+})
+
+test('nothing in the console is HTML that was put together', () => {
+  const html = webSources.filter((file) =>
+    /dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/.test(
+      readFileSync(join(WEB, file), 'utf8'),
+    ),
+  )
+  assert.deepEqual(html, [])
 })

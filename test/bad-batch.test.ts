@@ -1197,7 +1197,7 @@ const writeParameters: BadRequest[] = WRITES.flatMap(({ on, ...call }): BadReque
   return [
     ...NOT_PLANS.map((plan) => bad(`plan=${encodeURIComponent(plan)}`, '?plan', /64 hex digits/)),
     ...['', 'all', 'Removals', 'removals,all', 'true'].map((word) =>
-      bad(`confirm=${word}`, '?confirm', /must be removals, not/),
+      bad(`confirm=${word}`, '?confirm', /must be one of removals, finish, not/),
     ),
     ...NOT_LIMITS.map((limit) =>
       bad(`impact_limit=${limit}`, '?impact_limit', /must be a whole number from 0 to 10000/),

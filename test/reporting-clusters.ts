@@ -1,5 +1,6 @@
 // Clusters for tests that poll, report and fail as real ones do, by a clock of the test's own.
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import type { JsonObject } from '../src/base/json.ts'
 import { parseEvent } from '../src/domain/status/parse-event.ts'
 import { READ_TOKEN, type ServiceOptions, startService, type TestService } from './service.ts'
@@ -51,15 +52,19 @@ export class ReportingCluster {
     }
   }
 
-  /** Reports everything that it was served as applied, and its components as ready but for some; to a replica perhaps. */
+  /**
+   * Reports everything that it was served as applied, and its components as ready but for some; of those, perhaps only a
+   * part, and perhaps to a replica.
+   */
   async report(
-    { except = [] as readonly string[], every = 300 } = {},
+    { except = [] as readonly string[], every = 300, part = '' } = {},
     to: TestService = this.#service,
   ): Promise<void> {
-    const query = new URLSearchParams({ v: '1', every: String(every) })
+    const query = new URLSearchParams({ v: '1', every: String(every), ...(part !== '' && { part }) })
     for (const [endpoint, [first]] of this.#got) if (first) query.set(endpoint, first.answer_digest)
     for (const { id, digest } of this.#got.get('platform-components') ?? [])
-      if (!except.includes(id)) query.append('ready', `${id}:${digest}`)
+      if (!except.includes(id) && hash('sha256', id).startsWith(part))
+        query.append('ready', `${id}:${digest}`)
     assert.equal((await this.#get(`ack?${query}`, READ_TOKEN, to)).status, 200)
   }
 

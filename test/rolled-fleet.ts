@@ -1,6 +1,7 @@
 // A service with rollouts for tests: its controller takes steps when the test says so, by a clock of the test's own.
 import assert from 'node:assert/strict'
 import type { JsonObject } from '../src/base/json.ts'
+import type { CheckSettings } from '../src/engine/rollouts/check-asker.ts'
 import { createController, type RolloutController } from '../src/engine/rollouts/controller.ts'
 import { openMemoryStore } from '../src/store/memory.ts'
 import type { Store } from '../src/store/store.ts'
@@ -20,7 +21,11 @@ export interface RolledFleet extends Watched {
   /** Writes with a rollout of these waves; returns its id. */
   start(operations: readonly JsonObject[], waves: readonly JsonObject[], more?: JsonObject): Promise<string>
   rollout(id: string): Promise<Shown>
-  act(id: string, action: string, body?: JsonObject, query?: string): Promise<Answer>
+  /** The state of each of its waves. */
+  waves(id: string): Promise<string[]>
+  act(id: string, action: string, body?: JsonObject, as?: { query?: string; token?: string }): Promise<Answer>
+  /** The secret of a new token. */
+  token(name: string, grant: JsonObject): Promise<string>
   /** The tags of a cluster's components, as it gets them. */
   tags(id: string): Promise<Readonly<Record<string, string>>>
 }
@@ -39,7 +44,7 @@ export async function startRolled(
   const { service } = watched
   t.after(() => service.stop())
   const failures: unknown[] = []
-  const controller = controllerOf(service, store, watched.now, failures)
+  const controller = controllerOf(service, store, watched.now, failures, options.checks)
   const clusters = new Map<string, ReportingCluster>()
   const cluster = (id: string): ReportingCluster => {
     const known = clusters.get(id) ?? new ReportingCluster(service, id)
@@ -69,8 +74,16 @@ export async function startRolled(
       assert.equal(answer.status, 200, answer.text)
       return answer.body
     },
-    act: (id, action, body, query = '') =>
-      service.call('POST', `/rollouts/${id}/${action}${query}`, { body }),
+    async waves(id) {
+      return (await this.rollout(id)).waves.map(({ state }: Shown) => state)
+    },
+    act: (id, action, body, { query = '', ...call } = {}) =>
+      service.call('POST', `/rollouts/${id}/${action}${query}`, { body, ...call }),
+    async token(name, grant) {
+      const { status, body, text } = await service.call('POST', '/tokens', { body: { name, ...grant } })
+      assert.equal(status, 201, text)
+      return body.secret
+    },
     async tags(id) {
       const { body } = await service.call('GET', `/clusters/${id}/inputs/platform-components`)
       // biome-ignore lint/suspicious/noExplicitAny: an input
@@ -85,6 +98,7 @@ export function controllerOf(
   store: Store,
   now: () => number,
   failures: unknown[],
+  checks?: CheckSettings,
 ): RolloutController {
   return createController({
     types,
@@ -94,6 +108,7 @@ export function controllerOf(
     now: () => new Date(now()),
     write: (commands, author, options) => engine.write(commands, author, options),
     subscribe: () => () => {},
+    checks,
     failed: (problem) => failures.push(problem),
   })
 }

@@ -104,7 +104,7 @@ async function live(fleet: RolledFleet, look: () => Promise<void>): Promise<void
   await fleet.settle('dev-1')
   await tick()
   await service.call('DELETE', '/clusters/secret-1')
-  await fleet.act(id, 'finish', {}, '?confirm=finish')
+  await fleet.act(id, 'finish', {}, { query: '?confirm=finish' })
   await look()
 }
 

@@ -2,15 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fleetOf } from './reporting-clusters.ts'
-import { type RolledFleet, startRolled, tagOf, wavesOf } from './rolled-fleet.ts'
+import { startRolled, tagOf, wavesOf } from './rolled-fleet.ts'
 
 const FLEET = fleetOf({ one: {}, two: {}, three: {} })
 const CHANGE = [tagOf('a', 'v2.0.0')]
-
-async function statesOf(fleet: RolledFleet, id: string): Promise<string[]> {
-  // biome-ignore lint/suspicious/noExplicitAny: a wave
-  return (await fleet.rollout(id)).waves.map((wave: any) => wave.state)
-}
 
 describe('an acknowledgement of the same answer from an earlier, aborted rollout', () => {
   test('does not count, and neither does one that comes before the cluster was served the new one', async (t) => {
@@ -22,11 +17,11 @@ describe('an acknowledgement of the same answer from an earlier, aborted rollout
     assert.equal((await fleet.act(first, 'abort')).status, 200)
     const second = await fleet.start(CHANGE, wavesOf('one', 'two'))
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, second), ['open', 'waiting', 'waiting'])
+    assert.deepEqual(await fleet.waves(second), ['open', 'waiting', 'waiting'])
     fleet.pass(10)
     await fleet.cluster('one').report()
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, second), ['open', 'waiting', 'waiting'])
+    assert.deepEqual(await fleet.waves(second), ['open', 'waiting', 'waiting'])
     assert.equal((await fleet.rollout(second)).waves[0].served, 0)
     fleet.pass(10)
     await fleet.cluster('one').poll()
@@ -36,7 +31,35 @@ describe('an acknowledgement of the same answer from an earlier, aborted rollout
     fleet.pass(10)
     await fleet.cluster('one').report()
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, second), ['passed', 'open', 'waiting'])
+    assert.deepEqual(await fleet.waves(second), ['passed', 'open', 'waiting'])
+  })
+
+  test('does not count for the part of a cluster that has not reported since', async (t) => {
+    const both = { components: [{ id: 'a' }, { id: 'b' }] }
+    const fleet = await startRolled(t, fleetOf({ one: both, two: both }))
+    const one = fleet.cluster('one')
+    // By the digits that the hashes of their ids begin with.
+    const [ofA, ofB] = [{ part: 'c' }, { part: '3' }]
+    const gates = { healthy_percent: 100 }
+    const waves = [{ name: 'canary', clusters: ['one'], gates }, ...wavesOf('two')]
+    const first = await fleet.start(CHANGE, waves)
+    await one.poll()
+    for (const part of [ofA, ofB]) await one.report(part)
+    assert.equal((await fleet.rollout(first)).waves[0].healthy, 1)
+    assert.equal((await fleet.act(first, 'abort')).status, 200)
+    fleet.pass(10)
+    const second = await fleet.start(CHANGE, waves)
+    fleet.pass(10)
+    await one.poll()
+    fleet.pass(10)
+    await one.report(ofB)
+    const [wave] = (await fleet.rollout(second)).waves
+    assert.deepEqual([wave.served, wave.applied, wave.healthy], [1, 1, 0])
+    await fleet.tick()
+    assert.deepEqual(await fleet.waves(second), ['open', 'waiting'])
+    await one.report(ofA)
+    await fleet.tick()
+    assert.deepEqual(await fleet.waves(second), ['passed', 'open'])
   })
 
   test('counts for none of the waves of an amended rollout that starts again', async (t) => {
@@ -46,15 +69,15 @@ describe('an acknowledgement of the same answer from an earlier, aborted rollout
     fleet.pass(10)
     await fleet.settle('one')
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, id), ['passed', 'open', 'waiting'])
+    assert.deepEqual(await fleet.waves(id), ['passed', 'open', 'waiting'])
     const amended = await fleet.act(id, 'amend', { operations: CHANGE, message: 'again', restart: true })
     assert.equal(amended.status, 200, amended.text)
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, id), ['open', 'waiting', 'waiting'])
+    assert.deepEqual(await fleet.waves(id), ['open', 'waiting', 'waiting'])
     fleet.pass(10)
     await fleet.settle('one')
     await fleet.tick()
-    assert.deepEqual(await statesOf(fleet, id), ['passed', 'open', 'waiting'])
+    assert.deepEqual(await fleet.waves(id), ['passed', 'open', 'waiting'])
   })
 })
 
@@ -85,13 +108,13 @@ test('a failure from before counts for nothing, and one of the present stops the
   fleet.pass(10)
   await one.settle()
   await fleet.tick()
-  assert.deepEqual(await statesOf(fleet, second), ['passed', 'open', 'waiting'])
+  assert.deepEqual(await fleet.waves(second), ['passed', 'open', 'waiting'])
 })
 
 describe('clusters of which nothing is heard', () => {
   test('never make a wave pass by its deadline when nobody at all has answered', async (t) => {
     const fleet = await startRolled(t, FLEET)
-    const waves = [{ name: 'all', rest: true, deadline_s: 60, gates: { failures: 3 } }]
+    const waves = [{ name: 'all', rest: true, deadline_s: 60, gates: { applied_percent: 50, failures: 3 } }]
     const id = await fleet.start(CHANGE, waves)
     await fleet.tick()
     fleet.pass(86_400)
@@ -99,6 +122,14 @@ describe('clusters of which nothing is heard', () => {
     const shown = await fleet.rollout(id)
     assert.equal(shown.state, 'running')
     assert.equal(shown.waves[0].state, 'open')
+    assert.deepEqual(
+      // biome-ignore lint/suspicious/noExplicitAny: a gate
+      shown.waves[0].gates.map(({ kind, holds }: any) => [kind, holds]),
+      [
+        ['applied_percent', false],
+        ['failures', false],
+      ],
+    )
     assert.deepEqual(shown.set_aside.toSorted(), ['one', 'three', 'two'])
     assert.match(shown.waiting_for, /all 3 clusters of wave all are absent/)
   })
@@ -178,8 +209,8 @@ test('the soak counts from the last success that is needed, and a regression sta
   fleet.pass(599)
   await fleet.settle('one', 'two')
   await fleet.tick()
-  assert.deepEqual(await statesOf(fleet, id), ['open', 'waiting'])
+  assert.deepEqual(await fleet.waves(id), ['open', 'waiting'])
   fleet.pass(1)
   await fleet.tick()
-  assert.deepEqual(await statesOf(fleet, id), ['passed', 'open'])
+  assert.deepEqual(await fleet.waves(id), ['passed', 'open'])
 })

@@ -79,6 +79,6 @@ test('a definition that a rollout creates and assigns is given with its waves, a
   const again = await fleet.service.call('POST', '/platform_components', { body: component('new') })
   assert.deepEqual([again.status, again.body.reason], [409, 'held_by_rollout'], again.text)
   assert.equal((await fleet.service.call('DELETE', '/platform_components/x?cascade=true')).status, 409)
-  await fleet.act(id, 'finish', {}, '?confirm=finish')
+  await fleet.act(id, 'finish', {}, { query: '?confirm=finish' })
   assert.deepEqual(Object.keys(await fleet.tags('two')), ['x', 'y', 'z', 'new'])
 })

@@ -42,7 +42,7 @@ describe('an answer that would be too large', () => {
     const values = { body: { text: 'x'.repeat(500_000) } }
     const write = () => fleet.service.call('PUT', '/clusters/one/patches/b', values)
     assert.deepEqual([(await write()).status, (await write()).body.reason], [400, 'answer_too_large'])
-    await fleet.act(first, 'finish', undefined, '?confirm=finish')
+    await fleet.act(first, 'finish', undefined, { query: '?confirm=finish' })
     assert.equal((await write()).status, 400)
   })
 

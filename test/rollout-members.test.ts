@@ -58,12 +58,7 @@ describe('a cluster that comes later', () => {
     await create(fleet, 'dev-4', 'dev')
     await create(fleet, 'qa-1', 'qa')
     await fleet.tick()
-    const later = await fleet.rollout(id)
-    // biome-ignore lint/suspicious/noExplicitAny: a wave
-    assert.deepEqual(
-      later.waves.map((wave: any) => wave.state),
-      ['passed', 'passed', 'open'],
-    )
+    assert.deepEqual(await fleet.waves(id), ['passed', 'passed', 'open'])
     for (const each of ['dev-4', 'qa-1']) assert.equal((await fleet.tags(each)).a, 'v2.0.0', each)
     fleet.pass(10)
     await fleet.settle('prod-1', 'prod-3')
@@ -84,11 +79,7 @@ describe('a cluster that comes later', () => {
       await fleet.settle('dev-1', 'dev-2')
       await fleet.tick()
     }
-    // biome-ignore lint/suspicious/noExplicitAny: a wave
-    assert.deepEqual(
-      (await fleet.rollout(id)).waves.map((wave: any) => wave.state),
-      ['passed', 'open'],
-    )
+    assert.deepEqual(await fleet.waves(id), ['passed', 'open'])
     for (const each of ['dev-3', 'dev-4']) await create(fleet, each, 'dev')
     await fleet.tick()
     const tags = async () => [(await fleet.tags('dev-3')).a, (await fleet.tags('dev-4')).a]

@@ -34,5 +34,4 @@ test('a change goes from wave to wave as fast as the clusters of each report it 
   assert.equal(done.state, 'finished')
   assert.deepEqual(await tags(), ['v2.0.0', 'v2.0.0', 'v2.0.0'])
   assert.deepEqual(fleet.failures, [])
-  console.log(JSON.stringify(done, null, 1))
 })

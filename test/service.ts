@@ -14,12 +14,14 @@ import type { Json } from '../src/base/json.ts'
 import { loadTemplates } from '../src/bootstrap/load-templates.ts'
 import type { Template } from '../src/bootstrap/template.ts'
 import { type Engine, startEngine } from '../src/engine/engine.ts'
+import type { CheckSettings } from '../src/engine/rollouts/check-asker.ts'
 import { seed } from '../src/engine/seed.ts'
 import { buildApp } from '../src/http/app.ts'
 import { createAddressOf, createIsProxied } from '../src/http/auth/client-address.ts'
 import { createFailureLimit } from '../src/http/auth/failure-limit.ts'
 import { type AuthParts, createAuth } from '../src/http/auth/identify.ts'
 import { readSharedTokens } from '../src/http/auth/shared-tokens.ts'
+import type { ConsoleFiles } from '../src/http/console/console-files.ts'
 import type { Transport } from '../src/http/http-server.ts'
 import { createAdmission } from '../src/http/load/admission.ts'
 import { createMetrics } from '../src/http/metrics.ts'
@@ -141,18 +143,21 @@ export interface ServiceOptions {
   readonly trustedProxies?: readonly string[]
   readonly maxAuthFailures?: number
   readonly login?: Service['login']
+  readonly console?: ConsoleFiles
   readonly transport?: Transport
   readonly log?: Logger
   /** Whether it takes the steps of rollouts. */
   readonly controlsRollouts?: boolean
+  /** Where checks of rollouts may be asked. */
+  readonly checks?: CheckSettings
   readonly onStoreError?: NonNullable<Parameters<typeof startEngine>[0]['onStoreError']>
 }
 
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
   const { mode = 'crud', fleet = smallFleet(), store = openMemoryStore(), types = builtInTypes() } = options
   const { now = () => new Date(), log = pino({ level: 'silent' }), trustedProxies = [], login } = options
-  const { onStoreError = () => {}, controlsRollouts = false } = options
-  const engine = await startEngine({ store, types, now, onStoreError, controlsRollouts })
+  const { onStoreError = () => {}, controlsRollouts = false, checks } = options
+  const engine = await startEngine({ store, types, now, onStoreError, controlsRollouts, checks })
   const seeded = await seed(engine, types, fleet)
   if (!seeded.ok) throw new Error(JSON.stringify(seeded.problem))
   const metrics = createMetrics(types, 'test', engine, now)
@@ -191,6 +196,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       corsOrigins,
       hasAdminPort: options.hasAdminPort ?? false,
       login,
+      console: options.console,
       metrics,
       log,
       now,
@@ -263,7 +269,7 @@ function parse(text: string): unknown {
 
 /** Looks again and again, for some seconds and longer where the machine is busy. */
 export async function waitFor(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1000; tries++) {
+  for (let tries = 0; tries < 3000; tries++) {
     if (await holds()) return
     await sleep(15)
   }
@@ -318,7 +324,7 @@ export async function spawnService(env: Record<string, string>, main = MAIN): Pr
     })
   }
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
-  for (let tries = 0; tries < 1000; tries++) {
+  for (let tries = 0; tries < 3000; tries++) {
     const port = portIn(output)
     if (port !== undefined) {
       return {

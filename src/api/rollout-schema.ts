@@ -67,9 +67,17 @@ export interface PlannedWave
   readonly details: readonly string[]
   /** What each gate comes to in numbers of clusters. */
   readonly gates: readonly { readonly kind: string; readonly needed: number; readonly of: number }[]
-  /** Members that nothing is to be expected of now. */
+  /** Members that nothing is to be expected of now, and why of the first of them. */
   readonly absent: number
+  readonly absent_details: readonly AbsentCluster[]
 }
+
+export interface AbsentCluster {
+  readonly cluster: string
+  readonly why: (typeof ABSENCES)[number]
+}
+
+const ABSENCES = ['offline', 'never', 'refused', 'unobserved', 'held'] as const
 
 /** A member of a rollout. */
 export interface ShownMember {
@@ -163,7 +171,7 @@ const WAVE: SchemaObject = {
 /** One wave of a preview. */
 export const PLANNED_WAVE_SCHEMA: SchemaObject = {
   type: 'object',
-  required: ['name', 'members', 'details', 'gates', 'absent'],
+  required: ['name', 'members', 'details', 'gates', 'absent', 'absent_details'],
   properties: {
     name: text,
     members: { ...count, description: 'How many clusters are in it.' },
@@ -178,6 +186,15 @@ export const PLANNED_WAVE_SCHEMA: SchemaObject = {
       description: 'What each gate comes to in numbers of clusters.',
     },
     absent: { ...count, description: 'Members that nothing is to be expected of now.' },
+    absent_details: {
+      type: 'array',
+      description: 'Why, of the first of them.',
+      items: {
+        type: 'object',
+        required: ['cluster', 'why'],
+        properties: { cluster: text, why: { type: 'string', enum: ABSENCES } },
+      },
+    },
     soak_s: { ...count, description: 'For how long its gates have to hold.' },
     checks: { type: 'array', items: { type: 'object' }, description: 'Checks outside that have to pass.' },
     max_concurrent: count,
@@ -308,8 +325,13 @@ export const ROLLOUT_ACTIONS = {
   abort: { remark },
   finish: { remark },
   approve: {
-    wave: { ...text, description: 'Name of the wave; the next one by default.' },
+    wave: { ...text, description: 'Name of the wave; the first that lacks an approval by default.' },
     when: { type: 'string', enum: ['before', 'after'] },
+    plan: {
+      type: 'string',
+      pattern: PLAN_PATTERN,
+      description: 'The plan that was looked at: an approval of another one is refused.',
+    },
     remark,
   },
   check: {

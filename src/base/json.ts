@@ -90,6 +90,25 @@ export function measureJson(value: Json, limit: number): { readonly size: number
 
 /** Returns what is wrong with a parsed value whatever its schema: depth, numbers, reserved keys and invalid Unicode. */
 export function checkJson(value: unknown, path = '', details: Detail[] = [], depth = 0): Detail[] {
+  // Paths are made only where something is wrong: they would cost more than all checks.
+  if (!isSound(value, depth)) findProblems(value, path, details, depth)
+  return details
+}
+
+function isSound(value: unknown, depth: number): boolean {
+  if (depth > MAX_DEPTH) return false
+  if (typeof value === 'string') return textProblem(value) === undefined
+  if (typeof value === 'number')
+    return Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value)
+  if (Array.isArray(value)) return value.every((item) => isSound(item, depth + 1))
+  if (!isObject(value)) return true
+  for (const key of Object.keys(value))
+    if (FORBIDDEN_KEYS.has(key) || textProblem(key) !== undefined || !isSound(value[key], depth + 1))
+      return false
+  return true
+}
+
+function findProblems(value: unknown, path: string, details: Detail[], depth: number): void {
   if (depth > MAX_DEPTH) {
     details.push({ path, message: `is nested deeper than ${MAX_DEPTH} levels` })
   } else if (typeof value === 'string') {
@@ -106,17 +125,16 @@ export function checkJson(value: unknown, path = '', details: Detail[] = [], dep
     }
   } else if (Array.isArray(value)) {
     value.forEach((item, i) => {
-      checkJson(item, pointer(path, i), details, depth + 1)
+      findProblems(item, pointer(path, i), details, depth + 1)
     })
   } else if (isObject(value)) {
     for (const [key, item] of Object.entries(value)) {
       const at = pointer(path, key)
       const problem = FORBIDDEN_KEYS.has(key) ? 'is a reserved key: use another name' : textProblem(key)
       if (problem) details.push({ path: at, message: problem })
-      else checkJson(item, at, details, depth + 1)
+      else findProblems(item, at, details, depth + 1)
     }
   }
-  return details
 }
 
 function textProblem(text: string): string | undefined {

@@ -41,6 +41,7 @@ test('a token is all that must be set', () => {
     accessFile: undefined,
     trustedProxies: [],
     corsOrigins: [],
+    console: true,
     maxConnections: 10_000,
     maxConnectionsPerAddress: 5_000,
     maxRequests: 500,
@@ -51,6 +52,7 @@ test('a token is all that must be set', () => {
     logLevel: 'info',
     brake: { percent: 10, groupPercent: 25 },
     status: { late: 1.5, offline: 3, retentionMs: 2_592_000_000, unobserved: undefined },
+    checks: undefined,
     shutdownDelayMs: 0,
   })
 })
@@ -74,6 +76,7 @@ test('every setting is taken from its variable', () => {
     ACCESS_FILE: '/access.yaml',
     TRUSTED_PROXIES: '10.0.0.0/8, ::1, unix',
     CORS_ORIGINS: 'https://console.example.com,http://localhost:3000',
+    CONSOLE: 'off',
     MAX_CONNECTIONS: '500',
     MAX_REQUESTS: '20',
     MAX_AUTH_FAILURES: '5',
@@ -91,6 +94,8 @@ test('every setting is taken from its variable', () => {
     STATUS_OFFLINE_AFTER: '4.5',
     STATUS_RETENTION: '7d',
     UNOBSERVED_SELECTOR: 'airgap=true',
+    ROLLOUT_CHECK_URLS: 'https://ci.example.com/checks, https://qa.example.com',
+    ROLLOUT_CHECK_KEY: 'a-key-that-signs-checks',
     SHUTDOWN_DELAY_SECONDS: '7',
   })
   assert.deepEqual(config, {
@@ -121,6 +126,7 @@ test('every setting is taken from its variable', () => {
     accessFile: '/access.yaml',
     trustedProxies: ['10.0.0.0/8', '::1', 'unix'],
     corsOrigins: ['https://console.example.com', 'http://localhost:3000'],
+    console: false,
     maxConnections: 500,
     maxConnectionsPerAddress: 250,
     maxRequests: 20,
@@ -131,6 +137,10 @@ test('every setting is taken from its variable', () => {
     logLevel: 'debug',
     brake: { percent: 2.5, groupPercent: 33 },
     status: { late: 2, offline: 4.5, retentionMs: 604_800_000, unobserved: 'airgap=true' },
+    checks: {
+      urls: ['https://ci.example.com/checks', 'https://qa.example.com'],
+      key: { tokens: ['a-key-that-signs-checks'] },
+    },
     shutdownDelayMs: 7000,
   })
 })
@@ -163,6 +173,7 @@ test('a variable that is set to nothing counts as not set', () => {
     'ACCESS_FILE',
     'TRUSTED_PROXIES',
     'CORS_ORIGINS',
+    'CONSOLE',
     'MAX_CONNECTIONS',
     'MAX_REQUESTS',
     'MAX_AUTH_FAILURES',

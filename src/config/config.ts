@@ -32,6 +32,8 @@ export interface Config {
   /** Addresses and networks of proxies whose forwarded headers are trusted. */
   readonly trustedProxies: readonly string[]
   readonly corsOrigins: readonly string[]
+  /** Whether the web console is served. */
+  readonly console: boolean
   readonly maxConnections: number
   readonly maxConnectionsPerAddress: number
   readonly maxRequests: number
@@ -118,6 +120,7 @@ export function parseConfig(env: Environment): ParsedConfig {
     accessFile: env.ACCESS_FILE || undefined,
     trustedProxies: parseNetworks(env, problems),
     corsOrigins: parseOrigins(env, problems),
+    console: oneOf(env, 'CONSOLE', ['on', 'off'], 'on', problems) === 'on',
     maxConnections,
     maxConnectionsPerAddress: parseCount(
       env,

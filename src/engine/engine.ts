@@ -106,7 +106,6 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const unwatch = store.watch(() => void checks.refresh())
   if (!store.isPrivate) checks.start()
   const keeper = snapshots && keepFrom(snapshots, follower, onStoreError)
-
   const write = queueWrites(writer, queue, guarded)
   const controller = parts.controlsRollouts ? controlRollouts(parts, follower, fleet.fleet, write) : undefined
 

@@ -5,10 +5,11 @@ import { type Detail, invalid, type Result, succeed } from '../base/problem.ts'
 import { SEEDER } from '../domain/access/token.ts'
 import type { Create } from '../domain/commands/command.ts'
 import { parseDocument } from '../domain/documents/parse-document.ts'
+import { SharedParts } from '../domain/documents/shared-parts.ts'
 import type { DeliveredType, ResourceType, Types } from '../domain/types/resource-type.ts'
 import type { Engine } from './engine.ts'
 
-/** The first process seeds the store; all others find it filled. */
+/** The first process seeds the store; all others find it filled. Documents of the content are put in order as they are read. */
 export async function seed(engine: Engine, types: Types, content: unknown): Promise<Result<void>> {
   await engine.catchUp()
   if (engine.state.revision > 0) return succeed(undefined)
@@ -30,7 +31,9 @@ function parseSeed(types: Types, content: unknown): Result<Create[]> {
   if (!isObject(content))
     return invalid([{ path: '', message: 'must be an object: a list of documents by type' }])
   const details: Detail[] = []
-  const commands: Create[] = []
+  const missing = types.delivered.filter((type) => !Object.hasOwn(content, type.name))
+  const commands = missing.flatMap((type) => impliedDefinitions(types, type, content))
+  const parts = new SharedParts(types)
   for (const [name, documents] of Object.entries(content)) {
     const type = types.get(name)
     if (!type) {
@@ -41,23 +44,24 @@ function parseSeed(types: Types, content: unknown): Result<Create[]> {
     } else {
       for (const [i, item] of documents.entries()) {
         const command = create(type, withPlainId(item), `/${name}/${i}`)
-        details.push(...problemsOf(type, command).map((detail) => asWritten(detail, command, item)))
-        commands.push(command)
+        const parsed = parseDocument(type, command.document, undefined, command.path)
+        if (parsed.ok) {
+          if (type === types.cluster.type) parts.share(parsed.value)
+          // What was read is let go of, document by document: a large fleet is not kept twice.
+          documents[i] = parsed.value
+          commands.push({ ...command, document: parsed.value })
+        } else {
+          const { details: wrong = [] } = parsed.problem
+          details.push(...wrong.map((detail) => asWritten(detail, command, item)))
+        }
       }
     }
   }
-  if (details.length > 0) return invalid(details)
-  const missing = types.delivered.filter((type) => !Object.hasOwn(content, type.name))
-  return succeed([...missing.flatMap((type) => impliedDefinitions(types, type, content)), ...commands])
+  return details.length > 0 ? invalid(details) : succeed(commands)
 }
 
 function create(type: ResourceType, document: Json, path: string): Create {
   return { op: 'create', type: type.name, document, path }
-}
-
-function problemsOf(type: ResourceType, { document, path }: Create): readonly Detail[] {
-  const parsed = parseDocument(type, document, undefined, path)
-  return parsed.ok ? [] : (parsed.problem.details ?? [])
 }
 
 function withPlainId(item: Json): Json {
@@ -84,7 +88,7 @@ function impliedDefinitions(types: Types, type: DeliveredType, content: Json): C
       const fields = Object.entries(reference).filter(([key]) => !Object.hasOwn(referenceDefaults, key))
       const path = `/${types.cluster.type.name}/${i}/${assignedBy}/${j}`
       const command = create(type, Object.fromEntries(fields), path)
-      if (problemsOf(type, command).length === 0) found.set(reference.id, command)
+      if (parseDocument(type, command.document, undefined, path).ok) found.set(reference.id, command)
     }
   }
   return [...found.values()]

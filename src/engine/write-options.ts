@@ -42,7 +42,7 @@ export interface WriteOptions {
 }
 
 /** How the changes of a write are to be rolled out. */
-export type RolloutOptions = Pick<RolloutRequest, 'strategy' | 'spec' | 'path' | 'operations'> & {
+export type RolloutOptions = Pick<RolloutRequest, 'strategy' | 'spec' | 'path' | 'keeps' | 'operations'> & {
   /** A running rollout that is aborted in the same revision. */
   readonly supersedes?: string
   /** A running rollout that gets these changes in place of its own; its waves start again where `restart` is set. */

@@ -6,6 +6,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest }
 import { BODY_LIMIT } from '../api/limits.ts'
 import { POLL_BASE } from '../base/urls.ts'
 import { requireAccess } from './auth/require-access.ts'
+import { addConsole } from './console/console-pages.ts'
 import { createHttpServer, refuseBrokenRequest, type Transport } from './http-server.ts'
 import { followCaller } from './load/callers.ts'
 import { FairQueue } from './load/fair-queue.ts'
@@ -131,6 +132,7 @@ function addScopes(app: FastifyInstance, service: Service, routes: Routes): void
     countAndLog(scope, service)
     addRoutes(scope, routes.pages)
     await addDocsPage(scope, routes.openapi)
+    addConsole(scope, service)
   })
   app.register(async (scope) => {
     admitCallers(scope, service)
@@ -344,7 +346,7 @@ function collectMethods(app: FastifyInstance): (path: string) => string {
   app.addHook('onRoute', ({ url, method }) => {
     // The route for CORS preflights is on every path.
     if (url === '*') return
-    const pattern = new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`)
+    const pattern = new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+').replace('*', '.*')}$`)
     routes.push({ pattern, params: url.split(':').length, methods: [method].flat() })
   })
   return (path) => {

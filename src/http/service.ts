@@ -6,6 +6,7 @@ import type { Engine } from '../engine/engine.ts'
 import type { RegisteredTypes } from '../registry/build-types.ts'
 import type { AddressOf } from './auth/client-address.ts'
 import type { Auth } from './auth/identify.ts'
+import type { ConsoleFiles } from './console/console-files.ts'
 import type { Admission } from './load/admission.ts'
 import type { Metrics } from './metrics.ts'
 import type { Limits } from './service-limits.ts'
@@ -40,6 +41,8 @@ export interface Service {
   readonly hasAdminPort: boolean
   /** How people log in, where they can. */
   readonly login: Login | undefined
+  /** The web console; undefined where it is switched off. */
+  readonly console: ConsoleFiles | undefined
   readonly now: () => Date
   readonly metrics: Metrics
   readonly log: Logger

@@ -73,6 +73,10 @@ const FORMATS: Record<string, Format> = {
     hint: 'a variable (letters, digits and "_", no digit first), as only charts take Helm paths',
   },
   uri: { pattern: '^[A-Za-z][A-Za-z0-9+.-]*:\\S+$', hint: 'a URI, such as https://example.com/path' },
+  share: {
+    pattern: '^(?:100|[0-9]{1,2}(?:\\.[0-9]{1,2})?)%$',
+    hint: 'a share such as 5%, of at most 100%',
+  },
   'date-time': {
     pattern: '^\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?(?:[Zz]|[+-]\\d\\d:\\d\\d)$',
     hint: 'an RFC 3339 time, such as 2026-01-31T12:00:00Z',
@@ -138,17 +142,29 @@ const all = new Ajv2020({ ...OPTIONS, allErrors: true })
 /** Of a value with more parts than this only the first mistake is reported: each costs more than the part itself. */
 const MAX_PARTS = 10_000
 
-/** Everything in a value that its schema does not allow, and nulls, which templates cannot read. */
+/**
+ * Everything in a value that its schema does not allow, and nulls, which templates cannot read. The schema is one of the
+ * service's own: it is compiled by the first value, as most processes never get one.
+ */
 export function buildChecker(schema: SchemaObject): (value: Json) => Detail[] {
+  let check: ReturnType<typeof compileChecker> | undefined
+  return (value) => {
+    check ??= compileChecker(schema)
+    return check(value)
+  }
+}
+
+/** Throws where the schema cannot be used. */
+function compileChecker(schema: SchemaObject): (value: Json) => Detail[] {
   const validate = first.compile(schema)
   const room = mayHoldNull(schema)
   let validateAll: typeof validate | undefined
   return (value) => {
     if (validate(value)) return room ? nulls(value, '') : []
-    if (countParts(value, MAX_PARTS) >= MAX_PARTS) return (validate.errors ?? []).flatMap(detailsOf)
+    if (countParts(value, MAX_PARTS) >= MAX_PARTS) return detailsIn(validate.errors ?? [])
     validateAll ??= all.compile(schema)
     validateAll(value)
-    return (validateAll.errors ?? []).slice(0, MAX_FOUND + 1).flatMap(detailsOf)
+    return detailsIn((validateAll.errors ?? []).slice(0, MAX_FOUND + 1))
   }
 }
 
@@ -172,10 +188,10 @@ export const WRITABLE_KEY = `^(?:[^\\\\\\u0000${NOT_IN_YAML}]|\\\\\\.)*$`
 
 /**
  * Builds the checker for what reaches clusters: a character that YAML cannot carry would make Flux fail on all their
- * inputs.
+ * inputs. Throws where the schema cannot be used.
  */
 export function buildDocumentChecker(schema: SchemaObject): (value: Json) => Detail[] {
-  const check = buildChecker(schema)
+  const check = compileChecker(schema)
   return (value) => {
     const details = check(value)
     return details.length > 0 || !UNWRITABLE.test(JSON.stringify(value)) ? details : unwritable(value, '')
@@ -190,6 +206,23 @@ function unwritable(value: Json, path: string): Detail[] {
   return Object.entries(value).flatMap(([key, item]) => {
     const at = pointer(path, key)
     return UNWRITABLE.test(key) ? [{ path: at, message }] : unwritable(item, at)
+  })
+}
+
+/** What is wrong with every alternative of a value is one mistake. */
+function detailsIn(errors: readonly ErrorObject[]): Detail[] {
+  const unions = errors.filter(({ keyword }) => keyword === 'anyOf')
+  const unionOf = ({ instancePath, schemaPath }: ErrorObject): ErrorObject | undefined =>
+    unions.find(
+      (union) => union.instancePath === instancePath && schemaPath.startsWith(`${union.schemaPath}/`),
+    )
+  return errors.flatMap((error) => {
+    if (unionOf(error)) return []
+    const branches = errors.filter((branch) => unionOf(branch) === error).flatMap(detailsOf)
+    if (branches.length === 0) return detailsOf(error)
+    const alternatives = branches.map(({ message }) => message.replace(/, not .*$/, ''))
+    const message = `${alternatives.join(', or ')}, not ${describeValue(error.data)}`
+    return [{ path: error.instancePath, message }]
   })
 }
 
@@ -214,6 +247,13 @@ function detailsOf(error: ErrorObject): Detail[] {
         {
           path,
           message: `must be one of ${params.allowedValues.join(', ')}, not ${describeValue(error.data)}`,
+        },
+      ]
+    case 'const':
+      return [
+        {
+          path,
+          message: `must be ${describeValue(params.allowedValue)}, not ${describeValue(error.data)}`,
         },
       ]
     case 'format': {

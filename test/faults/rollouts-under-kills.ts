@@ -25,6 +25,8 @@ const WITHIN_MS = 5 * 60_000
 const LIFE_MS = 3500
 /** One of so many killed processes leaves a lease that has to expire by itself. */
 const LEFT_LEASES = 12
+/** Replicas tell each other what clusters reported every ten seconds. */
+const FIXES_TO_A_HOTFIX = 60
 const ENDS: readonly End[] = ['finish', 'abort']
 
 export interface KillsOptions extends Omit<KilledOptions, 'random'> {
@@ -83,12 +85,16 @@ async function killOften(service: KilledService, kills: number, random: Random):
   }
 }
 
-/** Other fields of the documents that are rolled out, and of a cluster, go on changing. */
+/**
+ * Other fields of the documents that are rolled out, and of a cluster, go on changing: the documents so seldom that clusters
+ * get to prove an answer before it changes again.
+ */
 async function fixOften({ world }: KilledService, signal: AbortSignal): Promise<void> {
   for (let n = 0; !signal.aborted; n++) {
-    await askUntilDone(world, 'PATCH', '/platform_components/component-6', {
-      component_version: `1.6.0-fix.${n}`,
-    })
+    if (n % FIXES_TO_A_HOTFIX === 0)
+      await askUntilDone(world, 'PATCH', '/platform_components/component-6', {
+        component_version: `1.6.0-fix.${n}`,
+      })
     await askUntilDone(world, 'PATCH', '/clusters/cluster-000001', { labels: { fixed: String(n) } })
     await sleep(500)
   }

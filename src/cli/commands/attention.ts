@@ -1,6 +1,7 @@
 // `attention`: the clusters that need somebody, worst first, each with what to do next.
 import type { Command } from 'commander'
 import type { Attention } from '../../api/attention-schema.ts'
+import { ageOf } from '../../base/relative-time.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { unmet } from '../failure.ts'
 import { getNew } from '../fleet/read-status.ts'
@@ -8,7 +9,6 @@ import { parseCount } from '../input/option-parsers.ts'
 import { whyOf } from '../output/cluster-status-report.ts'
 import { firstOf } from '../output/count.ts'
 import type { Look } from '../output/print.ts'
-import { ageOf } from '../output/relative-time.ts'
 import { plain } from '../output/terminal.ts'
 import { clusterNoun } from '../server/nouns.ts'
 

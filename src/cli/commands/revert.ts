@@ -1,11 +1,11 @@
 // `revert`: takes back the changes of one revision.
 import type { Command } from 'commander'
 import type { Revision } from '../../api/wire-types.ts'
+import { fromNow } from '../../base/relative-time.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { LAST, revisionNamed } from '../fleet/newest-revision.ts'
 import { agree, isAsked } from '../input/agree.ts'
 import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
-import { fromNow } from '../output/relative-time.ts'
 import { printFleetWrite } from '../output/write-report.ts'
 import { sendChange } from '../server/send-change.ts'
 import type { Session } from '../session.ts'

@@ -1,6 +1,7 @@
 // `revision status`: how far a revision has come in the fleet.
 import type { Command } from 'commander'
 import type { Propagation, PropagationTimes } from '../../api/propagation-schema.ts'
+import { fromNow, howLong } from '../../base/relative-time.ts'
 import { addSubcommand, PROGRAM, type Tools } from '../cli-command.ts'
 import { LAST, revisionNamed } from '../fleet/newest-revision.ts'
 import { getNew } from '../fleet/read-status.ts'
@@ -8,7 +9,6 @@ import { GOALS } from '../input/goals.ts'
 import { count } from '../output/count.ts'
 import type { Look } from '../output/print.ts'
 import { barOf } from '../output/progress.ts'
-import { fromNow, howLong } from '../output/relative-time.ts'
 
 export function defineRevision(command: Command, { run }: Tools): void {
   addSubcommand(command, 'status', 'How many of the clusters that a revision changed have it.')

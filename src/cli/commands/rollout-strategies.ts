@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { formatDuration } from '../../base/duration.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { Gates, Strategy, WaveSpec } from '../../domain/rollouts/rollout.ts'
+import { DEFAULT_STRATEGY, DEFAULT_STRATEGY_ID, gatesOf } from '../../domain/rollouts/strategy.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
 import { readOne } from '../input/read-files.ts'
@@ -16,8 +17,15 @@ import { printDocumentWrite } from '../output/write-report.ts'
 import type { Noun } from '../server/nouns.ts'
 import { getDocument, listAll } from '../server/read-documents.ts'
 import { sendChange } from '../server/send-change.ts'
+import type { Session } from '../session.ts'
 
 type ShownStrategy = Strategy & { readonly id: string; readonly description?: string }
+
+const BUILT_IN: ShownStrategy = {
+  id: DEFAULT_STRATEGY_ID,
+  description: 'Built in: tier by tier, then one cluster, 10 percent, 50 percent and the rest.',
+  ...DEFAULT_STRATEGY,
+}
 
 export function defineListStrategies(command: Command, { run }: Tools, noun: Noun): void {
   command
@@ -25,10 +33,12 @@ export function defineListStrategies(command: Command, { run }: Tools, noun: Nou
     .action(
       run(async (session) => {
         const { documents } = await listAll(session, noun)
+        const stored = documents as unknown as ShownStrategy[]
+        const isReplaced = stored.some(({ id }) => id === DEFAULT_STRATEGY_ID)
         await session.print({
           value: documents,
           names: documents.map(({ id }) => `${noun.name}/${id}`),
-          human: (look) => strategyTable(look, documents as unknown as ShownStrategy[]),
+          human: (look) => strategyTable(look, isReplaced ? stored : [BUILT_IN, ...stored]),
         })
       }),
     )
@@ -52,14 +62,23 @@ export function defineDescribeStrategy(command: Command, { run }: Tools, noun: N
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} strategy describe default`)
     .action(
       run(async (session, id: string) => {
-        const { body } = await getDocument(session, noun, id)
+        const strategy = await readStrategy(session, noun, id)
         await session.print({
-          value: body,
-          names: [`${noun.name}/${body.id}`],
-          human: (look) => describeStrategy(look, body as unknown as ShownStrategy),
+          value: strategy,
+          names: [`${noun.name}/${strategy.id}`],
+          human: (look) => describeStrategy(look, strategy),
         })
       }),
     )
+}
+
+/** The built-in one has no document as long as nobody has replaced it. */
+async function readStrategy(session: Session, noun: Noun, id: string): Promise<ShownStrategy> {
+  if (id === DEFAULT_STRATEGY_ID) {
+    const { documents } = await listAll(session, noun)
+    if (documents.every((each) => each.id !== id)) return BUILT_IN
+  }
+  return (await getDocument(session, noun, id)).body as unknown as ShownStrategy
 }
 
 function describeStrategy(look: Look, strategy: ShownStrategy): string {
@@ -75,7 +94,11 @@ function describeStrategy(look: Look, strategy: ShownStrategy): string {
     ],
     ['Clusters in no wave:', unmatched === 'refuse' ? 'refuse the rollout' : 'come last'],
   ])
-  const rows = waves.map((wave) => [wave.name, whoIn(wave), waveConditions(gatesOf(wave), wave).join(', ')])
+  const rows = waves.map((wave) => [
+    wave.name,
+    whoIn(wave),
+    waveConditions(gateWords(gatesOf(wave)), wave).join(', '),
+  ])
   return `${head}\n${look.table(['WAVE', 'CLUSTERS', 'PASSES WITH'], rows)}`
 }
 
@@ -86,11 +109,9 @@ function whoIn({ selector, percent, count: number, clusters = [] }: WaveSpec): s
   return clusters.length > 0 ? clusters.join(', ') : 'the rest'
 }
 
-/** What a wave has to prove, in words; of one that names nothing, what is asked for then. */
-function gatesOf({ gates = {} }: WaveSpec): string[] {
-  const { soak_s: _, checks: __, ...asked } = gates
-  const { failures = 0, ...percents }: Gates =
-    Object.keys(asked).length > 0 ? asked : { applied_percent: 100 }
+/** What a wave has to prove, in words. */
+function gateWords(gates: Gates): string[] {
+  const { soak_s: _, checks: __, failures, ...percents } = gates
   const shares = Object.entries(percents).flatMap(([kind, percent]) =>
     typeof percent === 'number' ? [`${percent}% ${kind.replace(/_percent$/, '')}`] : [],
   )

@@ -4,6 +4,7 @@ import { MEMBER_STATES } from '../../api/rollout-schema.ts'
 import { ROLLOUT_STATES } from '../../domain/rollouts/rollout.ts'
 import { addSubcommand, PROGRAM, type Tools } from '../cli-command.ts'
 import { parseCount } from '../input/option-parsers.ts'
+import { defineActions } from '../rollouts/action-commands.ts'
 import {
   LAST_ROLLOUT,
   readMembers,
@@ -11,7 +12,6 @@ import {
   readRollouts,
   rolloutNamed,
 } from '../rollouts/read-rollouts.ts'
-import { defineActions } from '../rollouts/rollout-actions.ts'
 import { describeMembers, describeProgress, describeRollout } from '../rollouts/rollout-report.ts'
 import { rolloutTable } from '../rollouts/rollout-table.ts'
 import { defineLine } from '../rollouts/stop-line.ts'

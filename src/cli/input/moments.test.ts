@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { fromNow } from '../../base/relative-time.ts'
 import { parseTime } from '../../base/time.ts'
 import { Failure } from '../failure.ts'
-import { fromNow } from '../output/relative-time.ts'
 import { parseExpiry, parseMoment, parseRevision } from './moments.ts'
 
 const NOW = new Date('2026-03-01T12:30:15.250Z')

@@ -1,8 +1,8 @@
 // The status of one cluster, for people.
 import type { ClusterStatus, ComponentStatus, EndpointStatus } from '../../api/status-schema.ts'
+import { ageOf, fromNow, howLong } from '../../base/relative-time.ts'
 import { count } from './count.ts'
 import type { Look } from './print.ts'
-import { ageOf, fromNow, howLong } from './relative-time.ts'
 import { plain } from './terminal.ts'
 
 /** How many of the last transitions are shown; all of them in wide output. */

@@ -51,7 +51,7 @@ const FIRST = [
 ]
 const LAST = ['DNS', 'URL']
 
-export function titleOf(name: string): string {
+function titleOf(name: string): string {
   return TITLES[name] ?? name.replaceAll('_', '-').toUpperCase()
 }
 

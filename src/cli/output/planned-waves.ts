@@ -1,9 +1,9 @@
 // The waves of a rollout that has not started, for people: who is in each, and what each has to prove.
 import type { PlannedWave } from '../../api/rollout-schema.ts'
 import type { Preview } from '../../api/wire-types.ts'
+import { howLong } from '../../base/relative-time.ts'
 import { firstOf } from './count.ts'
 import type { ReportLook } from './field-report.ts'
-import { howLong } from './relative-time.ts'
 import { renderTable } from './table.ts'
 import { plain } from './terminal.ts'
 import { waveConditions } from './wave-conditions.ts'
@@ -32,9 +32,18 @@ export function describePlannedWaves(
     rows.map((cells) => cells.map(plain)),
     { width: look.width },
   )
+  const absent = waves.flatMap(absentIn)
   const took =
     seconds === undefined ? '' : `Takes at least ${howLong(seconds * 1000)}, where nothing fails.\n`
-  return `${look.paint('bold', 'Wave by wave')}\n${table}${took}`
+  return `${look.paint('bold', 'Wave by wave')}\n${table}${absent.join('')}${took}`
+}
+
+/** `Away in uat: uat-us-01 (offline)`. */
+function absentIn({ name, absent, absent_details: details }: PlannedWave): string[] {
+  if (absent === 0) return []
+  const clusters = details.map(({ cluster, why }) => plain(`${cluster} (${why})`))
+  const unnamed = Array.from({ length: absent - details.length }, () => '')
+  return [`Away in ${name}: ${firstOf([...clusters, ...unnamed], Math.min(NAMED, details.length))}\n`]
 }
 
 function membersOf({ details, members }: PlannedWave, named: number): string {

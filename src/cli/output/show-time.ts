@@ -1,6 +1,7 @@
 // Times for people: relative on a terminal, local where there is room, and as the API has them everywhere else.
+
+import { fromNow } from '../../base/relative-time.ts'
 import type { Look } from './print.ts'
-import { fromNow } from './relative-time.ts'
 
 /** In a table: `3m ago` on a terminal, local with -o wide, in UTC in a pipe. */
 export function shortTime({ width, isTerminal, wide }: Look, time: string, now = new Date()): string {

@@ -1,9 +1,9 @@
 // What clusters are doing, as tables: a row for each cluster, and counts by state.
 import type { FleetStatus, StatusLine } from '../../api/status-schema.ts'
+import { ageOf } from '../../base/relative-time.ts'
 import { COLUMNS } from '../../domain/status/status-words.ts'
 import type { Column } from './document-columns.ts'
 import type { Look } from './print.ts'
-import { ageOf } from './relative-time.ts'
 
 export const STATUS_TITLES = ['CONTACT', 'DELIVERY', 'HEALTH', 'SEEN', 'OPERATOR']
 

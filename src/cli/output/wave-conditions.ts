@@ -15,12 +15,15 @@ export function waveConditions(gates: readonly string[], wave: Conditions): stri
     ...checks.map(({ name }) => `check ${name}`),
     ...(max_concurrent === undefined ? [] : [`${max_concurrent} at a time`]),
     ...(start_at === undefined ? [] : [`not before ${start_at}`]),
-    ...(window === undefined ? [] : [`only at ${window.cron} for ${formatDuration(window.duration_s)}`]),
+    ...(window === undefined
+      ? []
+      : [`only at ${window.cron} (${window.zone ?? 'UTC'}) for ${formatDuration(window.duration_s)}`]),
     ...(['before', 'after'] as const).flatMap((when) => {
       const rule = approval?.[when]
       if (!rule) return []
-      const { count = 1, not_starter = false } = rule
-      return [`${count} approval${count === 1 ? '' : 's'} ${when}${not_starter ? ' by others' : ''}`]
+      const { count = 1, not_starter = false, role } = rule
+      const whose = role === 'admin' ? 'admin ' : ''
+      return [`${count} ${whose}approval${count === 1 ? '' : 's'} ${when}${not_starter ? ' by others' : ''}`]
     }),
   ]
 }

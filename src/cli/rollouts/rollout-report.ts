@@ -1,8 +1,8 @@
 // One rollout on a screen: how far it is, why it does not go on, and what happened.
 import type { ShownMember, ShownRollout } from '../../api/rollout-schema.ts'
+import { ageOf, fromNow, howLong } from '../../base/relative-time.ts'
 import { count } from '../output/count.ts'
 import type { Look } from '../output/print.ts'
-import { ageOf, fromNow, howLong } from '../output/relative-time.ts'
 import { plain } from '../output/terminal.ts'
 import { changeOf, memberTable, sum, waveTable } from './rollout-table.ts'
 

@@ -1,8 +1,8 @@
 // Rollouts and their waves as tables.
 import type { ShownMember, ShownRollout, ShownWave } from '../../api/rollout-schema.ts'
+import { ageOf } from '../../base/relative-time.ts'
 import type { GateResult } from '../../domain/rollouts/rollout.ts'
 import type { Look } from '../output/print.ts'
-import { ageOf } from '../output/relative-time.ts'
 
 /** A row for each rollout: how far it is, and what it is about. */
 export function rolloutTable({ table, wide }: Look, rollouts: readonly ShownRollout[], now: Date): string {

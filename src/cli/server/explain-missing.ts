@@ -1,9 +1,9 @@
 // What is said of an id that is not there: when it was deleted, since when it exists, or which one was meant.
 import type { Revision } from '../../api/wire-types.ts'
+import { fromNow } from '../../base/relative-time.ts'
 import { PROGRAM } from '../cli-command.ts'
 import { type Advice, EXIT, Failure } from '../failure.ts'
 import { closest } from '../input/closest.ts'
-import { fromNow } from '../output/relative-time.ts'
 import type { Session } from '../session.ts'
 import type { Noun } from './nouns.ts'
 import { pathOf } from './read-documents.ts'

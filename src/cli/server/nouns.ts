@@ -63,7 +63,7 @@ export function namesOf({ name, noun, singular }: Noun): string[] {
   return [...new Set([...names, ...short])]
 }
 
-export function pluralOf(noun: string): string {
+function pluralOf(noun: string): string {
   return /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : noun.endsWith('s') ? noun : `${noun}s`
 }
 

@@ -1,8 +1,9 @@
 // Refusals in the words of the command line: flags instead of parameters, and where a token is from.
+
+import { fromNow } from '../../base/relative-time.ts'
 import { PROGRAM } from '../cli-command.ts'
 import type { Settings } from '../config/settings.ts'
 import { EXIT, Failure } from '../failure.ts'
-import { fromNow } from '../output/relative-time.ts'
 import type { Refusal } from './refusal.ts'
 
 /** Parameters that are flags of the same name. */

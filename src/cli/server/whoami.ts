@@ -1,10 +1,10 @@
 // Who the server takes the caller for: `whoami`, and `token whoami`.
 import type { Command } from 'commander'
 import type { CallerIdentity } from '../../api/wire-types.ts'
+import { fromNow } from '../../base/relative-time.ts'
 import { scopeOf } from '../../domain/access/grant.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import type { Look } from '../output/print.ts'
-import { fromNow } from '../output/relative-time.ts'
 import type { Session } from '../session.ts'
 
 /** Who reads, and who writes where that is another token. */

@@ -1,5 +1,6 @@
 // What can be asked for. A write is a list of commands; `decide` turns it into changes.
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
+import type { Role } from '../access/grant.ts'
 import type { Token } from '../access/token.ts'
 import type { DocumentVersion } from '../documents/view.ts'
 import type { Rollout } from '../rollouts/rollout.ts'
@@ -187,6 +188,10 @@ export type RolloutAction =
       readonly wave?: string
       readonly when?: 'before' | 'after'
       readonly remark?: string
+      /** The plan that is approved; the present one by default. */
+      readonly plan?: string
+      /** Of whoever approves. */
+      readonly role?: Role
     }
   | {
       readonly kind: 'check'

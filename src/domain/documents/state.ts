@@ -3,12 +3,12 @@
 import { getOrSet } from '../../base/get-or-set.ts'
 import { finish, type Steps } from '../../base/steps.ts'
 import { TOKENS } from '../access/token.ts'
-import type { Types } from '../types/resource-type.ts'
+import type { Document, Types } from '../types/resource-type.ts'
 import { ClusterCeilings } from './cluster-ceilings.ts'
 import { Collection, type Place } from './collection.ts'
 import { FrozenView } from './frozen-view.ts'
 import { internalise } from './internalise.ts'
-import { SharedReferences } from './shared-references.ts'
+import { SharedParts, shareText } from './shared-parts.ts'
 import { StateIndexes } from './state-indexes.ts'
 import type { DocumentVersion, Entry, PolledView } from './view.ts'
 
@@ -33,7 +33,7 @@ export class State implements PolledView {
   readonly #types: Types
   #collections = new Map<string, Collection>()
   #indexes: StateIndexes
-  #references: SharedReferences
+  #parts: SharedParts
   #ceilings: ClusterCeilings
   readonly #frozen = new Set<FrozenView>()
   readonly #changedAt = new Map<string, number>()
@@ -41,7 +41,7 @@ export class State implements PolledView {
   constructor(types: Types) {
     this.#types = types
     this.#indexes = new StateIndexes(types)
-    this.#references = new SharedReferences(types)
+    this.#parts = new SharedParts(types)
     this.#ceilings = new ClusterCeilings(types)
   }
 
@@ -156,16 +156,26 @@ export class State implements PolledView {
 
   #prepare(revision: number, { type, id: given, after }: Applied): Prepared {
     const isCluster = type === this.#types.cluster.type.name
-    const id = isCluster ? given : internalise(given)
+    const id = this.#types.get(type)?.delivery ? internalise(given) : given
     if (!after) return { type, id, entry: undefined, place: undefined }
     const { document, deleted, size } = after
-    const entry = { id, document, revision, deleted, size }
+    // With room for what is rendered of it, which takes less than to add it later.
+    const entry: Entry = { id, document, revision, deleted, size, rendered: undefined }
     if (isCluster) {
-      this.#references.share(document)
+      this.#parts.share(document)
       this.#ceilings.raise(entry)
+    } else {
+      this.#shareClusterId(type, document)
     }
     const place = this.#collections.get(type)?.places.get(id)
     return { type, id, entry, place: place && this.#keepsPlace(type, place, entry) ? place : undefined }
+  }
+
+  /** A document that is for one cluster names it by the string that the cluster itself has. */
+  #shareClusterId(type: string, document: Document): void {
+    const named = this.#types.system.get(type)?.clusterOf?.(document)
+    const cluster = named && this.#entry(this.#types.cluster.type.name, named)
+    if (cluster) shareText(document as Record<string, unknown>, cluster.id)
   }
 
   #keepsPlace(type: string, { entry: before }: Place, after: Entry): boolean {
@@ -198,7 +208,7 @@ export class State implements PolledView {
     for (const type of [...this.typeNames(), ...other.typeNames()]) this.#changedAt.set(type, other.revision)
     this.#collections = other.#collections
     this.#indexes = other.#indexes
-    this.#references = other.#references
+    this.#parts = other.#parts
     this.#ceilings = other.#ceilings
     this.revision = other.revision
   }

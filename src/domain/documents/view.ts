@@ -16,7 +16,7 @@ export interface Entry extends DocumentVersion {
   /** Length of its JSON, for a quick upper bound of answer sizes. */
   readonly size: number
   /** A cache of render-inputs alone: what polls repeat of this entry. It is dropped with the entry. */
-  rendered?: object
+  rendered?: object | undefined
 }
 
 /** What a change makes of a document. */

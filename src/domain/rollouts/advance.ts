@@ -120,7 +120,8 @@ function enter(rollout: Rollout, at: number, around: Surroundings): Advance {
   if (missing) return wait(missing)
   if (isAhead(spec.start_at, around.now))
     return wait(`wave ${wave.name} starts at ${spec.start_at}`, spec.start_at)
-  const opened = Math.min(wave.members, spec.max_concurrent ?? wave.members)
+  // An amendment may have left some of it open already.
+  const opened = Math.max(wave.opened, Math.min(wave.members, spec.max_concurrent ?? wave.members))
   const block = around.blockOf(at, opened)
   if (block) return wait(block.why, block.until)
   const { now: opened_at, revision: opened_revision } = around

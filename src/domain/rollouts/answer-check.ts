@@ -5,6 +5,15 @@ import type { RolloutAction } from '../commands/command.ts'
 import { type CheckResult, type Rollout, specOf } from './rollout.ts'
 import { gatesOf } from './strategy.ts'
 
+/** Refuses what was said about a plan that is not the present one any more. */
+export function otherPlan({ id }: Rollout, what: string): Result<never> {
+  return fail({
+    code: 'plan_changed',
+    reason: 'plan_changed',
+    message: `the ${what} is about another plan: rollout "${id}" was changed since, look again`,
+  })
+}
+
 /** Takes an answer about a wave that is open, or has been; a later one takes the place of an earlier one. */
 export function answerCheck(
   rollout: Rollout,
@@ -30,12 +39,7 @@ export function answerCheck(
         `wave "${name}" is not open: there is nothing yet that ${check} could be about`,
       ),
     )
-  if (plan !== undefined && plan !== rollout.plan)
-    return fail({
-      code: 'plan_changed',
-      reason: 'plan_changed',
-      message: `the answer is about another plan: rollout "${rollout.id}" was changed since, look again`,
-    })
+  if (plan !== undefined && plan !== rollout.plan) return otherPlan(rollout, 'answer')
   const answer: CheckResult = {
     wave: name,
     name: check,

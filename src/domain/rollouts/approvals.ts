@@ -1,5 +1,6 @@
 // Who has to approve a wave before it opens, or after its gates hold; who may, and who is missing.
-import { conflictOf, fail, invalid, type Result, succeed } from '../../base/problem.ts'
+import { conflictOf, fail, forbidden, invalid, type Result, succeed } from '../../base/problem.ts'
+import type { Role } from '../access/grant.ts'
 import { isPast } from './instants.ts'
 import { type Approval, type ApprovalRule, type Rollout, specOf, type Wave } from './rollout.ts'
 
@@ -10,6 +11,7 @@ export interface ApprovalGiven {
   readonly by: string
   readonly at: string
   readonly remark: string | undefined
+  readonly role: Role | undefined
 }
 
 /** Adds an approval; a second one of the same person takes the place of the first. */
@@ -31,6 +33,13 @@ export function approve(rollout: Rollout, given: ApprovalGiven): Result<Rollout>
         `wave "${name}" needs the approval of somebody other than ${by}, whose change it is`,
       ),
     )
+  if (rule.role === 'admin' && given.role !== undefined && given.role !== 'admin')
+    return fail(
+      forbidden(
+        'needs_admin',
+        `wave "${name}" needs the approval of an admin, and your role is ${given.role}`,
+      ),
+    )
   const others = rollout.approvals.filter(
     (each) => !(each.wave === name && each.when === when && each.by === by),
   )
@@ -50,8 +59,20 @@ export function missingApproval(
   if (!rule) return undefined
   const missing = (rule.count ?? 1) - countValid(rollout, name, when, rule, now)
   if (missing <= 0) return undefined
-  const who = rule.not_starter ? ` by somebody other than ${authorsOf(rollout).join(' and ')}` : ''
+  const whom = rule.role === 'admin' ? 'an admin' : 'somebody'
+  const others = rule.not_starter ? ` other than ${authorsOf(rollout).join(' and ')}` : ''
+  const who = rule.not_starter || rule.role === 'admin' ? ` by ${whom}${others}` : ''
   return `${missing} more approval${missing === 1 ? '' : 's'} ${when} wave ${name}${who}`
+}
+
+/** The place of the first wave that lacks an approval; of the next wave where none does, negative where all have ended. */
+export function nextToApprove(rollout: Rollout, when: 'before' | 'after' | undefined, now: string): number {
+  const { waves } = rollout
+  const lacks = ({ state }: Wave, place: number): boolean =>
+    (state === 'waiting' || state === 'open') &&
+    missingApproval(rollout, place, when ?? (state === 'open' ? 'after' : 'before'), now) !== undefined
+  const lacking = waves.findIndex(lacks)
+  return lacking >= 0 ? lacking : waves.findIndex(({ state }) => state === 'waiting' || state === 'open')
 }
 
 /** Approvals are bound to the plan: those of an earlier plan are not in the list any more. */

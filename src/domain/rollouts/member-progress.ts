@@ -29,7 +29,7 @@ export interface MemberProgress {
 }
 
 /** Clusters that are not expected to ask. */
-export const AWAY: readonly Contact[] = ['offline', 'never', 'refused', 'unobserved']
+export const AWAY = ['offline', 'never', 'refused', 'unobserved'] as const satisfies readonly Contact[]
 
 /** What the edits of a rollout alone change for a cluster; empty where they change nothing for it any more. */
 export function changedInputs(
@@ -67,7 +67,7 @@ export function progressOf(
   changed: readonly ChangedInputs[],
   membership: Membership,
 ): MemberProgress {
-  const isAbsent = situation.isHeld || AWAY.includes(situation.contact)
+  const isAbsent = situation.isHeld || AWAY.some((away) => away === situation.contact)
   // What a held cluster is served says nothing of the rollout.
   const endpoints = situation.isHeld ? [] : changed
   const parts = endpoints.flatMap(({ type, ids }) => {

@@ -25,14 +25,14 @@ const REST: WaveSpec = { name: 'rest', rest: true }
 
 /**
  * Divides the affected clusters among the waves. A cluster goes into the first wave that takes it. `path` points at the
- * waves in what was sent.
+ * waves in what was sent; it is undefined where they were not sent now.
  */
 export function* resolveWaves(
   types: Types,
   view: View,
   { waves, unmatched = 'rest' }: Strategy,
   affected: Iterable<string>,
-  path: string,
+  path: string | undefined,
 ): Steps<Result<ResolvedWaves>> {
   const clusters = types.cluster.type.name
   const remaining = new Remaining()
@@ -44,29 +44,46 @@ export function* resolveWaves(
   const resolved: ResolvedWave[] = []
   const warnings: string[] = []
   const details: Detail[] = []
+  const empty: string[] = []
   for (const [i, spec] of waves.entries()) {
     yield
     const at = `${path}/${i}`
     const members = remaining.take(spec, (id) => view.get(clusters, id)?.document, types)
-    for (const [j, id] of (spec.clusters ?? []).entries())
+    // Members may have been deleted since a rollout was started that is amended now.
+    for (const [j, id] of (path === undefined ? [] : (spec.clusters ?? [])).entries())
       if (!view.get(clusters, id))
         details.push({ path: `${at}/clusters/${j}`, message: `names no live cluster: "${id}"` })
+    resolved.push({ spec, members })
     const isMember = new Set(members)
     const others = (spec.clusters ?? []).filter((id) => !isMember.has(id))
     if (others.length > 0)
       warnings.push(`wave "${spec.name}" names clusters that the change does not reach: ${named(others)}`)
-    if (members.length === 0) warnings.push(`wave "${spec.name}" has no members, and is skipped`)
-    resolved.push({ spec, members })
+    if (members.length > 0) continue
+    if (yield* matchesAny(types, view, spec)) empty.push(`"${spec.name}"`)
+    else warnings.push(`wave "${spec.name}" is skipped: no cluster of the fleet matches ${spec.selector}`)
   }
   if (details.length > 0) return invalid(details)
+  if (empty.length === 1) warnings.push(`wave ${empty} has no members, and is skipped`)
+  if (empty.length > 1) warnings.push(`waves ${named(empty)} have no members, and are skipped`)
   const left = remaining.take(REST, () => undefined, types)
   if (left.length > 0 && unmatched === 'refuse')
     return invalid(
-      [{ path, message: `leaves ${left.length} clusters in no wave: ${named(left)}` }],
+      [{ path: path ?? '', message: `leaves ${left.length} clusters in no wave: ${named(left)}` }],
       'no_match',
     )
   if (left.length > 0) resolved.push({ spec: nameless(REST, waves), members: left })
   return succeed({ waves: resolved, warnings })
+}
+
+/** Whether the selector of a wave, if it has one, is of any cluster at all. */
+function* matchesAny(types: Types, view: View, { selector }: WaveSpec): Steps<boolean> {
+  const parsed = selector === undefined ? undefined : parseSelector(types, selector)
+  if (!parsed?.ok) return true
+  for (const { document } of view.all(types.cluster.type.name)) {
+    yield
+    if (parsed.selector.matches(document)) return true
+  }
+  return false
 }
 
 /** The first wave that takes a cluster that joins later, by index; undefined when none does by its own words. */
@@ -131,7 +148,7 @@ class Remaining {
 }
 
 /** A number that looks random and is the same for an id everywhere and always. */
-export function rankOf(id: string): number {
+function rankOf(id: string): number {
   let { b: mixed } = new Digester().addText(id)
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)

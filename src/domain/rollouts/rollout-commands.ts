@@ -17,8 +17,8 @@ import type { Entry } from '../documents/view.ts'
 import type { Document, Types } from '../types/resource-type.ts'
 import { activeRolloutOf } from './active-rollout.ts'
 import { actorOf, addEvent, type Surroundings } from './advance.ts'
-import { answerCheck } from './answer-check.ts'
-import { approve } from './approvals.ts'
+import { answerCheck, otherPlan } from './answer-check.ts'
+import { approve, nextToApprove } from './approvals.ts'
 import { asHold, documentsOf, HOLDS, type Hold } from './hold.ts'
 import {
   asDocument,
@@ -42,6 +42,8 @@ const HERE = { path: '' }
 interface StagedTarget {
   readonly supersedes?: string
   readonly amends?: { readonly id: string; readonly restart: boolean }
+  /** The amended rollout, where its members stay in their waves. */
+  readonly keeps?: string
 }
 
 /** Puts a staged write into a draft; returns it as it stands there. */
@@ -49,7 +51,7 @@ export function putStaged(
   types: Types,
   draft: Draft,
   staged: StagedWrite,
-  { supersedes, amends }: StagedTarget,
+  { supersedes, amends, keeps }: StagedTarget,
   { by, around }: { readonly by: string; readonly around: Pick<Surroundings, 'now' | 'revision'> },
 ): Result<StagedWrite> {
   if (supersedes !== undefined) {
@@ -62,9 +64,16 @@ export function putStaged(
       at: around.now,
       path: '',
     })
+    if (!ended.ok && ended.problem.code === 'not_found')
+      return invalid(
+        [{ path: '/rollout/supersedes', message: `names no rollout "${supersedes}"` }],
+        'unknown_reference',
+      )
     if (!ended.ok) return ended
   }
-  const target = amends ? amend(types, draft, staged, amends, by, around) : succeed(staged)
+  const target = amends
+    ? amend(types, draft, staged, { ...amends, keeps: keeps !== undefined, by, around })
+    : succeed(staged)
   if (!target.ok) return target
   const { rollout, plan } = target.value
   if (!amends && stagingOf(types, draft).active.length >= MAX_ACTIVE)
@@ -80,14 +89,12 @@ function amend(
   types: Types,
   draft: Draft,
   staged: StagedWrite,
-  { id, restart }: { readonly id: string; readonly restart: boolean },
-  by: string,
-  around: Pick<Surroundings, 'now' | 'revision'>,
+  { id, ...how }: { readonly id: string } & Parameters<typeof amended>[3],
 ): Result<StagedWrite> {
   const found = findActive(draft, { id })
   if (!found.ok) return found
   const former = asRollout(found.value)
-  const plan = restart ? undefined : draft.get(ROLLOUT_PLANS, id)
+  const plan = how.restart ? undefined : draft.get(ROLLOUT_PLANS, id)
   const active = plan && activeRolloutOf(types, found.value, plan)
   const isOpen = (cluster: string): boolean => active?.isOpenFor(cluster) ?? false
   // What is open stays open: those members come first.
@@ -96,7 +103,7 @@ function amend(
     members: [...members.filter(isOpen), ...members.filter((cluster) => !isOpen(cluster))],
     opened: members.filter(isOpen).length,
   }))
-  const rollout = amended(former, staged.rollout, waves, { restart, by, around })
+  const rollout = amended(former, staged.rollout, waves, how)
   return succeed({
     ...staged,
     waves,
@@ -237,13 +244,21 @@ function resumed(rollout: Rollout): Rollout {
 
 function approveWave(
   rollout: Rollout,
-  { wave: name, when, remark }: Extract<RolloutAction, { kind: 'approve' }>,
+  { wave: name, when, remark, plan, role }: Extract<RolloutAction, { kind: 'approve' }>,
   by: string,
   at: string,
 ): Result<Rollout> {
-  const next = rollout.waves.findIndex(({ state }) => state === 'waiting' || state === 'open')
-  const wave = name === undefined ? next : rollout.waves.findIndex((each) => each.name === name)
-  return wave < 0 ? unknownWave(rollout, name ?? '') : approve(rollout, { wave, when, by, at, remark })
+  const wave =
+    name === undefined
+      ? nextToApprove(rollout, when, at)
+      : rollout.waves.findIndex((each) => each.name === name)
+  if (wave < 0 && name === undefined)
+    return fail(
+      conflictOf('wave_ended', `all waves of rollout "${rollout.id}" have ended: nothing waits for it`),
+    )
+  if (wave < 0) return unknownWave(rollout, name ?? '')
+  if (plan !== undefined && plan !== rollout.plan) return otherPlan(rollout, 'approval')
+  return approve(rollout, { wave, when, by, at, remark, role })
 }
 
 /** A wave that waits keeps the base until the finish; of one that is open the gates no longer count. */

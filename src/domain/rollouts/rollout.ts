@@ -14,7 +14,7 @@ export const ROLLOUT_STATES = ['pending', 'running', 'paused', 'baking', 'finish
 export type RolloutState = (typeof ROLLOUT_STATES)[number]
 
 export const WAVE_STATES = ['waiting', 'open', 'passed', 'skipped'] as const
-export type WaveState = (typeof WAVE_STATES)[number]
+type WaveState = (typeof WAVE_STATES)[number]
 
 /** What has to be true of a wave's members. Percentages are of the members that can be observed. */
 export interface Gates {
@@ -40,6 +40,8 @@ export interface CheckSpec {
 export interface ApprovalRule {
   readonly count?: number
   readonly not_starter?: boolean
+  /** Who may approve: editors too, which is the default, or admins alone. */
+  readonly role?: 'editor' | 'admin'
   /** An approval that is older does not count. */
   readonly expires_s?: number
 }
@@ -207,6 +209,16 @@ export function asRollout({ document }: Pick<Entry, 'document'>): Rollout {
 
 export function asPlan({ document }: Pick<Entry, 'document'>): RolloutPlan {
   return document as unknown as RolloutPlan
+}
+
+const INSTANTS: ReadonlySet<string> = new Set<keyof Rollout | keyof Wave | keyof Approval>([
+  ...(['started_at', 'ended_at', 'retried_at', 'baking_since', 'at'] as const),
+  ...(['opened_at', 'widened_at', 'gates_hold_since', 'checks_since', 'passed_at'] as const),
+])
+
+/** A rollout without the times of its steps: each decision of the same step makes them anew. */
+export function withoutInstants(rollout: Rollout): object {
+  return JSON.parse(JSON.stringify(rollout, (key, value) => (INSTANTS.has(key) ? undefined : value)))
 }
 
 export function asDocument(value: Rollout | RolloutPlan): Document {

@@ -6,10 +6,11 @@ import type { Steps } from '../../base/steps.ts'
 import { type Grant, grantIn } from '../access/grant.ts'
 import { Comparison } from '../delivery/compare-served.ts'
 import type { ServedView } from '../delivery/served-view.ts'
-import type { Change } from '../documents/view.ts'
+import type { Change, View } from '../documents/view.ts'
 import { type Document, dnsOf, type Types } from '../types/resource-type.ts'
 import { addEvent, advance, type Surroundings } from './advance.ts'
 import { type DocumentEdit, editsBetween, type FieldEdit } from './edits.ts'
+import { keepWaves } from './keep-waves.ts'
 import { type ResolvedWave, type ResolvedWaves, resolveWaves } from './resolve-waves.ts'
 import type { Rollout, RolloutPlan, Strategy, Wave } from './rollout.ts'
 import { stagingOf } from './staging.ts'
@@ -20,8 +21,10 @@ export interface RolloutRequest {
   /** The strategy's name; undefined where the waves came with the write. */
   readonly strategy: string | undefined
   readonly spec: Strategy
-  /** Where the waves stand in what was sent. */
-  readonly path: string
+  /** Where the waves stand in what was sent; undefined where they are those of a rollout that goes on. */
+  readonly path: string | undefined
+  /** A rollout that goes on, whose members stay in their waves. */
+  readonly keeps?: string
   readonly message: string | null
   readonly startedBy: string
   readonly grant: Grant | undefined
@@ -45,13 +48,13 @@ export function* stageWrite(
   comparison: Comparison,
   changes: readonly Change[],
   request: RolloutRequest,
-  { now }: Pick<Surroundings, 'now'>,
+  { now, present }: Pick<Surroundings, 'now'> & { readonly present: View },
   digest: (members: RolloutPlan['members']) => Steps<string>,
 ): Steps<Result<StagedWrite>> {
   const { types, before } = comparison
   const edits = yield* editsOf(types, changes)
   if (!edits.ok) return edits
-  const resolved = yield* resolveMembers(comparison, request)
+  const resolved = yield* resolveMembers(comparison, request, present)
   if (!resolved.ok) return resolved
   const { waves, warnings } = resolved.value
   const members = waves.map((wave) => wave.members)
@@ -103,10 +106,14 @@ export function openFirst(rollout: Rollout, around: Surroundings): Rollout {
   return next
 }
 
-/** The members are the clusters that would be served something else; held ones, once they are released. */
-export function* resolveMembers(
+/**
+ * The members are the clusters that would be served something else; held ones, once they are released. `present` has the
+ * rollout that is amended, and what is compared has not.
+ */
+function* resolveMembers(
   comparison: Comparison,
-  { spec, path }: Pick<RolloutRequest, 'spec' | 'path'>,
+  { spec, path, keeps }: Pick<RolloutRequest, 'spec' | 'path' | 'keeps'>,
+  present: View,
 ): Steps<Result<ResolvedWaves>> {
   const { types, before } = comparison
   const clusters = types.cluster.type.name
@@ -130,11 +137,13 @@ export function* resolveMembers(
       reason: 'nothing_to_roll_out',
       message: 'no cluster would be served anything else: write it without a rollout',
     })
+  const kept = stagingOf(types, present).active.find(({ rollout }) => rollout.id === keeps)
+  if (kept) return succeed(yield* keepWaves(types, before, kept, affected))
   return yield* resolveWaves(types, before, spec, affected, path)
 }
 
 /** The edits of a write; documents that change in the same way share one. */
-export function* editsOf(types: Types, changes: readonly Change[]): Steps<Result<DocumentEdit[]>> {
+function* editsOf(types: Types, changes: readonly Change[]): Steps<Result<DocumentEdit[]>> {
   const shared = new Map<string, { type: string; ids: string[]; fields: readonly FieldEdit[] }>()
   const whole: DocumentEdit[] = []
   const details: Detail[] = []
@@ -169,32 +178,42 @@ function refuse(types: Types, { type, before, after }: Change): string | undefin
     : 'would get another DNS name: change that without a rollout'
 }
 
-/** A rollout with other edits: approvals of the earlier ones are void, and open waves have to prove the new ones. */
+/**
+ * A rollout with other edits: approvals of the earlier ones are void, and open waves have to prove the new ones. What is
+ * open of a wave stays open, and the rest of it waits for the waves before.
+ */
 export function amended(
   rollout: Rollout,
   staged: Rollout,
   waves: readonly (ResolvedWave & { readonly opened: number })[],
   {
     restart,
+    keeps,
     by,
     around,
   }: {
     readonly restart: boolean
+    /** Whether the waves are the same as before. */
+    readonly keeps: boolean
     readonly by: string
     readonly around: Pick<Surroundings, 'now' | 'revision'>
   },
 ): Rollout {
   const what = restart ? 'amended, with its waves started again' : 'amended'
   const { now: opened_at, revision: opened_revision } = around
-  const next = waves.map(({ spec, members, opened }): Wave => {
-    const wave: Wave = { name: spec.name, state: 'waiting', members: members.length, opened: 0 }
-    return opened === 0 ? wave : { ...wave, state: 'open', opened, opened_at, opened_revision }
+  const next = waves.map(({ spec, members, opened }, at): Wave => {
+    const wave: Wave = { name: spec.name, state: 'waiting', members: members.length, opened }
+    const former = keeps ? rollout.waves[at] : undefined
+    if (former?.state === 'skipped' && former.members > 0) return { ...wave, state: 'skipped' }
+    const isNext = waves.slice(0, at).every((each) => each.opened > 0 || each.members.length === 0)
+    return opened === 0 ? wave : { ...wave, ...(isNext && { state: 'open' }), opened_at, opened_revision }
   })
   const { baking_since: _, joined: __, checks: ___, ...rest } = rollout
   return {
     ...rest,
     ...(staged.bypass && { bypass: true }),
     amended_by: by,
+    message: staged.message ?? rollout.message,
     plan: staged.plan,
     operation: staged.operation,
     spec: staged.spec,
@@ -202,7 +221,10 @@ export function amended(
     approvals: [],
     set_aside: [],
     waiting_for: null,
-    state: 'running',
-    events: addEvent(rollout.events, { at: around.now, by, what }),
+    state: next.some(({ opened }) => opened > 0) ? 'running' : 'pending',
+    events: addEvent(rollout.events, {
+      ...{ at: around.now, by, what },
+      ...(staged.message && { remark: staged.message }),
+    }),
   }
 }

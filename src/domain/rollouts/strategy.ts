@@ -24,8 +24,9 @@ const CHOICES = {
 } satisfies { readonly [choice in keyof WaveSpec]?: string }
 const CHOICE_NAMES = Object.keys(CHOICES) as (keyof typeof CHOICES)[]
 
-/** The gates of a wave that names none. */
-const DEFAULT_GATES: Gates = { applied_percent: 100, failures: 0 }
+/** What a wave asks for that names no share: to be served a change says nothing of it. */
+const DEFAULT_SHARE: Gates = { applied_percent: 100 }
+const SHARES = ['served_percent', 'applied_percent', 'healthy_percent'] as const satisfies (keyof Gates)[]
 /** After this long, absent members are set aside. */
 export const DEFAULT_DEADLINE_S = 3600
 
@@ -48,11 +49,10 @@ export const DEFAULT_STRATEGY: Strategy = {
   ],
 }
 
-export function gatesOf({ gates }: WaveSpec): Gates {
-  const { soak_s, checks, ...others } = gates ?? {}
-  const asked = Object.keys(others).length > 0 ? others : DEFAULT_GATES
-  // What was not served was not applied: a failure is only known of what was served.
-  return { failures: 0, ...asked, ...(checks && { checks }), ...(soak_s !== undefined && { soak_s }) }
+/** The gates of a wave, with those that it does not name itself. */
+export function gatesOf({ gates = {} }: WaveSpec): Gates {
+  const hasShare = SHARES.some((kind) => gates[kind] !== undefined)
+  return { ...(hasShare ? {} : DEFAULT_SHARE), failures: 0, ...gates }
 }
 
 export function asStrategy(document: Document): Strategy {

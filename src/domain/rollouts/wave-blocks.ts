@@ -51,7 +51,7 @@ function closedWindow(rollout: Rollout, wave: number, now: number): Block | unde
 /** Members of a wave that are not open yet; without a wave, all those that the finish would reach. */
 function* frozenMembers({ types, view, active, now }: Moment, wave: number): Steps<FrozenMembers> {
   const { rollout } = active
-  const frozen = new FrozenMembers(freezesAgainst(types, view, rollout, wave >= 0), now.getTime())
+  const frozen = new FrozenMembers(freezesAgainst(types, view, rollout), now.getTime())
   const clusters = types.cluster.type.name
   for (const [i, { opened }] of frozen.isLooking ? rollout.waves.entries() : []) {
     if (wave >= 0 && i !== wave) continue
@@ -69,17 +69,15 @@ function* frozenMembers({ types, view, active, now }: Moment, wave: number): Ste
   return frozen
 }
 
-/** The freezes that count for a rollout; `opening` is false for its finish, which freezes of rollouts let pass. */
+/** The freezes that count for a rollout. */
 function freezesAgainst(
   types: Types,
   view: View,
   { bypass: bypasses, grant }: Rollout,
-  opening: boolean,
 ): readonly KnownFreeze[] {
-  return freezesIn(types, view).filter(({ freeze: { blocks, bypass } }) => {
-    if (blocks === 'rollouts' && !opening) return false
-    return !(bypasses && (grant === undefined || mayBypass(grant, bypass)))
-  })
+  const isPassed = ({ freeze: { bypass } }: KnownFreeze): boolean =>
+    bypasses === true && (grant === undefined || mayBypass(grant, bypass))
+  return freezesIn(types, view).filter((known) => !isPassed(known))
 }
 
 /** Frozen members to look for: more of them say nothing new. */

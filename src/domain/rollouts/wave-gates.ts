@@ -68,7 +68,7 @@ export function setAsideIn(rollout: Rollout, at: number, tally: WaveTally, now: 
 }
 
 /** The last answer to a check of a wave, where it is about the present plan. */
-export function answerOf(rollout: Rollout, at: number, check: string): CheckResult | undefined {
+function answerOf(rollout: Rollout, at: number, check: string): CheckResult | undefined {
   const { name } = rollout.waves[at] as Wave
   return rollout.checks?.find(
     (each) => each.wave === name && each.name === check && each.plan === rollout.plan,

@@ -59,6 +59,10 @@ export class Fleet {
   readonly #endpoints: ReadonlyMap<string, number>
   readonly #endpointNames: readonly string[]
   readonly #records = new Map<string, ClusterRecord>()
+  /** Rows of clusters of which nothing was heard yet: they need no record. */
+  readonly #unheard = new Map<string, StatusRow>()
+  /** What is known of them. */
+  readonly #nothing: ClusterRecord
   readonly #rows = new Map<string, StatusRow>()
   readonly #subscribers = new Set<(transition: Transition) => void>()
   readonly #versions = new OperatorVersions()
@@ -67,6 +71,7 @@ export class Fleet {
     this.#parts = parts
     this.#endpointNames = parts.types.delivered.map(({ delivery }) => delivery.endpoint)
     this.#endpoints = new Map(this.#endpointNames.map((endpoint, i) => [endpoint, i]))
+    this.#nothing = new ClusterRecord(this.#endpoints)
   }
 
   /**
@@ -145,7 +150,7 @@ export class Fleet {
   /** All that a cluster's status is derived from, at this moment. */
   situationOf(cluster: Entry, view: View = this.#parts.state): Situation {
     const { types, rules, now } = this.#parts
-    const evidence = this.#recordOf(cluster.id)
+    const evidence = this.#evidenceOf(cluster.id)
     const desired = desiredOf(types, view, cluster)
     const isHeld = stagingOf(types, view).isHeld(cluster.id)
     return situationOf({ cluster, desired, evidence, rules, isHeld, clock: new StatusClock(now()) })
@@ -156,7 +161,8 @@ export class Fleet {
     const { types, state } = this.#parts
     // A caller that goes through a frozen view may hold an earlier version.
     const cluster = findVersion(state, types.cluster.type.name, given.id) ?? given
-    const record = this.#recordOf(cluster.id)
+    const record = this.#records.get(cluster.id)
+    if (!record) return this.#rowOfUnheard(cluster)
     const now = this.#parts.now()
     if (
       record.row &&
@@ -182,7 +188,7 @@ export class Fleet {
   /** How often a cluster is expected to poll, and whether it speaks to the service: cheaper than its whole row. */
   pulseOf(cluster: Entry): { readonly intervalMs: number; readonly contact: Contact } {
     const { rules, now } = this.#parts
-    const evidence = this.#recordOf(cluster.id)
+    const evidence = this.#evidenceOf(cluster.id)
     const { ms: intervalMs } = expectedInterval(evidence, this.#endpointNames, rules)
     const clock = new StatusClock(now())
     return { intervalMs, contact: contactOf({ cluster, evidence, rules, clock }, intervalMs) }
@@ -209,7 +215,7 @@ export class Fleet {
   /** The worst problem of a cluster of the present, if it has any. */
   problemOf(cluster: Entry): Trouble | undefined {
     const row = this.rowOf(cluster)
-    const record = this.#recordOf(cluster.id)
+    const record = this.#evidenceOf(cluster.id)
     const now = this.#parts.now()
     return findProblem({
       row,
@@ -249,6 +255,7 @@ export class Fleet {
 
   forget(cluster: string): void {
     this.#records.delete(cluster)
+    this.#unheard.delete(cluster)
   }
 
   #outdate(record: ClusterRecord): void {
@@ -260,9 +267,25 @@ export class Fleet {
     let record = this.#records.get(cluster)
     if (!record) {
       record = new ClusterRecord(this.#endpoints)
+      record.row = this.#unheard.get(cluster)
+      this.#unheard.delete(cluster)
       this.#records.set(cluster, record)
     }
     return record
+  }
+
+  #evidenceOf(cluster: string): ClusterRecord {
+    return this.#records.get(cluster) ?? this.#nothing
+  }
+
+  /** Nothing is rendered for it: it was served nothing, so it is behind, and its health is not known. */
+  #rowOfUnheard(cluster: Entry): StatusRow {
+    const { rules, types } = this.#parts
+    const contact = contactOf({ cluster, evidence: this.#nothing, rules, clock: new StatusClock(0) }, 0)
+    const delivery = types.delivered.length > 0 ? 'behind' : 'applied'
+    const row = this.#shared({ contact, delivery, health: 'unknown' })
+    this.#unheard.set(cluster.id, row)
+    return row
   }
 
   #pollOf(record: ClusterRecord, cluster: string, endpoint: string): PollRecord | undefined {

@@ -57,7 +57,7 @@ export async function stageRollout(
   if (wrong.length > 0) return invalid(wrong)
   const { types } = comparison
   const { grant, bypass = false, operation = summarise(commands) } = options
-  const around = { now: now.toISOString(), revision: view.revision + 1 }
+  const around = { now: now.toISOString(), revision: view.revision + 1, present: view }
   const request: RolloutRequest = {
     ...rollout,
     // No other revision has this number, so that no other rollout has this id.
@@ -89,7 +89,8 @@ function refuseChecks({ spec, path, strategy }: RolloutOptions, allowed: readonl
           ? 'this service may ask no system outside: ROLLOUT_CHECK_URLS is not set'
           : 'it is not below any of ROLLOUT_CHECK_URLS'
       const message = `has check ${check} of wave ${name} at a URL that is not allowed: ${why}`
-      return [{ path: strategy === undefined ? `${path}/${i}/gates/checks/${j}/url` : path, message }]
+      const isInline = strategy === undefined && path !== undefined
+      return [{ path: isInline ? `${path}/${i}/gates/checks/${j}/url` : (path ?? ''), message }]
     }),
   )
 }

@@ -17,7 +17,7 @@ const MAX_SLEEP_MS = 30_000
 const STEP_MS = 2000
 
 /** Times and timers, so that tests can do without waiting. */
-export interface Clock {
+interface Clock {
   /** Milliseconds that only ever grow, whatever the clock on the wall does. */
   passed(): number
   set(run: () => void, ms: number): () => void

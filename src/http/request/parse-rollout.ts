@@ -1,5 +1,5 @@
 // What a write says about its rollout: a strategy by name, or waves of its own.
-import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject, own, pointer } from '../../base/json.ts'
 import { type Detail, invalid, type Result, succeed } from '../../base/problem.ts'
 import { unknownDocument } from '../../domain/documents/find-document.ts'
 import { below } from '../../domain/documents/parse-document.ts'
@@ -22,8 +22,19 @@ interface Place {
   readonly operations: readonly Json[]
 }
 
+/** What a rollout in a body may have. */
+const FIELDS: readonly string[] = [
+  'strategy',
+  'waves',
+  'on_failure',
+  'bake_s',
+  'stragglers',
+  'unmatched',
+  'supersedes',
+]
+
 /** A strategy by its name. */
-export function findStrategy(
+function findStrategy(
   { engine, types }: Pick<Service, 'engine' | 'types'>,
   id: string,
   path: string,
@@ -44,16 +55,23 @@ export function parseRollout(
 ): Result<RolloutOptions> {
   if (!isObject(given)) return invalid([{ path, message: 'must be an object with a strategy or with waves' }])
   const { strategy, supersedes, ...spec } = given
-  const details: Detail[] = []
+  const details: Detail[] = Object.keys(given)
+    .filter((name) => !FIELDS.includes(name))
+    .map((name) => ({
+      path: pointer(path, name),
+      message: `is an unknown field: known are ${FIELDS.join(', ')}`,
+    }))
   for (const [name, value] of Object.entries({ strategy, supersedes }))
     if (value !== undefined && typeof value !== 'string')
       details.push({ path: `${path}/${name}`, message: 'must be a text: an id' })
-  if ((strategy === undefined) === (spec.waves === undefined))
+  if (strategy === undefined && spec.waves === undefined)
     details.push({ path, message: 'needs one of strategy and waves: how to go through the fleet' })
+  if (strategy !== undefined && spec.waves !== undefined)
+    details.push({ path, message: 'has strategy and waves: give only one of them' })
   if (details.length > 0) return invalid(details)
   const replaced = typeof supersedes === 'string' ? { supersedes } : {}
   if (typeof strategy === 'string') {
-    const found = findStrategy(service, strategy, `${path}/strategy`)
+    const found = findStrategy(service, strategy, path.startsWith('?') ? path : `${path}/strategy`)
     if (!found.ok) return found
     const whole = { ...found.value, ...spec } as unknown as JsonObject
     const changed = Object.keys(spec).length === 0 ? found : parseSpec(service, whole, path)

@@ -52,7 +52,8 @@ export function rolloutAnswer({ revision, warnings }: Written, { rollout }: Stag
   }
 }
 
-export function previewAnswer(types: Types, written: Written, rollout?: RolloutPreview): WriteAnswer {
+export function previewAnswer(types: Types, written: Written, staged?: RolloutPreview): WriteAnswer {
+  const { warnings: ofRollout = [], ...rollout }: Partial<RolloutPreview> = staged ?? {}
   const { revision, changes, impact, warnings, plan, objections, kept = [] } = written
   const described = changes
     .slice(0, CHANGES_IN_PREVIEW)
@@ -71,6 +72,7 @@ export function previewAnswer(types: Types, written: Written, rollout?: RolloutP
       ...confirmable.map(({ problem, confirmation }) => `needs confirm=${confirmation}: ${problem.message}`),
       ...others.map((objection) => `${obstacle(objection)}: ${objection.problem.message}`),
       ...warnings,
+      ...ofRollout,
     ],
     requires: objections.map(requirementOf),
     requires_confirmation: CONFIRMATIONS.filter((each) =>

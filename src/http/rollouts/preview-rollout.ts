@@ -1,5 +1,5 @@
 // What a preview says of a rollout: its waves with their members, and how long it takes at least.
-import type { PlannedWave } from '../../api/rollout-schema.ts'
+import type { AbsentCluster, PlannedWave } from '../../api/rollout-schema.ts'
 import type { Steps } from '../../base/steps.ts'
 import { AWAY } from '../../domain/rollouts/member-progress.ts'
 import type { ResolvedWave } from '../../domain/rollouts/resolve-waves.ts'
@@ -11,6 +11,7 @@ import type { Service } from '../service.ts'
 export interface RolloutPreview {
   readonly waves: readonly PlannedWave[]
   readonly expected_duration_s: number
+  readonly warnings: readonly string[]
 }
 
 /** Ids that a planned wave lists. */
@@ -22,35 +23,42 @@ export function* previewRollout(
 ): Steps<RolloutPreview> {
   let seconds = rollout.spec.bake_s ?? 0
   const planned: PlannedWave[] = []
+  const warnings: string[] = []
   for (const wave of waves) {
-    const { slowestMs, absent } = yield* lookAt(service, wave.members)
+    const { slowestMs, ...missing } = yield* lookAt(service, wave.members)
     seconds += durationOf(wave, slowestMs / 1000)
-    planned.push({ ...planOf(wave), absent })
+    planned.push({ ...planOf(wave), ...missing })
+    if (missing.absent > 0 && missing.absent === wave.members.length)
+      warnings.push(
+        `wave "${wave.spec.name}" does not pass before one of its clusters answers: all of them are absent now`,
+      )
   }
-  return { waves: planned, expected_duration_s: Math.ceil(seconds) }
+  return { waves: planned, expected_duration_s: Math.ceil(seconds), warnings }
 }
 
-/** The longest interval of some clusters, and how many of them nothing is to be expected of now. */
+/** The longest interval of some clusters, and those of them that nothing is to be expected of now. */
 function* lookAt(
   { engine, types }: Pick<Service, 'engine' | 'types'>,
   members: readonly string[],
-): Steps<{ slowestMs: number; absent: number }> {
+): Steps<{ readonly slowestMs: number } & Pick<PlannedWave, 'absent' | 'absent_details'>> {
   const { fleet } = engine.fleet
   const staging = stagingOf(types, engine.state)
+  const details: AbsentCluster[] = []
   let [slowestMs, absent] = [0, 0]
   for (const id of members) {
     yield
     const cluster = engine.state.get(types.cluster.type.name, id)
     if (!cluster) continue
     const { intervalMs, contact } = fleet.pulseOf(cluster)
-    if (AWAY.includes(contact) || staging.isHeld(id)) absent++
-    else slowestMs = Math.max(slowestMs, intervalMs)
+    const why = staging.isHeld(id) ? 'held' : AWAY.find((away) => away === contact)
+    if (why === undefined) slowestMs = Math.max(slowestMs, intervalMs)
+    else if (++absent <= LISTED) details.push({ cluster: id, why })
   }
-  return { slowestMs, absent }
+  return { slowestMs, absent, absent_details: details }
 }
 
 /** What each gate comes to in numbers of clusters, and what else keeps a wave from opening or passing. */
-function planOf({ spec, members }: ResolvedWave): Omit<PlannedWave, 'absent'> {
+function planOf({ spec, members }: ResolvedWave): Omit<PlannedWave, 'absent' | 'absent_details'> {
   const gates = gatesOf(spec)
   const of = members.length
   const percents = (['served_percent', 'applied_percent', 'healthy_percent'] as const).flatMap((kind) => {

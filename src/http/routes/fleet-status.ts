@@ -34,6 +34,7 @@ import { listStatus, STATUS_SORTS, type StatusQuery, type StatusSort } from '../
 
 const PAGE = pageOf(STATUS_PAGES)
 const [LIMIT] = PAGE
+const TEXT = inQuery('q', 'Only clusters with this text in their id.', { type: 'string' })
 const CONTACT = inQuery('contact', 'Only clusters with this contact.', { type: 'string', enum: CONTACTS })
 const DELIVERY = inQuery('delivery', 'Only clusters with this delivery.', {
   type: 'string',
@@ -69,7 +70,7 @@ function fleetRoute(service: Service): Route {
     summary: 'How the clusters fare: counts by state, and the clusters a page at a time.',
     description:
       'Counts are of all clusters that the filters choose, whatever the page. Nothing is green without evidence: what is not known is unknown.',
-    parameters: [...PAGE, SELECTOR, CONTACT, DELIVERY, HEALTH, ...ofEnvironment, SORT],
+    parameters: [...PAGE, SELECTOR, TEXT, CONTACT, DELIVERY, HEALTH, ...ofEnvironment, SORT],
     answers: {
       200: ok('Counts and clusters.', ref('fleet_status'), ['X-Request-Id', 'X-Total-Count', 'Link']),
     },
@@ -90,7 +91,7 @@ function fleetRoute(service: Service): Route {
 }
 
 function statusQuery(service: Service, query: Query): Result<StatusQuery> {
-  const { contact, delivery, health, sort = 'cluster' } = query
+  const { q, contact, delivery, health, sort = 'cluster' } = query
   const selected = selectedIn(service, query)
   if (!selected.ok) return selected
   const { environment } = service.types.cluster
@@ -98,6 +99,7 @@ function statusQuery(service: Service, query: Query): Result<StatusQuery> {
   return succeed({
     matches: (cluster: Document, view: View) =>
       (wanted === undefined || cluster[environment ?? ''] === wanted) && selected.value(cluster, view),
+    ...(q !== undefined && { text: q.toLowerCase() }),
     ...(contact !== undefined && { contact: contact as Contact }),
     ...(delivery !== undefined && { delivery: delivery as Delivered }),
     ...(health !== undefined && { health: health as Health }),

@@ -149,7 +149,8 @@ async function commandFor(
   { body, ...given }: Given,
 ): Promise<Result<Command>> {
   if (kind === 'finish') return finishCommand(service, request, { body, ...given })
-  const action = parseAction(kind, body)
+  const { role } = identityOf(request).grant
+  const action = parseAction(kind, kind === 'approve' ? { ...body, role } : body)
   return action.ok ? succeed({ ...given, op: 'act_on_rollout', action: action.value }) : action
 }
 
@@ -205,7 +206,18 @@ function amendRoute(service: Service): Route {
       content: json(
         { ...rest, properties: { ...properties, operations } },
         JSON_TYPE,
-        example({ operations: [], message: 'the chart was wrong', restart: true }),
+        example({
+          operations: [
+            {
+              op: 'patch_values',
+              component: 'podinfo',
+              values: { replicaCount: '2' },
+              selector: 'environment=dev',
+            },
+          ],
+          message: 'two are enough',
+          restart: true,
+        }),
       ),
       limit: BATCH_BODY_LIMIT,
     },
@@ -224,7 +236,7 @@ function amendRoute(service: Service): Route {
   })
 }
 
-/** The waves of an amendment are those of the rollout, where it names no others. */
+/** The waves of an amendment are those of the rollout, where it names no others; with all of its other fields. */
 function amendmentOf(service: Service, id: string, body: JsonObject): Result<RolloutOptions> {
   const { operations: _, restart, strategy, waves, on_failure, bake_s, stragglers, unmatched } = body
   const given = { strategy, waves, on_failure, bake_s, stragglers, unmatched }
@@ -233,9 +245,11 @@ function amendmentOf(service: Service, id: string, body: JsonObject): Result<Rol
   const found = service.engine.state.get(ROLLOUTS, id)
   if (!found) return notFound('rollout', id)
   const { strategy: name, spec } = asRollout(found)
-  const options: Result<RolloutOptions> =
-    Object.keys(asked).length > 0
-      ? parseRollout(service, asked as JsonObject, { path: '', operations })
-      : succeed({ strategy: name, spec, path: '/waves', operations })
-  return options.ok ? succeed({ ...options.value, amends: { id, restart: restart === true } }) : options
+  const amends = { id, restart: restart === true }
+  const hasWaves = strategy !== undefined || waves !== undefined
+  const sent = (hasWaves ? asked : { ...spec, ...asked }) as JsonObject
+  const options = parseRollout(service, sent, { path: '', operations })
+  if (!options.ok || hasWaves) return options.ok ? succeed({ ...options.value, amends }) : options
+  const kept = { ...options.value, strategy: name, path: undefined, amends }
+  return succeed({ ...kept, ...(!amends.restart && { keeps: id }) })
 }

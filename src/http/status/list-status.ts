@@ -23,6 +23,8 @@ export type StatusSort = (typeof STATUS_SORTS)[number]
 
 export interface StatusQuery {
   matches(cluster: Document, view: View): boolean
+  /** In the id, in lower case as ids are. */
+  readonly text?: string
   readonly contact?: Contact
   readonly delivery?: Delivered
   readonly health?: Health
@@ -45,13 +47,14 @@ export function* listStatus(
   query: StatusQuery,
   now: number,
 ): Steps<FleetStatus> {
-  const { contact, delivery, health, sort, limit, offset } = query
+  const { text, contact, delivery, health, sort, limit, offset } = query
   const page = new FirstFew<Found>(offset + limit, comparing(fleet, sort))
   const environments = new Map<string, StatusTally>()
   const versions = new Map<string, number>()
   const { name } = type.type
   for (const entry of contact === 'deleted' ? view.tombstones(name) : view.all(name)) {
     yield
+    if (text !== undefined && !entry.id.includes(text)) continue
     if (!query.matches(entry.document, view)) continue
     const row = fleet.rowOf(entry)
     if (contact !== undefined && row.contact !== contact) continue

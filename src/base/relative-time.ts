@@ -1,4 +1,4 @@
-// Times relative to now, for people.
+// Times relative to now, for people: on a terminal and in the console.
 
 /** A time relative to now in one unit: `3m ago`, `in 90d`. */
 export function fromNow(time: string, now: Date): string {

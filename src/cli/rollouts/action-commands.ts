@@ -19,6 +19,7 @@ interface ActionFlags extends WriteFlags {
   readonly wave?: string
   readonly before?: boolean
   readonly after?: boolean
+  readonly of?: string
   readonly cluster?: readonly string[]
 }
 
@@ -66,9 +67,14 @@ const ACTIONS: readonly Action[] = [
       command
         .option('--wave <name>', 'the wave')
         .addOption(new Option('--before', 'that it may open').conflicts('after'))
-        .addOption(new Option('--after', 'that what comes after it may open')),
-    body: ({ wave, before, after, ...flags }) => ({
+        .addOption(new Option('--after', 'that what comes after it may open'))
+        .option(
+          '--of <plan>',
+          'the plan that was looked at, from describe; if it is another one now, nothing is approved',
+        ),
+    body: ({ wave, before, after, of: plan, ...flags }) => ({
       ...(wave !== undefined && { wave }),
+      ...(plan !== undefined && { plan }),
       ...((before || after) && { when: before ? 'before' : 'after' }),
       ...remarkOf(flags),
     }),

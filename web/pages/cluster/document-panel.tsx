@@ -1,0 +1,52 @@
+// The fields of the cluster's own document that are plain values, and its labels.
+import { Badge, Code, Group } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { isObject, type Json } from '../../../src/base/json.ts'
+import { queries } from '../../api/queries.ts'
+import { Facts } from '../../parts/facts.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
+import { Panel } from '../../parts/page.tsx'
+
+export function DocumentPanel({ type, cluster }: { readonly type: string; readonly cluster: string }) {
+  const query = useQuery(queries.document(type, cluster))
+  return (
+    <Panel title="Document">
+      <Loaded query={query}>
+        {({ body }) => (
+          <Facts
+            label="Document"
+            head={['Field', 'Value']}
+            rows={Object.entries(body).map(([field, value]) => ({
+              id: field,
+              cells: [field, <Value key="value" value={value} />],
+            }))}
+          />
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+function Value({ value }: { readonly value: Json }) {
+  if (Array.isArray(value))
+    return <Words words={value.map((each) => (isObject(each) ? String(each.id) : String(each)))} />
+  if (isObject(value)) return <Words words={Object.entries(value).map(([key, each]) => wordOf(key, each))} />
+  return <Code>{String(value)}</Code>
+}
+
+function wordOf(key: string, value: Json): string {
+  return isObject(value) ? `${key}: ${Object.keys(value).length} values` : `${key}=${value}`
+}
+
+function Words({ words }: { readonly words: readonly string[] }) {
+  if (words.length === 0) return 'none'
+  return (
+    <Group gap={4}>
+      {words.map((word) => (
+        <Badge key={word} variant="default" radius="sm" fw={400}>
+          {word}
+        </Badge>
+      ))}
+    </Group>
+  )
+}

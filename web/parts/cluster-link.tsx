@@ -1,0 +1,18 @@
+// The way to a cluster, with the filtered list that it was found in, if any.
+import { Link } from '@tanstack/react-router'
+import type { FleetSearch } from '../api/fleet-search.ts'
+import classes from './cluster-link.module.css'
+
+export function ClusterLink({
+  cluster,
+  search = {},
+}: {
+  readonly cluster: string
+  readonly search?: FleetSearch
+}) {
+  return (
+    <Link to="/clusters/$cluster" params={{ cluster }} search={search} className={classes.link}>
+      {cluster}
+    </Link>
+  )
+}
