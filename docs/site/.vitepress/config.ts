@@ -44,7 +44,10 @@ export default defineConfig({
   lastUpdated: false,
   cleanUrls: false,
   metaChunk: true,
-  head: [['meta', { name: 'color-scheme', content: 'light dark' }]],
+  head: [
+    ['meta', { name: 'color-scheme', content: 'light dark' }],
+    ['link', { rel: 'icon', href: 'data:,' }],
+  ],
   vite: {
     plugins: [
       {
