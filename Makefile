@@ -1,23 +1,21 @@
 # Two commands do all the set-up: `make run` and `make test`.
-.PHONY: run test test-flux test-faults test-postgres test-fuzz test-clients check bench cli cli-demo demo demo-delete
+.PHONY: run fresh test test-flux test-faults test-postgres test-fuzz test-clients check bench cli cli-demo demo demo-delete docs
 
 # Where the demo listens; any other setting of the service can be given the same way.
 export LISTEN_ADDR ?= 127.0.0.1:8080
 
 define TRY
 flux-resourceset with the demo fleet on http://$(LISTEN_ADDR)
-  read token   demo-read-token
-  write token  demo-write-token
-Try, in another terminal:
-  curl -H 'Authorization: Bearer demo-read-token' http://$(LISTEN_ADDR)/api/v2/flux/clusters/demo-cluster-01.k8s.example.com/platform-components
-  curl -X PATCH -H 'Authorization: Bearer demo-write-token' -H 'Content-Type: application/json' -d '{"replicaCount":"3"}' http://$(LISTEN_ADDR)/clusters/demo-cluster-01/patches/podinfo
-  curl -H 'Authorization: Bearer demo-read-token' http://$(LISTEN_ADDR)/clusters/demo-cluster-01/history
-Or with the command line:
-  make cli ARGS='cluster list'
-  make cli ARGS='cluster describe demo-cluster-01'
+In another terminal, in this folder:
+  source data/demo.env
+  flux-resourceset-cli cluster list
+  flux-resourceset-cli cluster describe demo-cluster-01
+  curl -H "$$read" $$api/api/v2/flux/clusters/demo-cluster-01.k8s.example.com/platform-components
+  curl -X PATCH -H "$$write" -H "$$json" -d '{"replicaCount":"3"}' $$api/clusters/demo-cluster-01/patches/podinfo
+  curl -H "$$read" $$api/clusters/demo-cluster-01/history
 Simulated clusters poll it; one has a failing component, one goes offline (DEMO_CLUSTERS=0 switches them off).
-The console is at http://$(LISTEN_ADDR)/console (log in with one of the tokens), the API is described at
-http://$(LISTEN_ADDR)/docs; Ctrl-C stops the service.
+The console is at http://$(LISTEN_ADDR)/console (log in with one of the tokens of data/demo.env), the API is described
+at http://$(LISTEN_ADDR)/docs. Ctrl-C stops the service; make fresh resets the demo.
 endef
 export TRY
 
@@ -30,7 +28,12 @@ run: node_modules/.package-lock.json ## Start the service with the demo fleet on
 	@npm run --silent build:console
 	@echo "$$TRY"
 	@API_MODE=crud AUTH_TOKEN=demo-read-token CRUD_AUTH_TOKEN=demo-write-token SEED_FILE=data/seed.json \
-	  DATABASE_URL=sqlite://data/demo.db npm run --silent start:demo
+	  DATABASE_URL=sqlite://data/demo.db DEMO_ENV_FILE=data/demo.env npm run --silent start:demo
+
+fresh: ## Throw the demo fleet away, so that make run begins with a new one: make fresh run
+	@if curl -fsS -o /dev/null http://$(LISTEN_ADDR)/ready 2>/dev/null; then \
+	  echo 'something is running on $(LISTEN_ADDR): stop the demo first (Ctrl-C)' >&2; exit 1; fi
+	@rm -f data/demo.db data/demo.db-* data/demo.env
 
 test: node_modules/.package-lock.json ## Run all tests
 	@npm test --silent
@@ -75,3 +78,7 @@ demo: ## A cluster in Docker (kind) that phones home to the service, with podinf
 
 demo-delete: ## Remove that cluster
 	@bash examples/kind-demo/down.sh
+
+docs: ## Build the site of docs/ into docs/site/dist; DOCS_REPOSITORY=https://… adds links to the code
+	@npm --prefix docs/site ci --no-progress
+	@npm --prefix docs/site run --silent build

@@ -92,7 +92,7 @@ describe('the fleet', { skip, timeout: 120_000 }, () => {
     await page.getByRole('button', { name: 'Actions on qa-eu-13' }).click()
     await page.getByRole('menuitem', { name: 'Delete' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByText('1 cluster receives something different').waitFor()
+    await dialog.getByText('1 leaving the fleet: Flux removes there everything').waitFor()
     await dialog.getByRole('button', { name: 'Delete', exact: true }).click()
     await dialog.waitFor({ state: 'hidden' })
     assert.equal((await service.call('GET', '/clusters/qa-eu-13')).status, 404)

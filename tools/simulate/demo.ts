@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endWithUs, SMALL_HEAP_STEPS } from '../../bench/server-process.ts'
 import { ENDPOINTS } from './bench-fleet-inputs.ts'
+import { writeDemoEnvironment } from './demo-environment.ts'
 import { DEMO_FAULTS, DEMO_INTERVAL_MS } from './demo-faults.ts'
 import type { FleetSource } from './fleet-source.ts'
 import { sendRequest } from './operator-request.ts'
@@ -20,6 +21,7 @@ const START_MS = 100
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 const { DEMO_CLUSTERS = String(MAX_CLUSTERS), LISTEN_ADDR = '', AUTH_TOKEN = '' } = process.env
+const { CRUD_AUTH_TOKEN = AUTH_TOKEN, DATABASE_URL = '', DEMO_ENV_FILE } = process.env
 
 /** Where the simulated clusters reach the service; undefined where they cannot. */
 function serviceUrl(): string | undefined {
@@ -70,6 +72,11 @@ const count = Number(DEMO_CLUSTERS)
 if (!Number.isInteger(count) || count < 0) {
   console.error(`DEMO_CLUSTERS must be a number of clusters, not "${DEMO_CLUSTERS}"`)
   process.exit(2)
+}
+const url = serviceUrl()
+if (DEMO_ENV_FILE !== undefined && url !== undefined) {
+  const tokens = { readToken: AUTH_TOKEN, writeToken: CRUD_AUTH_TOKEN }
+  writeDemoEnvironment(DEMO_ENV_FILE, { url, ...tokens, databaseUrl: DATABASE_URL })
 }
 const service = endWithUs(spawn(process.execPath, [...SMALL_HEAP_STEPS, MAIN], { stdio: 'inherit' }))
 for (const signal of SIGNALS) process.on(signal, () => service.kill(signal))

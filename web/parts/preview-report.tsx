@@ -65,8 +65,13 @@ function summaryOf({ change_count, impact }: Preview): string {
   const documents = `${change_count} ${change_count === 1 ? 'document changes' : 'documents change'}`
   if (impact.clusters === 0) return `${documents}; no cluster receives anything differently.`
   const clusters = impact.clusters === 1 ? '1 cluster receives' : `${impact.clusters} clusters receive`
-  const losing = impact.losing > 0 ? ` ${impact.losing} of them lose something.` : ''
-  return `${documents}; ${clusters} something different.${losing}`
+  const effects = [
+    [impact.joining, 'new in the fleet'],
+    [impact.losing, 'losing an input or having one switched off'],
+    [impact.leaving, 'leaving the fleet: Flux removes there everything that it rendered'],
+  ] as const
+  const named = effects.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
+  return `${documents}; ${clusters} something different${named.length > 0 ? ` (${named.join('; ')})` : ''}.`
 }
 
 function effectOf(counts: {

@@ -41,7 +41,7 @@ const OPTIONS: readonly Parameter[] = [
   ),
   inQuery(
     'api_url',
-    'Where clusters reach the service, such as https://fleet.example.com; EXTERNAL_URL when nothing is said.',
+    'Where clusters reach the service, such as https://fleet.example.com. Default: EXTERNAL_URL.',
     { type: 'string', pattern: '^\\s*[Hh][Tt][Tt][Pp][Ss]?:' },
     (text) => (parseBaseUrl(text) === undefined ? NO_URL : undefined),
   ),

@@ -1,0 +1,91 @@
+// The site: the pages of docs/ as they are, in four groups, with search, dark mode and pictures.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type DefaultTheme, defineConfig } from 'vitepress'
+import { slug } from '../slug.ts'
+
+const DOCS = join(import.meta.dirname, '../..')
+const { version } = JSON.parse(readFileSync(join(DOCS, '../package.json'), 'utf8')) as { version: string }
+/** Where the code is, such as https://git.example.com/flux-resourceset; without it there are no edit links. */
+const repository = process.env.DOCS_REPOSITORY
+const branch = process.env.DOCS_BRANCH ?? 'main'
+
+/** docs/README.md has the groups; the bar at the side is made from it. */
+function sidebar(): DefaultTheme.SidebarItem[] {
+  const sections = readFileSync(join(DOCS, 'README.md'), 'utf8').split(/^## /m).slice(1)
+  return sections.map((section) => ({
+    text: section.slice(0, section.indexOf('\n')),
+    collapsed: false,
+    items: [...section.matchAll(/^- \[([^\]]+)\]\(([^)#]+)\.md\)/gm)].map(([, text = '', page = '']) => ({
+      text,
+      link: `/${page.replace(/(^|\/)README$/, '$1')}`,
+    })),
+  }))
+}
+
+/** Links out of docs/ lead to the code; where nobody said where that is, the text stays without a link. */
+function outside(page: string, href: string): string | undefined {
+  const path = join('docs', page, '..', href)
+  if (!/^\.\.?\//.test(href) || path.startsWith('docs/')) return undefined
+  return repository === undefined ? '' : `${repository}/blob/${branch}/${path}`
+}
+
+const groups = sidebar()
+
+export default defineConfig({
+  title: 'flux-resourceset',
+  description: 'One API for what runs on every cluster of a fleet',
+  srcDir: '..',
+  srcExclude: ['site/**'],
+  outDir: './dist',
+  cacheDir: './.cache',
+  base: process.env.DOCS_BASE ?? '/',
+  rewrites: { 'README.md': 'index.md', 'decisions/README.md': 'decisions/index.md' },
+  lastUpdated: false,
+  cleanUrls: false,
+  metaChunk: true,
+  head: [['meta', { name: 'color-scheme', content: 'light dark' }]],
+  // The pages are outside of this folder, and what they import is in it.
+  vite: {
+    resolve: {
+      alias: { 'vue/server-renderer': join(import.meta.dirname, '../node_modules/vue/server-renderer') },
+    },
+  },
+  themeConfig: {
+    nav: [
+      ...groups.map(({ text = '', items = [] }) => ({
+        text,
+        link: items[0]?.link ?? '/',
+        activeMatch: `^$`,
+      })),
+      { text: `v${version}`, link: '/why#status-and-stability' },
+    ],
+    sidebar: groups,
+    outline: [2, 3],
+    search: { provider: 'local' },
+    ...(repository && {
+      editLink: { pattern: `${repository}/edit/${branch}/docs/:path`, text: 'Edit this page' },
+      socialLinks: [{ icon: 'git', link: repository }],
+    }),
+    footer: { message: 'Apache-2.0' },
+  },
+  markdown: {
+    anchor: { slugify: slug },
+    config(md) {
+      const fence = md.renderer.rules.fence
+      md.renderer.rules.fence = (tokens, index, options, env, self) => {
+        const token = tokens[index]
+        if (token?.info.trim() === 'mermaid') return `<Mermaid code="${encodeURIComponent(token.content)}" />`
+        return fence?.(tokens, index, options, env, self) ?? ''
+      }
+      const link = md.renderer.rules.link_open
+      md.renderer.rules.link_open = (tokens, index, options, env, self) => {
+        const token = tokens[index]
+        const url = outside(env.relativePath ?? '', token?.attrGet('href') ?? '')
+        if (url === '') return '<a class="elsewhere" title="in the repository">'
+        if (url !== undefined) token?.attrSet('href', url)
+        return link?.(tokens, index, options, env, self) ?? self.renderToken(tokens, index, options)
+      }
+    },
+  },
+})
