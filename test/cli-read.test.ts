@@ -702,6 +702,7 @@ test('status says which server it is and what it holds, and verify that its log 
   assert.deepEqual(documents, {
     applied_sets: 1,
     clusters: 3,
+    freezes: 0,
     namespaces: 2,
     platform_components: 4,
     rolebindings: 2,

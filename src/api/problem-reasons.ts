@@ -129,7 +129,7 @@ export const REASON_TEXTS: {
     ),
   },
   gone: {
-    history_pruned: reason('history from before that revision was given up', 'use a later revision'),
+    history_pruned: reason('history before that revision was pruned', 'use a later revision'),
   },
   precondition_failed: {
     already_exists: reason('`If-None-Match: *`, and it exists', READ_AGAIN),

@@ -52,6 +52,7 @@ test('a token is all that must be set', () => {
     logLevel: 'info',
     brake: { percent: 10, groupPercent: 25 },
     status: { late: 1.5, offline: 3, retentionMs: 2_592_000_000, unobserved: undefined },
+    checks: undefined,
     shutdownDelayMs: 0,
   })
 })
@@ -93,6 +94,8 @@ test('every setting is taken from its variable', () => {
     STATUS_OFFLINE_AFTER: '4.5',
     STATUS_RETENTION: '7d',
     UNOBSERVED_SELECTOR: 'airgap=true',
+    ROLLOUT_CHECK_URLS: 'https://ci.example.com/checks, https://qa.example.com',
+    ROLLOUT_CHECK_KEY: 'a-key-that-signs-checks',
     SHUTDOWN_DELAY_SECONDS: '7',
   })
   assert.deepEqual(config, {
@@ -134,6 +137,10 @@ test('every setting is taken from its variable', () => {
     logLevel: 'debug',
     brake: { percent: 2.5, groupPercent: 33 },
     status: { late: 2, offline: 4.5, retentionMs: 604_800_000, unobserved: 'airgap=true' },
+    checks: {
+      urls: ['https://ci.example.com/checks', 'https://qa.example.com'],
+      key: { tokens: ['a-key-that-signs-checks'] },
+    },
     shutdownDelayMs: 7000,
   })
 })

@@ -9,7 +9,12 @@ import type { Oracle } from './oracle.ts'
 import { openOwnFleet } from './own-fleet.ts'
 import { printSummary, type RunSummary } from './print-summary.ts'
 import { openRemoteFleet } from './remote-fleet.ts'
-import { changedComponentOf, type RolloutSummary, runScenario } from './rollouts/rollout-scenario.ts'
+import {
+  changedComponentOf,
+  QUICK_INTERVALS,
+  type RolloutSummary,
+  runScenario,
+} from './rollouts/rollout-scenario.ts'
 import { RolloutWatch } from './rollouts/rollout-watch.ts'
 import { HELP, type Options, parseOptions } from './simulate-options.ts'
 import { SimulatedCluster } from './simulated-cluster.ts'
@@ -33,7 +38,9 @@ function clock(): number {
 function buildClusters(source: FleetSource, options: Options, random: Random): SimulatedCluster[] {
   const { endpoints, intervalMs, durationMs, isStorm, hasFaults, rollout } = options
   const startsAt = clock()
-  const times = { startsAt, endsAt: startsAt + durationMs, endpoints }
+  // The duration of a rollout is how long it may last at most.
+  const lastsMs = rollout ? Math.min(durationMs, QUICK_INTERVALS * intervalMs) : durationMs
+  const times = { startsAt, endsAt: startsAt + lastsMs, endpoints }
   return source.clusters.map(({ dns, token }, i) => {
     const offset = isStorm ? 0 : (i * intervalMs) / source.clusters.length
     return new SimulatedCluster({
@@ -96,7 +103,7 @@ async function runRollout(
   const dns = clusters.map((each) => each.dns)
   return runScenario(
     { watch, clock, lookMs: 100, pass, ask },
-    { ...rollout, clusters: dns, withinMs: durationMs },
+    { ...rollout, intervalMs, clusters: dns, withinMs: durationMs },
   )
 }
 

@@ -78,7 +78,7 @@ function statusRows({ status_check }: RunSummary): [string, string][] {
 function rolloutRows({ rollout }: RunSummary): [string, string][] {
   if (!rollout) return []
   const { preview_ms, start_ms, end_ms, seconds, heard_seconds, waves } = rollout
-  const { retries, revisions, steps, wrong_steps } = rollout
+  const { retries, set_aside, revisions, steps, wrong_steps } = rollout
   const at = (moment: number | null): string => (moment === null ? 'never' : `${moment.toFixed(1)} s`)
   return [
     ['rollout', `${rollout.end} after ${seconds.toFixed(1)} s, ${revisions} revisions`],
@@ -90,6 +90,7 @@ function rolloutRows({ rollout }: RunSummary): [string, string][] {
       `${members} clusters, opened ${at(opened)}, passed ${at(passed)}`,
     ]),
     ['  paused by failures, and retried', String(retries)],
+    ['  clusters set aside', String(set_aside)],
     ['steps judged', String(steps)],
     ['wrong steps', String(wrong_steps.length)],
   ]

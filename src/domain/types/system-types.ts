@@ -4,7 +4,7 @@ import { named } from '../../base/sentences.ts'
 import { asToken, TOKENS, withoutSecrets } from '../access/token.ts'
 import { HOLDS } from '../rollouts/hold.ts'
 import { partOfPlan, partOfRollout } from '../rollouts/partial-rollout.ts'
-import { asPlan, ROLLOUT_PLANS, ROLLOUTS } from '../rollouts/rollout.ts'
+import { asPlan, asRollout, ROLLOUT_PLANS, ROLLOUTS, withoutInstants } from '../rollouts/rollout.ts'
 import {
   type Document,
   type DocumentName,
@@ -66,6 +66,7 @@ const ROLLOUT_TYPE: SystemType = {
   redact({ grant: _, ...document }) {
     return document
   },
+  planned: (document) => withoutInstants(asRollout({ document })),
   irreversible: {
     mayStay: () => true,
     reason: 'not_reverted',
@@ -98,6 +99,9 @@ const HOLD_TYPE: SystemType = {
   inPartialCopies: true,
   clusterOf: ({ id }) => id,
   redact({ documents: _, ...document }) {
+    return document
+  },
+  planned({ since: _, ...document }) {
     return document
   },
   irreversible: {

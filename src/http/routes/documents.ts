@@ -271,7 +271,7 @@ function patchRoute(service: Service, type: RegisteredType): Route {
 
 const PURGE = flag(
   'purge',
-  'Leaves no tombstone, and revokes the tokens of the cluster: polls with them are then 401, others 404.',
+  'Leaves no tombstone, and revokes the tokens of the cluster: polls with them then fail with 401, others with 404.',
 )
 const CASCADE = flag('cascade', 'Also removes every reference to it.')
 

@@ -137,7 +137,7 @@ function verifyRoute(service: Service): Route {
     summary: 'Whether the log is whole and the documents are what it says.',
     description:
       'Computes every hash of the log again, and compares the documents with what the log makes of them. Takes a while on a long log.',
-    answers: { 200: ok('What was found.', ref('verification'), ['X-Request-Id']) },
+    answers: { 200: ok('The result of the check.', ref('verification'), ['X-Request-Id']) },
     problems: READING,
     handler: async (request, reply) => {
       const verification = await inspectFor(service, request, async (past) => succeed(await past.verify()))
