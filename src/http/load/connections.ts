@@ -6,6 +6,7 @@ import { networkOf } from '../auth/failure-limit.ts'
 import type { Limits } from '../service-limits.ts'
 import { Shares } from './admission.ts'
 import type { FairQueue } from './fair-queue.ts'
+import type { Traffic } from './traffic.ts'
 
 /** From this share on connections are not kept alive, which leaves room for clients with a request. */
 const NEARLY_FULL = 0.8
@@ -18,6 +19,7 @@ export interface Connections {
 export function limitConnections(
   server: Server,
   turns: FairQueue,
+  traffic: Traffic,
   { connections, connectionsPerAddress = Math.ceil(connections / 2), trusts }: Limits,
 ): Connections {
   const ofAddresses = new Shares({ perCaller: connectionsPerAddress })
@@ -25,10 +27,12 @@ export function limitConnections(
   server.on('connection', (socket: Socket) => {
     turns.noteConnection()
     open++
+    traffic.begin()
     const network = networkToCount(socket.remoteAddress)
     const isCounted = network !== undefined && ofAddresses.take(network) === 'taken'
     socket.once('close', () => {
       open--
+      traffic.end(socket)
       if (isCounted) ofAddresses.give(network)
     })
     // Node's own limit is one per listening socket.
