@@ -15,7 +15,7 @@ import type { Target } from './server-process.ts'
 const SIZES = (process.env.BENCH_SIZES ?? '10,1000,10000,100000').split(',').map(Number)
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 6000)
-const WARM_UP_REQUESTS = 10_000
+const WARM_UP_REQUESTS = 2 * REQUESTS
 /** A handshake costs several polls. */
 const TLS_SHARE = 0.25
 /** The size of the fleet that peers serve too. */
