@@ -1,6 +1,6 @@
 // Runs the write of a route: parses the request, calls the engine, sends the response.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { invalid, type Result } from '../../base/problem.ts'
+import { invalid, type Result, succeed } from '../../base/problem.ts'
 import { may, type Permission } from '../../domain/access/permissions.ts'
 import type { Command, Outcome, WriteCommand } from '../../domain/commands/command.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
@@ -11,7 +11,7 @@ import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import { identityOf } from '../auth/identity.ts'
 import { onlyPreviews } from '../auth/require-access.ts'
 import { inLane, senderOf } from '../load/callers.ts'
-import { previewRollout } from '../rollouts/preview-rollout.ts'
+import { previewRollout, type RolloutPreview } from '../rollouts/preview-rollout.ts'
 import type { Service } from '../service.ts'
 import { sendProblem } from './problem-response.ts'
 import {
@@ -115,7 +115,10 @@ async function runWrite(
       signal,
       ...(idempotency.value && !dryRun && { idempotency: idempotency.value }),
     })
-  const result = await (dryRun ? inLane(service.admission.costly, sender, write) : write())
+  const preview = (): Promise<Result<Previewed>> => previewWrite(service, write, signal)
+  const result: Result<Previewed> = await (dryRun
+    ? inLane(service.admission.costly, sender, preview)
+    : write())
   service.metrics.countWrite(type, op, result.ok ? outcomeOf(result.value, dryRun) : result.problem.code)
   if (!result.ok) return sendProblem(reply, result.problem)
   const { replayed, response: kept } = result.value
@@ -123,9 +126,23 @@ async function runWrite(
     return sendWriteAnswer(reply.header('Idempotent-Replayed', 'true'), JSON.parse(replayed))
   if (kept !== undefined) return sendWriteAnswer(reply, JSON.parse(kept))
   if (!dryRun) return sendWriteAnswer(reply, answerTo(result.value))
-  const { staged } = result.value
-  const rollout = staged && (await runTimeSliced(previewRollout(service, staged), signal))
-  return sendWriteAnswer(reply, previewAnswer(service.types, result.value, rollout))
+  return sendWriteAnswer(reply, previewAnswer(service.types, result.value, result.value.planned))
+}
+
+interface Previewed extends Written {
+  readonly planned?: RolloutPreview
+}
+
+/** A preview is one piece of work, what it says of a rollout included: it ends when its caller leaves, or takes too long. */
+async function previewWrite(
+  service: Service,
+  write: () => Promise<Result<Written>>,
+  signal: AbortSignal | undefined,
+): Promise<Result<Previewed>> {
+  const result = await write()
+  if (!result.ok || !result.value.staged) return result
+  const planned = await runTimeSliced(previewRollout(service, result.value.staged), signal)
+  return succeed({ ...result.value, planned })
 }
 
 function outcomeOf({ changes, replayed }: Written, dryRun: boolean): string {
