@@ -3,7 +3,7 @@ import { Group, SimpleGrid } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import type { ClusterStatus } from '../../../src/api/status-schema.ts'
-import { filterOf } from '../../api/fleet-search.ts'
+import { filterOf, parseFleetSearch } from '../../api/fleet-search.ts'
 import { queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
 import { CopyAs, inShell } from '../../parts/copy-as.tsx'
@@ -44,7 +44,12 @@ export function ClusterPage() {
       }
       actions={
         <>
-          {search.at !== undefined && <Neighbours filter={filterOf(search)} at={search.at} />}
+          {search.at !== undefined && (
+            <Neighbours
+              filter={filterOf(parseFleetSearch(search as Record<string, unknown>))}
+              at={search.at}
+            />
+          )}
           <CopyAs
             call={{ method: 'GET', path: `/${type}/${encodeURIComponent(cluster)}/status` }}
             cli={`cluster status ${inShell(cluster)}`}
