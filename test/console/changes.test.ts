@@ -80,7 +80,7 @@ describe('changes', { skip, timeout: 120_000 }, () => {
   test('the log is verified when somebody asks', async () => {
     const { page, faults } = await visit(service, '/changes')
     await page.getByRole('button', { name: 'Verify the log' }).click()
-    await page.getByText('whole', { exact: true }).waitFor()
+    await page.getByRole('region', { name: 'Verification' }).getByText('whole').waitFor()
     const { body } = await service.call('GET', '/revisions/verify')
     await page.getByText(body.hash).waitFor()
     assert.deepEqual(faults, [])

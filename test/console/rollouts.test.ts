@@ -37,12 +37,27 @@ describe('rollouts', { skip, timeout: 120_000 }, () => {
     await new ReportingCluster(service, 'dev-eu-00').settle()
   })
 
+  test('shows waves with what gates need, each cluster with its state, and what it waits for', async () => {
+    const { page, faults } = await visit(service, `/rollouts/${standing}`)
+    const canary = page.getByRole('article', { name: 'Wave canary' })
+    await canary.getByText('1 of 2 applied, needs 2').waitFor()
+    await canary.getByRole('link', { name: 'dev-eu-04: open' }).waitFor()
+    assert.match(
+      (await canary.getByRole('link', { name: 'dev-eu-00' }).getAttribute('aria-label')) ?? '',
+      /applied|healthy/,
+    )
+    const { waiting_for } = (await service.call('GET', `/rollouts/${standing}`)).body
+    if (waiting_for) await page.getByText(waiting_for).waitFor()
+    await page.getByRole('heading', { name: `ingress ${ATTACK}` }).waitFor()
+    assert.deepEqual(faults, [])
+  })
+
   test('one is started from an edited document, after a dry run of its waves with their duration', async () => {
     const { page, faults } = await visit(service, '/rollouts')
     await page.getByRole('link', { name: 'Start a rollout' }).click()
-    await page.getByRole('textbox', { name: 'Type', exact: true }).click()
+    await page.getByRole('combobox', { name: 'Type', exact: true }).click()
     await page.getByRole('option', { name: 'platform_components' }).click()
-    const document = page.getByRole('textbox', { name: 'Document', exact: true })
+    const document = page.getByRole('combobox', { name: 'Document', exact: true })
     await document.fill('podinfo')
     await document.press('Enter')
     const text = page.getByLabel('platform_components/podinfo')
@@ -51,7 +66,7 @@ describe('rollouts', { skip, timeout: 120_000 }, () => {
     await page.getByText('is not JSON').waitFor()
     await text.fill(shown.replace('"oci_tag": "v1.0.0"', '"oci_tag": "v2.0.0"'))
     await page.getByText('/oci_tag').waitFor()
-    await page.getByRole('textbox', { name: 'Strategy' }).click()
+    await page.getByRole('combobox', { name: 'Strategy' }).click()
     await page.getByRole('option', { name: STRATEGY.id }).click()
     await page.getByText(STRATEGY.description).waitFor()
     await page.getByRole('button', { name: 'Preview waves and duration' }).click()
@@ -66,21 +81,6 @@ describe('rollouts', { skip, timeout: 120_000 }, () => {
     const { body } = await service.call('GET', '/rollouts')
     assert.deepEqual([body[0].message, body[0].strategy, body[0].waves.length], ['podinfo 2', STRATEGY.id, 3])
     assert.equal((await service.call('GET', '/platform_components/podinfo')).body.oci_tag, 'v1.0.0')
-    assert.deepEqual(faults, [])
-  })
-
-  test('shows waves with what gates need, each cluster with its state, and what it waits for', async () => {
-    const { page, faults } = await visit(service, `/rollouts/${standing}`)
-    const canary = page.getByRole('article', { name: 'Wave canary' })
-    await canary.getByText('1 of 2 applied, needs 2').waitFor()
-    await canary.getByRole('link', { name: 'dev-eu-04: open' }).waitFor()
-    assert.match(
-      (await canary.getByRole('link', { name: 'dev-eu-00' }).getAttribute('aria-label')) ?? '',
-      /applied|healthy/,
-    )
-    const { waiting_for } = (await service.call('GET', `/rollouts/${standing}`)).body
-    if (waiting_for) await page.getByText(waiting_for).waitFor()
-    await page.getByRole('heading', { name: `ingress ${ATTACK}` }).waitFor()
     assert.deepEqual(faults, [])
   })
 

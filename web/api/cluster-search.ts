@@ -10,14 +10,14 @@ export interface ClusterSearch extends FleetSearch {
   /** The endpoint whose inputs are shown; the first one by default. */
   readonly endpoint?: string
   /** A revision or a time, for inputs as they were and for comparing with then. */
-  readonly then?: string
+  readonly past?: string
   /** The cluster to compare with. */
   readonly other?: string
 }
 
 export function parseClusterSearch(search: Readonly<Record<string, unknown>>): ClusterSearch {
   const view = CLUSTER_VIEWS.find((each) => each === search.view)
-  const texts = (['endpoint', 'then', 'other'] as const).filter((name) => search[name] !== undefined)
+  const texts = (['endpoint', 'past', 'other'] as const).filter((name) => search[name] !== undefined)
   return {
     ...parseFleetSearch(search),
     ...(view && view !== 'status' && { view }),

@@ -9,6 +9,7 @@ import type { ClusterStatus, FleetStatus } from '../../src/api/status-schema.ts'
 import type { VersionList } from '../../src/api/versions-schema.ts'
 import type { CallerIdentity, Explanation, Revision, RevisionWithImpact } from '../../src/api/wire-types.ts'
 import type { JsonObject } from '../../src/base/json.ts'
+import type { ReceivedInput } from '../../src/domain/delivery/differing-inputs.ts'
 import type { RolloutState } from '../../src/domain/rollouts/rollout.ts'
 import { ApiProblem, pathOf, type QueryValues, type Reply, send } from './client.ts'
 
@@ -42,7 +43,7 @@ export type RevisionFilter = Readonly<Partial<Record<(typeof REVISION_FILTERS)[n
 
 /** What a cluster gets, as it polls for it. */
 export interface ClusterInputs {
-  readonly inputs: readonly (JsonObject & { readonly id: string })[]
+  readonly inputs: readonly ReceivedInput[]
 }
 
 async function read<T>(path: string, query: QueryValues, signal: AbortSignal): Promise<T> {

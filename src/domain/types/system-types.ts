@@ -3,6 +3,7 @@ import { isObject } from '../../base/json.ts'
 import { named } from '../../base/sentences.ts'
 import { asToken, TOKENS, withoutSecrets } from '../access/token.ts'
 import { HOLDS } from '../rollouts/hold.ts'
+import { outcomeOf } from '../rollouts/outcome-of-step.ts'
 import { partOfPlan, partOfRollout } from '../rollouts/partial-rollout.ts'
 import { asPlan, ROLLOUT_PLANS, ROLLOUTS } from '../rollouts/rollout.ts'
 import {
@@ -62,6 +63,7 @@ const ROLLOUT_TYPE: SystemType = {
   isSearchable: true,
   inPartialCopies: true,
   partOf: (document, _clusters, isInPart) => partOfRollout(document, isInPart),
+  planned: outcomeOf,
   // With what it acts is nothing to read.
   redact({ grant: _, ...document }) {
     return document
@@ -97,6 +99,9 @@ const HOLD_TYPE: SystemType = {
   isSearchable: true,
   inPartialCopies: true,
   clusterOf: ({ id }) => id,
+  planned({ since: _, ...document }) {
+    return document
+  },
   redact({ documents: _, ...document }) {
     return document
   },

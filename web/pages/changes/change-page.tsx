@@ -79,7 +79,7 @@ function About({ revision: found }: { readonly revision: RevisionWithImpact }) {
     <Panel title="About">
       <Facts
         label="About"
-        head={['', '']}
+        head={['Fact', 'Value']}
         rows={Object.entries(facts).map(([name, value]) => ({ id: name, cells: [name, value] }))}
       />
     </Panel>
