@@ -13,6 +13,9 @@ In another terminal, in this folder:
   curl -H "$$read" $$api/api/v2/flux/clusters/demo-cluster-01.k8s.example.com/platform-components
   curl -X PATCH -H "$$write" -H "$$json" -d '{"replicaCount":"3"}' $$api/clusters/demo-cluster-01/patches/podinfo
   curl -H "$$read" $$api/clusters/demo-cluster-01/history
+A change wave by wave, through in about a minute (kyverno in place of podinfo pauses: it fails on qa-eu-01):
+  flux-resourceset-cli strategy create -f examples/rollouts/quick.yaml --yes
+  flux-resourceset-cli component update podinfo --set oci_tag=6.9.1 --rollout quick -m 'podinfo 6.9.1' --yes --wait
 Simulated clusters poll it; one has a failing component, one goes offline (DEMO_CLUSTERS=0 switches them off).
 The console is at http://$(LISTEN_ADDR)/console (log in with one of the tokens of data/demo.env), the API is described
 at http://$(LISTEN_ADDR)/docs. Ctrl-C stops the service; make fresh resets the demo.

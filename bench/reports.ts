@@ -26,6 +26,8 @@ const REPORTS = 4000
 const EVENTS = 1000
 const CONNECTIONS = 8
 const AT_ONCE = 200
+const ACKS = Number(process.env.BENCH_ACKS ?? 50_000)
+const ACKS_AT_ONCE = 32
 /** What was noted is written every 10 seconds. */
 const WRITTEN_MS = 11_000
 const ENDPOINTS = ['platform-components', 'namespaces', 'rolebindings']
@@ -212,32 +214,58 @@ interface Taken {
 }
 
 async function measureRates(target: Target, acks: readonly ClusterRequest[]): Promise<void> {
-  const acknowledge: Make = (n) => acks[n % acks.length] as ClusterRequest
   const rows = [
-    await rateRow(target, '5000 acknowledgements a second', () => sendSteadily(target, 5000, acknowledge)),
+    await ackRow(target, acks, true),
+    await ackRow(target, acks, false),
     await rateRow(target, '500 events of 1 kB a second', () =>
       sendSteadily(target, 500, (n) => eventOf(n, 1000)),
     ),
   ]
   progress('')
-  console.log(`\nSent at a steady rate for ${SECONDS} s; a wait counts from the moment a request was due:\n`)
-  printTable(['', 'taken a second', 'errors', 'wait p50 ms', 'wait p99 ms', 'server, of a core'], rows)
+  console.log(
+    `\nAcknowledgements as fast as they are taken, ${ACKS_AT_ONCE} at once; events at a steady rate for ${SECONDS} s, where a wait counts from the moment a request was due:\n`,
+  )
+  printTable(
+    ['', 'taken a second', 'errors', 'wait p50 ms', 'wait p99 ms', 'server, of a core', 'sender, of a core'],
+    rows,
+  )
+}
+
+/** As the operator sends them, over connections of their own; or over few, as a proxy before the service keeps them. */
+function ackRow(target: Target, acks: readonly ClusterRequest[], reconnect: boolean): Promise<string[]> {
+  const name = `acknowledgements, ${reconnect ? 'a connection each' : 'over kept connections'}`
+  return rateRow(target, name, async () => {
+    const waits = await runLoad({
+      port: target.port,
+      paths: acks.map(({ path }) => path),
+      token: TOKEN,
+      tokens: acks.map(({ token }) => token),
+      requests: ACKS,
+      connections: ACKS_AT_ONCE,
+      reconnect,
+    })
+    return { count: waits.length, errors: '0', waits }
+  })
 }
 
 /** The time ends with the last answer. */
 async function rateRow(target: Target, name: string, send: () => Promise<Taken>): Promise<string[]> {
-  progress(`${name} for ${SECONDS} s`)
+  progress(name)
   const used = cpuSeconds(target)
+  const ours = process.cpuUsage()
   const begun = performance.now()
   const { count, errors, waits } = await send()
   const seconds = (performance.now() - begun) / 1000
+  const { user, system } = process.cpuUsage(ours)
+  const share = (cpu: number): string => `${((cpu / seconds) * 100).toFixed(0)} %`
   return [
     name,
     (count / seconds).toFixed(0),
     errors,
     percentile(waits, 0.5).toFixed(1),
     percentile(waits, 0.99).toFixed(1),
-    `${(((cpuSeconds(target) - used) / seconds) * 100).toFixed(0)} %`,
+    share(cpuSeconds(target) - used),
+    share((user + system) / 1e6),
   ]
 }
 

@@ -33,6 +33,7 @@ import { reloadTls } from './http/tls/reload-tls.ts'
 import { readTlsFiles, type TlsOptions } from './http/tls/tls-files.ts'
 import type { RegisteredTypes } from './registry/build-types.ts'
 import { followFiles, type Read } from './runtime/follow-files.ts'
+import type { Tracer } from './runtime/spans.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { type Mirror, startMirror } from './transfer/mirror.ts'
@@ -64,7 +65,8 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   const { engine, mirror, metrics } = await startStores(config, types, version, log)
   warnOfUnknownTypes(engine, types, log)
   warnOfReserved(engine, types, log)
-  const service = buildService(config, files, { version, types, templates, engine, metrics, log })
+  const tracer = await startTracer(config, version, log)
+  const service = buildService(config, files, { version, types, templates, engine, metrics, log, tracer })
   const app = await buildApp(service, files.tls ? { tls: files.tls, http2: config.tls?.http2 ?? false } : {})
   const admin = config.adminListen && (await buildAdminApp(service))
   await listen(app, config.listen)
@@ -102,6 +104,7 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
     await stopForwarding?.()
     await engine.stop()
     await mirror?.stop()
+    await tracer?.stop()
     log.info('stopped')
     // Connections that clients keep open must not keep the process alive.
     process.exit()
@@ -192,7 +195,7 @@ function now(): Date {
 function buildService(
   config: Config,
   files: Files,
-  parts: Pick<Service, 'version' | 'types' | 'templates' | 'engine' | 'metrics' | 'log'>,
+  parts: Pick<Service, 'version' | 'types' | 'templates' | 'engine' | 'metrics' | 'log' | 'tracer'>,
 ): Service {
   const { types, engine, metrics, log } = parts
   const { oidc, trustedProxies } = config
@@ -229,9 +232,23 @@ function buildService(
     corsOrigins: config.corsOrigins,
     hasAdminPort: config.adminListen !== undefined,
     login: oidc,
+    hasProfiles: config.hasProfiles,
     console: config.console ? loadConsole(BUILT_CONSOLE) : undefined,
     now,
   }
+}
+
+/** The exporter is loaded only where traces are wanted. */
+async function startTracer({ telemetry }: Config, version: string, log: Logger): Promise<Tracer | undefined> {
+  if (!telemetry) return undefined
+  const { url, headers, serviceName, resource } = telemetry
+  const { startOtlpTracer } = await import('./runtime/otlp-tracer.ts')
+  return startOtlpTracer({
+    url,
+    headers,
+    resource: { ...resource, 'service.name': serviceName, 'service.version': version },
+    failed: (err) => log.warn({ err }, 'traces cannot be sent: they are kept for a while, then dropped'),
+  })
 }
 
 function readConfig(env: NodeJS.ProcessEnv): Config {

@@ -357,7 +357,11 @@ async function assertAllWork(types: RegisteredTypes): Promise<void> {
   const isRestoring = ({ operation, name }: Example): boolean =>
     operation.operationId === 'batch' && name === 'restore'
   const token = examples.find(({ operation }) => operation.operationId === 'create_token') as Example
-  for (const example of examples.filter((each) => !isCreating(each) && !isRestoring(each))) {
+  const isOfRollout = ({ path }: Described): boolean => path.startsWith('/rollouts/')
+  const others = examples.filter(
+    (each) => !isCreating(each) && !isRestoring(each) && !isOfRollout(each.operation),
+  )
+  for (const example of others) {
     if (example.operation.operationId === 'rotate_token')
       assert.equal((await send(service, token, '')).status, 201)
     const { status, text } = await send(service, example)
@@ -366,7 +370,8 @@ async function assertAllWork(types: RegisteredTypes): Promise<void> {
   }
   for (const operation of description.operations) {
     if (operation.method !== 'GET' || !operation.path.includes('{')) continue
-    if (operation.path.endsWith('/bootstrap')) continue
+    if (operation.path.endsWith('/bootstrap') || isOfRollout(operation)) continue
+    if (operation.path === '/holds/{cluster}') continue
     const { status, text } = await service.call('GET', fill(operation))
     assert.equal(status, 200, `${operation.operationId}: ${text}`)
   }
@@ -406,6 +411,35 @@ describe('every example of a request works on a fleet of examples', () => {
     const { document } = await describeApi(await startService({ types, fleet: {} }))
     assert.equal(document.components.schemas.cluster.properties.environment.example, 'lab')
     assert.equal(document.components.schemas.cluster.example.environment, 'lab')
+  })
+
+  test('also of what is done to a rollout and a hold', async () => {
+    const fleet = JSON.parse(JSON.stringify(smallFleet()).replaceAll('"a"', '"podinfo"'))
+    const service = await startService({ fleet })
+    const waves = [
+      { name: 'canary', clusters: ['one'], gates: { checks: [{ name: 'smoke' }] } },
+      { name: 'rest', rest: true, approval: { before: { count: 1 } } },
+    ]
+    const change = { op: 'patch', type: 'platform_components', id: 'podinfo', patch: { oci_tag: 'v9' } }
+    const started = await service.call('POST', '/batch', {
+      body: { operations: [change], rollout: { waves } },
+    })
+    assert.equal(started.status, 202, started.text)
+    const { id } = started.body.rollout
+    await service.call('PUT', '/holds/two', { body: { reason: 'somebody works on it' } })
+    const { operations } = await describeApi(service)
+    const urlOf = ({ path }: Described): string => path.replace('{id}', id).replace('{cluster}', 'two')
+    const about = operations.filter(({ path }) => /^\/(?:rollouts|holds)\/\{/.test(path))
+    assert.ok(about.length > 10)
+    for (const operation of about) {
+      const [[, body] = []] = Object.values(operation.requestBody?.content ?? {}).flatMap(namedIn)
+      const isResume = operation.operationId === 'resume_rollout'
+      if (isResume) await service.call('POST', `/rollouts/${id}/pause`)
+      const query = operation.method === 'GET' ? '' : '?dry_run=true'
+      const { status, text } = await service.call(operation.method, `${urlOf(operation)}${query}`, { body })
+      assert.equal(status, 200, `${operation.operationId}: ${text}`)
+      if (isResume) await service.call('POST', `/rollouts/${id}/resume`)
+    }
   })
 
   test('and there is one of every body, of every operation of a batch, and of every role', async () => {

@@ -40,7 +40,6 @@ const NOT_RUN: Record<string, string> = {
   'docs/growth.md': 'figures and reasons',
   'docs/high-availability.md': 'needs several machines and a PostgreSQL; test/faults does what it says',
   'docs/operating.md': 'tables of metrics and settings',
-  'docs/rollouts.md': 'needs clusters that report; tried by test/rollouts',
   'docs/runbooks.md': 'needs a broken service; every alert has one by a test',
   'docs/scheduled-jobs.md': 'needs a cluster; its manifests are checked by a test',
   'docs/secrets.md': 'needs a vault; its example type is rendered by a test',

@@ -28,16 +28,20 @@ function at(watched: Watched, secondsAgo: number): string {
 
 /** Half an hour in which every cluster but one has a problem of its own. */
 async function startTroubled() {
-  const ids = ['fails', 'fine', 'flaps', 'late', 'never', 'offline', 'refused', 'rejects', 'silent', 'stuck']
+  const ids = [
+    ...['fails', 'fine', 'flaps', 'half', 'late', 'never', 'offline', 'refused', 'rejects', 'silent'],
+    'stuck',
+  ]
   const watched = await start(Object.fromEntries(ids.map((id) => [id, {}])))
   const cluster = (id: string): ReportingCluster => watched.clusters[id] ?? assert.fail(id)
-  for (const id of ids) if (id !== 'never' && id !== 'silent') await cluster(id).settle()
+  for (const id of ids) if (!['half', 'never', 'silent'].includes(id)) await cluster(id).settle()
   const body = { patches: { a: { replicas: '2' } } }
   assert.equal((await watched.service.call('PATCH', '/clusters/stuck', { body })).status, 200)
   for (let tick = 0; tick <= 6; tick++) {
     await read(watched, '/status')
     for (const id of ['fails', 'fine', 'rejects']) await cluster(id).settle()
     for (const id of ['silent', 'stuck']) await cluster(id).poll()
+    await cluster('half').poll(['platform-components', 'rolebindings'])
     if (tick % 2 === 0) await cluster('flaps').settle()
     if (tick <= 4) await cluster('late').settle()
     if (tick === 5) {
@@ -55,7 +59,7 @@ describe('clusters that need somebody', () => {
   test('come worst first, each once, with its reason and the command to run next', async () => {
     const watched = await startTroubled()
     const { total, clusters } = await read(watched, '/status/attention')
-    assert.equal(total, 7)
+    assert.equal(total, 8)
     const seen = clusters.map(({ next_step, environment, message, ...rest }: Record<string, string>) => {
       assert.equal(environment, 'dev')
       return [Object.values(rest), message, /: ([a-z].*)$/.exec(next_step ?? '')?.[1]]
@@ -78,6 +82,11 @@ describe('clusters that need somebody', () => {
       ],
       [['stuck', 'stuck', at(watched, 1800), null, endpoint, null], null, resourceset],
       [
+        ['half', 'partial', at(watched, 1800), null, 'namespaces', null],
+        null,
+        'resume that provider, or give it all of them with flux-resourceset-cli bootstrap half | kubectl apply -f -',
+      ],
+      [
         ['flaps', 'flapping', at(watched, 1200), null, null, null],
         null,
         'kubectl -n flux-system get events --sort-by=.lastTimestamp',
@@ -98,10 +107,34 @@ describe('clusters that need somebody', () => {
       ['stuck', 'late'],
     )
     const first = await read(watched, '/status/attention?limit=1')
-    assert.deepEqual([first.total, first.clusters.length, first.clusters[0].cluster], [7, 1, 'refused'])
+    assert.deepEqual([first.total, first.clusters.length, first.clusters[0].cluster], [8, 1, 'refused'])
     const wrong = await watched.service.call('GET', '/status/attention?selector=(')
     assert.equal(wrong.status, 400)
     assert.match(wrong.text, /\?selector/)
+  })
+
+  test('are partial where one endpoint is asked for no more, or less often than its own interval tells', async () => {
+    const watched = await start({ stopped: {}, slow: {}, whole: {} })
+    const polls = (id: string, endpoints?: string[]) => watched.clusters[id]?.poll(endpoints)
+    const others = ['platform-components', 'rolebindings']
+    for (let tick = 0; tick <= 25; tick++) {
+      await polls('whole')
+      await polls('stopped', tick < 3 ? undefined : others)
+      // Ten times as long as the others, as it is known after three of them.
+      await polls('slow', tick % 10 === 0 ? undefined : others)
+      watched.pass(300)
+    }
+    for (const id of ['slow', 'stopped', 'whole']) await polls(id, others)
+    const { clusters } = await read(watched, '/status/attention')
+    assert.deepEqual(
+      clusters.map(({ cluster, problem, endpoint, since }: Record<string, string>) => [
+        cluster,
+        problem,
+        endpoint,
+        since,
+      ]),
+      [['stopped', 'partial', 'namespaces', at(watched, 24 * 300)]],
+    )
   })
 
   test('of one problem the one that lasts longest is first', async () => {

@@ -190,7 +190,12 @@ test('the history of a document holds its own changes only, newest first', async
 })
 
 test('every type has histories, and they outlive their documents', async () => {
-  const service = await startService({ fleet: { ...smallFleet(), applied_sets: [{ id: 'base' }] } })
+  const more = {
+    applied_sets: [{ id: 'base' }],
+    strategies: [{ id: 'one', waves: [{ name: 'all', rest: true }] }],
+    freezes: [{ id: 'far', reason: 'r', from: '2090-01-01T00:00:00Z' }],
+  }
+  const service = await startService({ fleet: { ...smallFleet(), ...more } })
   for (const { name } of service.types.all) {
     const [{ id }] = (await service.call('GET', `/${name}?limit=1`)).body
     assert.deepEqual(numbers(await service.call('GET', `/${name}/${id}/history`)).at(-1), 1, name)

@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { RESERVED_KINDS } from '../src/api/reserved-names.ts'
 import type { Json, JsonObject } from '../src/base/json.ts'
 import { type Grant, ROLES, type Role } from '../src/domain/access/grant.ts'
+import type { Engine } from '../src/engine/engine.ts'
 import { newToken } from '../src/engine/token-secret.ts'
 import type { RegisteredTypes } from '../src/registry/build-types.ts'
 import { builtInTypes, READ_TOKEN, startService, type TestService, WRITE_TOKEN } from './service.ts'
@@ -14,7 +15,17 @@ import { builtInTypes, READ_TOKEN, startService, type TestService, WRITE_TOKEN }
 const EXAMPLE = join(import.meta.dirname, '../examples/network-policies')
 const POLLS = '/api/v2/flux/clusters'
 
-type Access = 'open' | 'poll' | 'known' | 'own_status' | 'mirror' | 'watch' | 'read' | 'write' | 'admin'
+type Access =
+  | 'open'
+  | 'poll'
+  | 'known'
+  | 'own_status'
+  | 'own_hold'
+  | 'mirror'
+  | 'watch'
+  | 'read'
+  | 'write'
+  | 'admin'
 type Mode = 'read-only' | 'crud'
 
 // Who may: the least role for each access, and what else an editor needs.
@@ -23,6 +34,7 @@ const LEAST: Record<Exclude<Access, 'open'>, { call: Role; preview: Role }> = {
   poll: { call: 'cluster', preview: 'cluster' },
   known: { call: 'cluster', preview: 'cluster' },
   own_status: { call: 'cluster', preview: 'cluster' },
+  own_hold: { call: 'cluster', preview: 'cluster' },
   read: { call: 'viewer', preview: 'viewer' },
   mirror: { call: 'mirror', preview: 'mirror' },
   watch: { call: 'mirror', preview: 'mirror' },
@@ -48,9 +60,11 @@ function verdict(access: Access, { grant }: Caller, request: Request, preview = 
   if (access === 'mirror' && request.tier === 'prod' && grant.selector) return 403
   if (access === 'poll' && grant.role === 'mirror' && grant.selector) return 403
   if (access === 'own_status' && (grant.role === 'poller' || grant.role === 'mirror')) return 403
-  const isOwn = access === 'poll' || access === 'own_status'
+  if (access === 'own_hold' && (grant.role === 'poller' || grant.role === 'mirror')) return 403
+  if (access === 'own_hold' && grant.role === 'viewer') return preview ? 'ok' : 403
+  const isOwn = access === 'poll' || access === 'own_status' || access === 'own_hold'
   if (isOwn && grant.role === 'cluster') return request.cluster === grant.cluster ? 'ok' : 403
-  if (access !== 'write' || preview || grant.role !== 'editor') return 'ok'
+  if ((access !== 'write' && access !== 'own_hold') || preview || grant.role !== 'editor') return 'ok'
   const isForeign = (type: string): boolean => grant.types?.includes(type) === false
   const isBeyond =
     request.purges || (request.tier === 'prod' && grant.selector) || request.types?.some(isForeign)
@@ -71,7 +85,8 @@ function accessOf(method: string, { tags, operationId, security }: Described): A
   if (security?.length === 0) return 'open'
   if (tags[0] === 'polls') return 'poll'
   if (operationId === 'whoami') return 'known'
-  if (operationId === 'cluster_status') return 'own_status'
+  if (operationId === 'cluster_status' || operationId === 'get_hold') return 'own_status'
+  if (operationId === 'hold_cluster' || operationId === 'release_cluster') return 'own_hold'
   if (operationId === 'copy_log' || operationId === 'forward_reports') return 'mirror'
   if (operationId === 'watch_revisions') return 'watch'
   if (tags[0] === 'tokens') return 'admin'
@@ -216,6 +231,11 @@ const SAMPLES: Record<string, { document: JsonObject; edit: JsonObject; override
     edit: { target_namespace: 'other' },
     override: { ingress_rules: [{ from_namespace: 'a', port: 1 }] },
   },
+  strategies: { document: { waves: [{ name: 'all', rest: true }] }, edit: { bake_s: 5 } },
+  freezes: {
+    document: { reason: 'far away', from: '2090-01-01T00:00:00Z' },
+    edit: { reason: 'very far away' },
+  },
   applied_sets: { document: {}, edit: { documents: { namespaces: [] } } },
   clusters: { document: {}, edit: { node_count: 9 } },
 }
@@ -242,16 +262,15 @@ function fleetOf(types: RegisteredTypes): JsonObject {
   const bare = (id: string, environment: Tier) => {
     return { id, cluster_name: id, cluster_dns: `${id}.example.com`, environment }
   }
+  const uses = [...TIERS, 'free', 'staged']
   return {
     ...Object.fromEntries(
-      definitions.map(({ name }) => [
-        name,
-        [...TIERS, 'free'].map((use) => ({ id: use, ...sampleOf(name).document })),
-      ]),
+      definitions.map(({ name }) => [name, uses.map((use) => ({ id: use, ...sampleOf(name).document }))]),
     ),
     clusters: [
       ...TIERS.map((tier) => clusterDocument(types, tier, tier)),
       ...TIERS.map((tier) => bare(`gone-${tier}`, tier)),
+      ...TIERS.flatMap((tier) => [bare(`held-${tier}`, tier), bare(`rolled-${tier}`, tier)]),
     ],
   }
 }
@@ -265,6 +284,9 @@ interface World {
   readonly edits: Readonly<Record<Tier, number>>
   /** The one before them. */
   readonly before: number
+  /** Of each tier, what assigns a namespace and runs, and what assigns a role binding and is paused. */
+  readonly running: Readonly<Record<Tier, string>>
+  readonly paused: Readonly<Record<Tier, string>>
 }
 
 /** By the id of the operation, without the name of a type at its end. */
@@ -302,9 +324,16 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   list: (_world, _tier, type) => [{ path: `/${type}` }],
   get: (_world, tier, type) => [{ path: `/${type}/${tier}` }],
   history: (_world, tier, type) => [{ path: `/${type}/${tier}/history` }],
-  create: (_world, tier, type) => {
+  create: ({ types }, tier, type) => {
     if (type !== 'clusters')
-      return [{ path: `/${type}`, body: { id: 'new', ...sampleOf(type).document }, types: [type] }]
+      return [
+        {
+          path: `/${type}`,
+          body: { id: 'new', ...sampleOf(type).document },
+          types: [type],
+          ...(types.all.find(({ name }) => name === type)?.isFleetWide && { tier: 'prod' }),
+        },
+      ]
     const body = { id: 'new', cluster_name: 'new', cluster_dns: 'new.example.com', environment: tier }
     return [{ path: '/clusters', body, tier, types: [type] }]
   },
@@ -322,7 +351,7 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
     const query = '?cascade=true&confirm=removals'
     if (type !== 'clusters') return [{ path: `/${type}/${tier}${query}`, ...reach(types, tier, type) }]
     // A cluster goes with all that it is assigned.
-    const all = ['clusters', ...types.delivered.map(({ name }) => name)]
+    const all = allOf(types)
     return [
       { path: `/clusters/${tier}`, tier, types: all },
       { path: `/clusters/${tier}?purge=true`, tier, types: all, purges: true },
@@ -385,6 +414,40 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
     },
   ],
 
+  list_rollouts: () => [{ path: '/rollouts' }],
+  get_rollout: ({ running }, tier) => [{ path: `/rollouts/${running[tier]}` }],
+  list_rollout_members: ({ running }, tier) => [{ path: `/rollouts/${running[tier]}/members` }],
+  pause_rollout: (world, tier) => staged(world, tier, 'pause'),
+  resume_rollout: ({ paused }, tier) => [
+    { path: `/rollouts/${paused[tier]}/resume`, tier, types: ['rolebindings'] },
+  ],
+  retry_rollout: (world, tier) => staged(world, tier, 'retry'),
+  abort_rollout: (world, tier) => staged(world, tier, 'abort'),
+  finish_rollout: (world, tier) => staged(world, tier, 'finish?confirm=finish'),
+  approve_rollout: (world, tier) => staged(world, tier, 'approve'),
+  check_rollout: (world, tier) => staged(world, tier, 'check', { wave: 'all', name: 'smoke', ok: true }),
+  skip_rollout: (world, tier) => staged(world, tier, 'skip', { clusters: [`rolled-${tier}`] }),
+  amend_rollout: (world, tier) =>
+    staged(world, tier, 'amend', {
+      operations: [
+        {
+          op: 'assign',
+          type: 'namespaces',
+          ref: { id: 'staged', labels: { x: '1' } },
+          clusters: [`rolled-${tier}`],
+        },
+      ],
+    }),
+  get_freeze_status: (_world, tier) => [{ path: `/freezes/${tier}/status` }],
+  list_holds: () => [{ path: '/holds' }],
+  get_hold: (_world, tier) => [{ path: `/holds/held-${tier}`, cluster: `held-${tier}` }],
+  hold_cluster: (_world, tier) => [
+    { path: `/holds/${tier}`, body: { reason: 'r' }, tier, cluster: tier, types: ['clusters'] },
+  ],
+  release_cluster: (_world, tier) => [
+    { path: `/holds/held-${tier}`, tier, cluster: `held-${tier}`, types: ['clusters'] },
+  ],
+
   list_tokens: () => [{ path: '/tokens' }],
   get_token: () => [{ path: '/tokens/spare' }],
   create_token: () => [{ path: '/tokens', body: { name: 'new', role: 'admin' } }],
@@ -392,8 +455,21 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   revoke_token: () => [{ path: '/tokens/spare' }],
 }
 
+function staged({ running }: World, tier: Tier, action: string, body: JsonObject = {}): Request[] {
+  return [{ path: `/rollouts/${running[tier]}/${action}`, body, tier, types: ['namespaces'] }]
+}
+
+function allOf({ delivered }: RegisteredTypes): string[] {
+  return ['clusters', ...delivered.map(({ name }) => name)]
+}
+
 /** What an edit of a tier's document touches. */
-function reach({ delivered }: RegisteredTypes, tier: Tier, type: string): Pick<Request, 'tier' | 'types'> {
+function reach(
+  { all, delivered }: RegisteredTypes,
+  tier: Tier,
+  type: string,
+): Pick<Request, 'tier' | 'types'> {
+  if (all.find(({ name }) => name === type)?.isFleetWide) return { types: [type], tier: 'prod' }
   const isSeen = type === 'clusters' || delivered.some(({ name }) => name === type)
   return { types: [type], ...(isSeen && { tier }) }
 }
@@ -477,7 +553,44 @@ async function prepare(service: TestService): Promise<World> {
     return write({ op: 'patch', type: 'namespaces', id: tier, patch, format: 'merge', path: '' })
   }
   const edits = { dev: await edit('dev'), prod: await edit('prod') }
-  return { types, edits, before }
+  const running = {
+    dev: await stage(engine, 'namespaces', 'dev'),
+    prod: await stage(engine, 'namespaces', 'prod'),
+  }
+  const paused = {
+    dev: await stage(engine, 'rolebindings', 'dev'),
+    prod: await stage(engine, 'rolebindings', 'prod'),
+  }
+  const at = new Date().toISOString()
+  for (const id of Object.values(paused))
+    await write({ op: 'act_on_rollout', id, action: { kind: 'pause' }, by: 'test', at, path: '' })
+  for (const tier of TIERS)
+    await write({ op: 'hold_cluster', cluster: `held-${tier}`, reason: 'r', by: 'test', at, path: '' })
+  return { types, edits, before, running, paused }
+}
+
+/** Starts a rollout that assigns a cluster of a tier what is staged; returns its id. */
+async function stage(engine: Engine, type: string, tier: Tier): Promise<string> {
+  const assign = {
+    op: 'assign',
+    type,
+    cluster: `rolled-${tier}`,
+    id: 'staged',
+    reference: {},
+    how: 'ensure',
+    path: '',
+  } as const
+  const gates = { checks: [{ name: 'smoke' }] }
+  const spec = { waves: [{ name: 'all', rest: true, gates, approval: { after: { count: 1 } } }] } as const
+  const rollout = { strategy: undefined, spec, path: '/rollout/waves', operations: [] }
+  const written = await engine.write([assign], AUTHOR, { rollout })
+  assert.ok(written.ok, JSON.stringify(written))
+  return `r${written.value.revision}`
+}
+
+/** What is done to rollouts, holds, freezes and strategies is not rolled back: who may do it is tried by previews and refusals. */
+function isLasting({ path }: Operation): boolean {
+  return /^\/(?:rollouts|holds|freezes|strategies)\b/.test(path)
 }
 
 /** Everything as it was, whatever a write has done. */
@@ -591,7 +704,7 @@ test('every route answers every caller as the table says, and what is refused ch
       )
       assert.equal(state.revision, revision, `${method} ${path} did something that was refused`)
       for (const { caller, expected } of wanted) {
-        if (expected !== 'ok') continue
+        if (expected !== 'ok' || isLasting(operation)) continue
         const now = state.revision
         const answer = await service.call(method, path, { token: caller.token, body })
         assertVerdict(expected, answer.status, `${method} ${path} by ${caller.name}: ${answer.text}`)

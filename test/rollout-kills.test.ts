@@ -9,6 +9,6 @@ test('a rollout goes on after its process was killed, and no answer and no step 
   rolloutsUnderKills(t, {
     database: `sqlite://${join(temporaryFolder(t), 'fleet.db')}`,
     processes: 1,
-    clusters: 12,
-    kills: 3,
+    clusters: 6,
+    kills: 1,
   }))

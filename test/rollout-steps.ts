@@ -1,7 +1,13 @@
 // What controllers may do to a rollout, by what clusters were served and reported to them.
 import assert from 'node:assert/strict'
 import type { View } from '../src/domain/documents/view.ts'
-import { type Rollout, type RolloutPlan, specOf, type Wave } from '../src/domain/rollouts/rollout.ts'
+import {
+  type Rollout,
+  type RolloutPlan,
+  specOf,
+  type Wave,
+  type WaveSpec,
+} from '../src/domain/rollouts/rollout.ts'
 import { stagingOf } from '../src/domain/rollouts/staging.ts'
 import { allowedFailures, gatesOf, neededOf } from '../src/domain/rollouts/strategy.ts'
 import { nextPlace } from './rollout-evidence.ts'
@@ -52,23 +58,7 @@ export class RolloutSteps {
       earlier.every(({ state }) => state === 'passed' || state === 'skipped'),
       'a wave opens before its turn',
     )
-    const rule = spec.approval?.before
-    if (rule && before.waves[at]?.opened === 0) {
-      const { now } = this.#world
-      const given = this.#world.approvals.filter(
-        ({ rollout, wave, plan, when, time, by }) =>
-          rollout === after.id &&
-          wave === spec.name &&
-          when === 'before' &&
-          plan === after.plan &&
-          (rule.expires_s === undefined || now < time + rule.expires_s * 1000) &&
-          !(rule.not_starter && by === after.started_by),
-      )
-      assert.ok(
-        new Set(given.map(({ by }) => by)).size >= (rule.count ?? 1),
-        'a wave opens without its approvals',
-      )
-    }
+    if (before.waves[at]?.opened === 0) this.#checkApproved(after, spec, 'before')
     if (spec.max_concurrent === undefined) return
     const { opened = 0 } = after.waves[at] ?? {}
     const underWay = members.slice(0, opened).filter((id) => {
@@ -80,8 +70,27 @@ export class RolloutSteps {
     assert.ok(underWay.length <= spec.max_concurrent, `${underWay} are under way, of ${spec.max_concurrent}`)
   }
 
+  /** Whoever had to approve did so, about the present plan, and not too long ago. */
+  #checkApproved(rollout: Rollout, { name, approval }: WaveSpec, when: 'before' | 'after'): void {
+    const rule = approval?.[when]
+    if (!rule) return
+    const { now, approvals } = this.#world
+    const given = approvals.filter(
+      (each) =>
+        each.rollout === rollout.id &&
+        each.wave === name &&
+        each.when === when &&
+        each.plan === rollout.plan &&
+        (rule.expires_s === undefined || now < each.time + rule.expires_s * 1000) &&
+        !(rule.not_starter && each.by === rollout.started_by),
+    )
+    const people = new Set(given.map(({ by }) => by)).size
+    assert.ok(people >= (rule.count ?? 1), `wave ${name} goes on without its approvals ${when} it`)
+  }
+
   #checkPassing(after: Rollout, at: number, members: readonly string[]): void {
     const spec = specOf(after, at)
+    this.#checkApproved(after, spec, 'after')
     const gates = gatesOf(spec)
     const counted = members.filter((id) => this.#answersOf(after, id) && !after.skipped.includes(id))
     const observable = counted.filter((id) => !after.set_aside.includes(id))

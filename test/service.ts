@@ -143,6 +143,8 @@ export interface ServiceOptions {
   readonly trustedProxies?: readonly string[]
   readonly maxAuthFailures?: number
   readonly login?: Service['login']
+  readonly tracer?: Service['tracer']
+  readonly hasProfiles?: boolean
   readonly console?: ConsoleFiles
   readonly transport?: Transport
   readonly log?: Logger
@@ -196,6 +198,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       corsOrigins,
       hasAdminPort: options.hasAdminPort ?? false,
       login,
+      tracer: options.tracer,
+      hasProfiles: options.hasProfiles ?? false,
       console: options.console,
       metrics,
       log,

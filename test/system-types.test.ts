@@ -112,7 +112,8 @@ test('a system type can be searched for when it says so, and its documents are c
 
 test('a system type is bound by a plan in what it says, and in all of a document when it says nothing', () => {
   const planFor = (type: string, document: Document, system: readonly SystemType[]): string => {
-    const after = { document, deleted: false, json: JSON.stringify(document) }
+    const json = JSON.stringify(document)
+    const after = { document, deleted: false, json, size: json.length }
     return finish(planOf(typesWith(...system), [{ type, id: document.id, before: undefined, after }]))
   }
   const others = { ...ROBOT, secret: 'another' }

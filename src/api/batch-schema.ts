@@ -98,7 +98,7 @@ const writing = {
   rollout: {
     type: 'object',
     description:
-      'Makes the change reach its clusters wave by wave: the name of a strategy, or waves as a strategy has them, with what else a strategy has. supersedes names a rollout to abort in the same revision.',
+      'Makes the change reach its clusters wave by wave: the name of a strategy, or the fields of one. supersedes names a rollout to abort in the same revision.',
   },
 }
 

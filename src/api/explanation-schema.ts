@@ -8,7 +8,7 @@ const LEFT_OUT_SCHEMA = {
   type: 'array',
   minItems: 1,
   description:
-    'What the value names in its document and this input does not wait for: the cluster is not assigned it, has switched it off, or gets it in a way that cannot be waited for.',
+    'Dependencies that this input does not wait for: not assigned, switched off, or delivered in a way that cannot be waited for.',
   items: {
     type: 'object',
     required: ['id', 'why'],
@@ -39,7 +39,10 @@ export const EXPLANATION_SCHEMA: SchemaObject = {
                 path: { type: 'string', description: 'JSON pointer into the input.' },
                 value: {},
                 source: { type: 'string', enum: ['catalog', 'override', 'patch', 'cluster', 'default'] },
-                document: { ...nullableText, description: 'What holds the value; null for a default.' },
+                document: {
+                  ...nullableText,
+                  description: 'The document that holds the value; null for a default.',
+                },
                 revision: { type: ['integer', 'null'] },
                 time: { ...nullableText, format: 'date-time' },
                 actor: nullableText,

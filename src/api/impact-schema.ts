@@ -47,7 +47,7 @@ export const IMPACT_SCHEMA: SchemaObject = {
     inputs: {
       type: 'array',
       description:
-        'What the clusters that stay receive differently, by input: the 100 that reach the most clusters. Counts are of clusters, and exact.',
+        'Differences for the clusters that stay, by input: the 100 that reach the most clusters. Counts are of clusters, and exact.',
       maxItems: 100,
       items: {
         type: 'object',
@@ -58,7 +58,7 @@ export const IMPACT_SCHEMA: SchemaObject = {
           added: { ...count, description: 'Clusters that did not have it.' },
           removed: { ...count, description: 'Clusters that lose it.' },
           changed: { ...count, description: 'Clusters that receive it differently.' },
-          switched_off: { ...count, description: 'Of those, how many have it switched off.' },
+          switched_off: { ...count, description: 'How many of those have it switched off.' },
           fields: {
             type: 'object',
             additionalProperties: count,

@@ -28,7 +28,7 @@ const VALUE = object({
   kind: described(word(OWN_KINDS), 'override: a field of the definition; patch: a value for it.'),
   field: described({ type: 'string' }, 'A field of the definition, or the key of a patch.'),
   value: {},
-  catalog: described({}, 'What the cluster would get without it; null where the catalog says nothing.'),
+  catalog: described({}, 'The value that the cluster would get without it; null where the catalog has none.'),
   redundant: described({ type: 'boolean' }, 'Whether the catalog says the same.'),
 })
 

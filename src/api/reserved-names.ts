@@ -2,9 +2,9 @@
 
 /** First segments of the service's own routes, and names of what the store keeps for itself. */
 const IN_USE =
-  'api batch console docs health history log metrics openapi overrides ready reports revisions rollback rollout_plans rollouts holds sources status tokens watch whoami'
+  'api batch console debug docs health history log metrics openapi overrides ready reports revisions rollback rollout_plans rollouts holds sources status tokens watch whoami'
 /** First segments of routes that are still to come. */
-const FOR_LATER = 'alerts approvals debug events fleet login mcp policies proposals webhooks'
+const FOR_LATER = 'alerts approvals events fleet login mcp policies proposals webhooks'
 
 export const RESERVED_KINDS: ReadonlySet<string> = new Set(`${IN_USE} ${FOR_LATER}`.split(' '))
 

@@ -25,7 +25,7 @@ const REVISION_SCHEMA = {
     message: { type: ['string', 'null'] },
     request_id: { type: 'string' },
     client_address: { type: ['string', 'null'] },
-    operation: { type: 'string', description: 'What was asked for, in a line.' },
+    operation: { type: 'string', description: 'The request, in one line.' },
     hash: { type: 'string', description: "SHA-256 of its content and of its predecessor's hash." },
     change_count: {
       type: 'integer',
@@ -81,7 +81,7 @@ const VERIFICATION_SCHEMA = {
         time: { type: 'string', format: 'date-time' },
         state: { type: 'string' },
       },
-      description: 'Where the log begins once older revisions were given up.',
+      description: 'Where the log begins once older revisions were pruned.',
     },
     problems: { type: 'array', items: { type: 'string' } },
   },

@@ -65,7 +65,7 @@ export interface PlannedWave
   readonly members: number
   /** The first of them. */
   readonly details: readonly string[]
-  /** What each gate comes to in numbers of clusters. */
+  /** Each gate in numbers of clusters. */
   readonly gates: readonly { readonly kind: string; readonly needed: number; readonly of: number }[]
   /** Members that nothing is to be expected of now, and why of the first of them. */
   readonly absent: number
@@ -132,9 +132,9 @@ const GATE: SchemaObject = {
     needed_count: {
       type: 'integer',
       minimum: 0,
-      description: 'Of how many it has to be; of failures, how many may be.',
+      description: 'Required number; for failures, the allowed number.',
     },
-    of: { type: 'integer', minimum: 0, description: 'Of so many, without those that are set aside.' },
+    of: { type: 'integer', minimum: 0, description: 'Total, without those that are set aside.' },
   },
 }
 
@@ -183,7 +183,7 @@ export const PLANNED_WAVE_SCHEMA: SchemaObject = {
         required: ['kind', 'needed', 'of'],
         properties: { kind: text, needed: count, of: count },
       },
-      description: 'What each gate comes to in numbers of clusters.',
+      description: 'Each gate in numbers of clusters.',
     },
     absent: { ...count, description: 'Members that nothing is to be expected of now.' },
     absent_details: {
@@ -200,7 +200,7 @@ export const PLANNED_WAVE_SCHEMA: SchemaObject = {
     max_concurrent: count,
     start_at: moment,
     window: { type: 'object', description: 'When it may open.' },
-    approval: { type: 'object', description: 'Who has to approve it.' },
+    approval: { type: 'object', description: 'Required approvals.' },
   },
 }
 
@@ -253,7 +253,7 @@ const ROLLOUT_SCHEMA: SchemaObject = {
     },
     events: {
       type: 'array',
-      description: 'What happened, the newest last.',
+      description: 'Events, the newest last.',
       items: {
         type: 'object',
         required: ['at', 'by', 'what'],
@@ -325,7 +325,7 @@ export const ROLLOUT_ACTIONS = {
   abort: { remark },
   finish: { remark },
   approve: {
-    wave: { ...text, description: 'Name of the wave; the next one by default.' },
+    wave: { ...text, description: 'Name of the wave; the first that lacks an approval by default.' },
     when: { type: 'string', enum: ['before', 'after'] },
     plan: {
       type: 'string',

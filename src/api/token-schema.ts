@@ -13,13 +13,13 @@ const granted = {
   },
   cluster: {
     type: 'string',
-    description: 'Of the role cluster: the id of the cluster.',
+    description: 'The id of the cluster, for the role cluster.',
     example: 'us-east-prod-01',
   },
   selector: {
     type: 'string',
     description:
-      'Of an editor: only changes that touch clusters which match, and no others. Of a mirror: only these clusters are copied.',
+      'Limits an editor to changes that touch matching clusters only. Limits a mirror to these clusters.',
     example: 'environment in (dev,qa)',
   },
   types: {
@@ -27,12 +27,12 @@ const granted = {
     items: { type: 'string' },
     minItems: 1,
     uniqueItems: true,
-    description: 'Of an editor: only changes of these types.',
+    description: 'Limits an editor to these types.',
   },
 }
 const name = {
   type: 'string',
-  description: 'Unique; what the audit calls whoever uses the token.',
+  description: 'Unique; the audit shows it as the actor.',
   example: 'ci-team-a',
 }
 const expires_at = { ...time, description: 'From then on it is no token any more; never when left out.' }
@@ -65,7 +65,7 @@ export const TOKEN_SCHEMA: SchemaObject = {
     name,
     ...granted,
     created_at: time,
-    created_by: { type: 'string', description: 'Who created it, as the audit calls them.' },
+    created_by: { type: 'string', description: 'Its creator, as the audit names them.' },
     expires_at,
     rotated_at: { ...time, description: 'When its secret was last replaced.' },
     old_secrets_expire_at: {
@@ -73,7 +73,7 @@ export const TOKEN_SCHEMA: SchemaObject = {
       description: 'When the last of the earlier secrets stops being valid.',
     },
     last_used_at: { type: ['string', 'null'], format: 'date-time', description: 'To the minute.' },
-    last_used_from: { type: ['string', 'null'], description: 'The address of whoever used it last.' },
+    last_used_from: { type: ['string', 'null'], description: 'The address that used it last.' },
   },
 }
 
@@ -93,7 +93,7 @@ export const IDENTITY_SCHEMA: SchemaObject = {
   type: 'object',
   required: ['name', 'via', 'role'],
   properties: {
-    name: { type: 'string', description: 'What the audit calls you.' },
+    name: { type: 'string', description: 'Your name in the audit.' },
     via: { type: 'string', enum: ['environment', 'token', 'certificate', 'oidc'] },
     ...granted,
     expires_at,

@@ -74,7 +74,7 @@ export const VERSIONS_SCHEMAS = {
     cluster: { type: 'string' },
     environment: { type: ['string', 'null'] },
     enabled: described({ type: 'boolean' }, 'Whether the cluster has it switched on.'),
-    version: described({ type: ['string', 'null'] }, 'What the cluster is served now.'),
+    version: described({ type: ['string', 'null'] }, 'The inputs that the cluster is served now.'),
     overridden: described({ type: 'boolean' }, 'Whether the version is an override of its own.'),
     overrides: described(
       { type: 'object', additionalProperties: true },

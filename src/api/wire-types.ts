@@ -72,7 +72,7 @@ export interface Revision {
   readonly message: string | null
   readonly request_id: string
   readonly client_address: string | null
-  /** What was asked for, in a line. */
+  /** The request, in one line. */
   readonly operation: string
   readonly hash: string
   readonly change_count: number

@@ -49,13 +49,13 @@ export const PREVIEW_SCHEMA: SchemaObject = {
     warnings: texts,
     requires: {
       type: 'array',
-      description: 'What stands in the way of the write, with what lifts it, if anything does.',
+      description: 'Objections to the write, each with the way to lift it, if there is one.',
       items: {
         type: 'object',
         required: ['kind', 'message'],
         properties: {
           kind: { type: 'string', enum: OBJECTION_KINDS, description: 'Which guard objects.' },
-          reason: { type: 'string', description: 'Stays the same, whatever the message says.' },
+          reason: { type: 'string', description: 'Stays the same when the message changes.' },
           message: { type: 'string' },
           details: {
             type: 'array',
@@ -73,7 +73,7 @@ export const PREVIEW_SCHEMA: SchemaObject = {
           next_open: {
             type: 'string',
             format: 'date-time',
-            description: 'Of a freeze: when it is over, where that is known.',
+            description: 'When the freeze ends, where that is known.',
           },
         },
       },
@@ -81,18 +81,17 @@ export const PREVIEW_SCHEMA: SchemaObject = {
     requires_confirmation: {
       ...texts,
       items: { type: 'string', enum: CONFIRMATIONS },
-      description: 'What the write itself has to confirm.',
+      description: 'Confirmations that the write itself needs.',
     },
     plan,
     waves: {
       type: 'array',
       items: PLANNED_WAVE_SCHEMA,
-      description: 'Of a rollout: its waves with their members.',
+      description: 'The waves of a rollout, with their members.',
     },
     expected_duration_s: {
       ...count,
-      description:
-        'Of a rollout: how long it takes at least, by the intervals of its clusters and the soaks.',
+      description: 'Shortest duration of a rollout, by the intervals of its clusters and the soaks.',
     },
     kept_overrides: {
       type: 'array',

@@ -52,6 +52,9 @@ test('a token is all that must be set', () => {
     logLevel: 'info',
     brake: { percent: 10, groupPercent: 25 },
     status: { late: 1.5, offline: 3, retentionMs: 2_592_000_000, unobserved: undefined },
+    checks: undefined,
+    telemetry: undefined,
+    hasProfiles: false,
     shutdownDelayMs: 0,
   })
 })
@@ -93,6 +96,12 @@ test('every setting is taken from its variable', () => {
     STATUS_OFFLINE_AFTER: '4.5',
     STATUS_RETENTION: '7d',
     UNOBSERVED_SELECTOR: 'airgap=true',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/',
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%2Cb, x-other=c=d',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=prod',
+    PROFILES: 'on',
+    ROLLOUT_CHECK_URLS: 'https://ci.example.com/checks, https://qa.example.com',
+    ROLLOUT_CHECK_KEY: 'a-key-that-signs-checks',
     SHUTDOWN_DELAY_SECONDS: '7',
   })
   assert.deepEqual(config, {
@@ -134,6 +143,17 @@ test('every setting is taken from its variable', () => {
     logLevel: 'debug',
     brake: { percent: 2.5, groupPercent: 33 },
     status: { late: 2, offline: 4.5, retentionMs: 604_800_000, unobserved: 'airgap=true' },
+    checks: {
+      urls: ['https://ci.example.com/checks', 'https://qa.example.com'],
+      key: { tokens: ['a-key-that-signs-checks'] },
+    },
+    telemetry: {
+      url: 'http://collector:4318/v1/traces',
+      headers: { 'x-key': 'a,b', 'x-other': 'c=d' },
+      serviceName: 'flux-resourceset',
+      resource: { 'deployment.environment.name': 'prod' },
+    },
+    hasProfiles: true,
     shutdownDelayMs: 7000,
   })
 })
@@ -176,6 +196,8 @@ test('a variable that is set to nothing counts as not set', () => {
     'STATUS_LATE_AFTER',
     'STATUS_OFFLINE_AFTER',
     'STATUS_RETENTION',
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'PROFILES',
     'SHUTDOWN_DELAY_SECONDS',
   ]
   assert.deepEqual(parsed(Object.fromEntries(names.map((name) => [name, '']))), parsed())
@@ -508,4 +530,14 @@ test('a mirror has an upstream, a token for it and a file of its own', () => {
   const lone = problems({ UPSTREAM_TOKEN: 'x', MIRROR_SELECTOR: 'region=eu' })
   assert.deepEqual(lone.length, 2)
   for (const each of lone) assert.match(each, /needs UPSTREAM_URL/)
+})
+
+test('traces go to an HTTP endpoint, with pairs that can be read', () => {
+  const given = { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317', OTEL_EXPORTER_OTLP_HEADERS: 'secret' }
+  const found = problems({ ...given, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })
+  assert.equal(found.length, 3)
+  assert.match(found[0] ?? '', /^OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http:\/\/collector:4318/)
+  assert.match(found[1] ?? '', /^OTEL_EXPORTER_OTLP_PROTOCOL grpc is not spoken here/)
+  assert.ok(found[2]?.startsWith('OTEL_EXPORTER_OTLP_HEADERS') && !found[2].includes('secret'))
+  assert.equal(parsed({ OTEL_EXPORTER_OTLP_HEADERS: 'secret' }).telemetry, undefined)
 })

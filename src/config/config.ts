@@ -8,6 +8,7 @@ import { parseStore, type StoreConfig } from './database-url.ts'
 import { type Environment, listIn, oneOf, parseCount, redact } from './environment.ts'
 import { type CheckConfig, parseChecks } from './parse-checks.ts'
 import { parseStatus, type StatusConfig } from './parse-status.ts'
+import { parseTelemetry, type TelemetryConfig } from './parse-telemetry.ts'
 import { parseTokens } from './parse-tokens.ts'
 
 export const MODES = ['read-only', 'crud'] as const
@@ -53,6 +54,10 @@ export interface Config {
   readonly status: StatusConfig
   /** Which systems outside may be asked about rollouts; undefined for none. */
   readonly checks: CheckConfig | undefined
+  /** Where traces of writes are sent; undefined for nowhere. */
+  readonly telemetry: TelemetryConfig | undefined
+  /** Whether admins may take profiles of the process. */
+  readonly hasProfiles: boolean
   /** How long a stopping process keeps serving, not ready, before it closes its connections. */
   readonly shutdownDelayMs: number
 }
@@ -140,6 +145,8 @@ export function parseConfig(env: Environment): ParsedConfig {
     },
     status: parseStatus(env, problems),
     checks: parseChecks(env, problems),
+    telemetry: parseTelemetry(env, problems),
+    hasProfiles: oneOf(env, 'PROFILES', ['on', 'off'], 'off', problems) === 'on',
     shutdownDelayMs: parseSeconds(env, 'SHUTDOWN_DELAY_SECONDS', 0, problems) * 1000,
   }
   if (config.mode === 'crud' && config.store.backend === 'sqlite' && config.store.mode === 'ro') {

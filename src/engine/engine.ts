@@ -191,7 +191,11 @@ function queueWrites(writer: Writer, queue: WriteQueue, guarded: ReturnType<type
       return refused('too_many_writes', 'too many writes are waiting: try again')
     const sender = { caller: options.caller ?? author.actor, isUrgent, signal: options.signal }
     // Checked again when its turn comes: the store may be known to be unavailable by then.
-    const run = (turn: Turn): Promise<Result<Written>> => guarded('commit', () => writer.write(request, turn))
+    const waiting = options.span?.child('wait for its turn')
+    const run = (turn: Turn): Promise<Result<Written>> => {
+      waiting?.end()
+      return guarded('commit', () => writer.write(request, turn))
+    }
     return guarded('commit', () => queue.run(sender, run))
   }
 }

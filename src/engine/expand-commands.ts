@@ -14,6 +14,8 @@ import type {
   Undo,
   WriteCommand,
 } from '../domain/commands/command.ts'
+import { findVersion } from '../domain/documents/find-document.ts'
+import { shareWith } from '../domain/documents/shared-parts.ts'
 import type { View } from '../domain/documents/view.ts'
 import type { Document, Irreversible, Types } from '../domain/types/resource-type.ts'
 import { runTimeSliced } from '../runtime/run-time-sliced.ts'
@@ -67,8 +69,9 @@ async function expandRevert(
   const staying = new Map<Irreversible, Document[]>()
   for await (const { changes } of past.changesOf(revision)) {
     for (const { type, id, ...change } of changes) {
-      const before = standing(change.before, change.before_deleted)
-      const after = standing(change.after, change.after_deleted)
+      const current = findVersion(view, type, id)?.document
+      const before = standing(change.before, change.before_deleted, current)
+      const after = standing(change.after, change.after_deleted, current)
       const irreversible = types.system.get(type)?.irreversible
       if (irreversible === 'ignored') continue
       if (!irreversible) {
@@ -93,8 +96,8 @@ function refuse(irreversible: Irreversible, revision: number): Result<never> {
   })
 }
 
-function standing(json: string | null, deleted: boolean) {
-  return json === null ? undefined : { document: JSON.parse(json) as Document, deleted }
+function standing(json: string | null, deleted: boolean, current: Document | undefined) {
+  return json === null ? undefined : { document: shareWith(current, JSON.parse(json) as Document), deleted }
 }
 
 async function expandRollback(
@@ -120,7 +123,8 @@ async function expandRollback(
   for await (const { type, id, was } of past.changedAfter(revision.value)) {
     if (!chosen.has(type) || !canRollBack(types, type) || (wanted && !wanted.has(id))) continue
     if (!matches(type, id, was?.document)) continue
-    const then = was && { document: was.document, deleted: was.deleted }
+    const current = findVersion(view, type, id)?.document
+    const then = was && { document: shareWith(current, was.document), deleted: was.deleted }
     commands.push({ op: 'reset', type, id, to: then, path: `/${type}/${id}` })
   }
   const known = command.allowEmpty

@@ -179,6 +179,9 @@ export class Follower {
     if (!this.#isLoaded) return this.#load()
     const { store } = this.#parts
     const { state } = this
+    // A commit of this process publishes what it made: to read a change of the whole fleet back would take as much memory again.
+    await this.#committing
+    if (state.revision >= this.#storeRevision) return
     const base = state.revision
     const known = await store.hashOf(base)
     if (known === undefined || base === 0) {

@@ -6,6 +6,7 @@ import type { KeptField } from '../domain/delivery/own-values.ts'
 import type { Change, View } from '../domain/documents/view.ts'
 import type { Objection } from '../domain/guards/guard.ts'
 import type { RolloutRequest, StagedWrite } from '../domain/rollouts/stage-write.ts'
+import type { Span } from '../runtime/spans.ts'
 import type { RevisionMeta } from '../store/store.ts'
 
 export type Author = Pick<RevisionMeta, 'actor' | 'message' | 'request_id' | 'client_address'>
@@ -37,6 +38,8 @@ export interface WriteOptions {
   readonly bypass?: boolean
   /** Whose turn the write takes in the queue; by default the author's. */
   readonly caller?: string
+  /** The span of the request, where it is traced: the write adds its parts. */
+  readonly span?: Span | undefined
   /** Ends it before anything is committed; its reason is an `Interrupted`. */
   readonly signal?: AbortSignal
 }

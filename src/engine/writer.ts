@@ -16,6 +16,7 @@ import type { StagedWrite } from '../domain/rollouts/stage-write.ts'
 import { stagingOf, withoutRollout } from '../domain/rollouts/staging.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import { runTimeSliced } from '../runtime/run-time-sliced.ts'
+import { inSpan } from '../runtime/spans.ts'
 import type { IdempotencyRecord } from '../store/idempotency.ts'
 import type { Store } from '../store/store.ts'
 import { warnOfDefinitions } from './definition-warnings.ts'
@@ -96,10 +97,12 @@ export class Writer {
     const view = follower.state.freeze()
     const { options } = request
     try {
-      const decided = await this.#decide(request, view, options.signal)
+      const decided = await inSpan(options.span, 'decide', () => this.#decide(request, view, options.signal))
       if (!decided.ok) return decided
       const { decision, objections, staged, whole } = decided.value
-      const assessed = await assess(decided.value, options, options.signal)
+      const assessed = await inSpan(options.span, 'work out the impact', () =>
+        assess(decided.value, options, options.signal),
+      )
       // What a preview shows of a rollout is the whole change, not the documents that keep it.
       const shown = { ...decision, changes: whole.changes, ...(staged && { staged }) }
       const kept = await runTimeSliced(
@@ -124,7 +127,9 @@ export class Writer {
       const message = `the store is at revision ${base}, not ${onlyAt}`
       return fail({ code: 'conflict', reason: 'revision_mismatch', message })
     }
-    const decided = await this.#decide(request, state, turn.signal)
+    const decided = await inSpan(request.options.span, 'decide', () =>
+      this.#decide(request, state, turn.signal),
+    )
     // Read skew: a decision made while a revision of another process was applied may be based on two revisions.
     if (state.revision !== base) return RACED
     if (!decided.ok) return decided
@@ -275,19 +280,17 @@ export class Writer {
     const { store, now, follower } = this.#parts
     const { operation = summarise(commands) } = options
     const bypassed = objections.filter(({ liftedBy }) => liftedBy === 'bypass').map(({ kind }) => kind)
-    const committed = store.commit(base, {
+    const entry = {
       time: record?.time ?? now().toISOString(),
       ...author,
       operation: bypassed.length > 0 ? `${operation}, past a ${bypassed.join(' and a ')}` : operation,
-      changes: changes.map(({ type, id, after }) => ({
-        type,
-        id,
-        after: after && { json: after.json, deleted: after.deleted },
-      })),
+      changes,
       ...(record && { idempotency: record }),
-    })
+    }
+    const committed = inSpan(options.span, 'commit', () => store.commit(base, entry))
     const preparing = runTimeSliced(follower.state.prepare(base + 1, toApplied(changes)))
-    const all = Promise.all([committed, preparing, meanwhile()])
+    const assessing = inSpan(options.span, 'work out the impact', meanwhile)
+    const all = Promise.all([committed, preparing, assessing])
     follower.holdWhile(all)
     const [result, prepared, value] = await all
     if (!result.ok) return RACED
@@ -319,7 +322,7 @@ async function assess(
 
 function* toApplied(changes: readonly Change[]): Generator<Applied> {
   for (const { type, id, after } of changes) {
-    const applied = after && { document: after.document, deleted: after.deleted, size: after.json.length }
+    const applied = after && { document: after.document, deleted: after.deleted, size: after.size }
     yield { type, id, after: applied }
   }
 }

@@ -39,6 +39,7 @@ import { holdRoutes, holdWriteRoutes } from './routes/holds.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { overrideRoutes } from './routes/overrides.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
+import { profileRoutes } from './routes/profiles.ts'
 import { reportRoutes } from './routes/reports.ts'
 import { propagationRoutes } from './routes/revision-propagation.ts'
 import { revisionRoutes } from './routes/revisions.ts'
@@ -112,7 +113,7 @@ function routesOf(service: Service, handler: PollHandler): Routes {
     ],
     events: eventRoutes(service),
     reports: reportRoutes(service),
-    streams: [watchRoutes, copyLogRoutes].flatMap((build) => build(service)),
+    streams: [watchRoutes, copyLogRoutes, profileRoutes].flatMap((build) => build(service)),
     probes: [...probeRoutes(service), ...(hasAdminPort ? [] : metricsRoutes(service))],
     pages: descriptionRoutes(() => openapi),
   }
@@ -174,10 +175,10 @@ function admitCallers(scope: FastifyInstance, service: Service): void {
 
 /** Callers take turns. Polls, which are nearly all requests, bypass Fastify. */
 function listenerFor(service: Service, transport: Transport, polls: PollHandler) {
-  const { engine, auth, limits, admission } = service
+  const { engine, auth, limits, admission, metrics } = service
   const { turns } = admission
   return (handle: RequestListener): Server =>
-    createHttpServer(limits, transport, turns, (request, response) => {
+    createHttpServer(limits, transport, turns, metrics.traffic, (request, response) => {
       const { url = '' } = request
       const isPoll = url.startsWith(POLL_BASE)
       // Lists of clusters, and polls that wait for a revision, cause work after this call.
@@ -239,7 +240,7 @@ function handleErrors(app: FastifyInstance, service: Service): void {
 export async function buildAdminApp(service: Service): Promise<FastifyInstance> {
   const { engine } = service
   const app = createInstance(engine, (handle) =>
-    createHttpServer(service.limits, {}, new FairQueue(), handle),
+    createHttpServer(service.limits, {}, new FairQueue(), service.metrics.traffic, handle),
   )
   app.addHook('onRequest', (_request, reply, done) => {
     setRevision(reply.headers(SECURITY_HEADERS), engine.state.revision)

@@ -12,6 +12,7 @@ import type { Socket } from 'node:net'
 import type { Problem } from '../base/problem.ts'
 import { limitConnections } from './load/connections.ts'
 import type { FairQueue } from './load/fair-queue.ts'
+import type { Traffic } from './load/traffic.ts'
 import { writeProblem } from './request/problem-response.ts'
 import type { Limits } from './service-limits.ts'
 import type { TlsOptions } from './tls/tls-files.ts'
@@ -37,6 +38,7 @@ export function createHttpServer(
   limits: Limits,
   transport: Transport,
   turns: FairQueue,
+  traffic: Traffic,
   handle: RequestListener,
 ): Server {
   const { headersMs = 15_000, requestMs = 30_000, stalledMs = STALLED_MS } = limits
@@ -63,7 +65,7 @@ export function createHttpServer(
       : createTlsServer(secure, listener)
   // For responses that are not read; between requests, keepAliveTimeout counts.
   server.timeout = stalledMs
-  const connections = limitConnections(server, turns, limits)
+  const connections = limitConnections(server, turns, traffic, limits)
   return server
 }
 

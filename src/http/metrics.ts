@@ -1,9 +1,10 @@
 // What Prometheus reads. The number of labels is bounded: they come from our own routes and types, and few environments.
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Types } from '../domain/types/resource-type.ts'
 import type { Engine } from '../engine/engine.ts'
 import { addFleetMetrics } from './fleet-metrics.ts'
 import { addGauge } from './gauge.ts'
+import { Traffic } from './load/traffic.ts'
 import { PollMetrics } from './poll/poll-metrics.ts'
 
 export interface Metrics {
@@ -11,12 +12,14 @@ export interface Metrics {
   countRequest(method: string, status: number): void
   countEvent(verdict: 'failed' | 'succeeded' | 'ignored'): void
   countDroppedEvent(): void
-  countWrite(type: string, op: string, result: string): void
+  countWrite(type: string, op: string, result: string, seconds: number): void
   countStoreError(operation: string): void
   countAuthFailure(reason: string): void
   countShed(kind: 'read' | 'write'): void
   noteWatchers(count: number): void
   countDroppedWatcher(): void
+  /** Connections, and what passes over them. */
+  readonly traffic: Traffic
   render(): Promise<string>
   readonly contentType: string
 }
@@ -49,12 +52,7 @@ export function createMetrics(
     help: 'Events of clusters that were refused because there were too many.',
     registers,
   })
-  const writes = new Counter({
-    name: 'flux_resourceset_writes_total',
-    help: 'Writes by type, operation and result: done, unchanged or the code of the problem.',
-    labelNames: ['type', 'op', 'result'],
-    registers,
-  })
+  const countWrite = addWriteMetrics(registry)
   const storeErrors = new Counter({
     name: 'flux_resourceset_store_errors_total',
     help: 'Failures of the store by what was being done.',
@@ -83,6 +81,7 @@ export function createMetrics(
     help: 'Streams of revisions that were cut because nobody read them fast enough.',
     registers,
   })
+  const traffic = new Traffic(registry)
   addGauges(registry, types, version, engine)
   addFleetMetrics(registry, engine, now)
 
@@ -91,14 +90,36 @@ export function createMetrics(
     countRequest: (method, status) => requests.inc({ method, code: statusClass(status) }),
     countEvent: (verdict) => events.inc({ verdict }),
     countDroppedEvent: () => droppedEvents.inc(),
-    countWrite: (type, op, result) => writes.inc({ type, op, result }),
+    countWrite,
     countStoreError: (operation) => storeErrors.inc({ operation }),
     countAuthFailure: (reason) => authFailures.inc({ reason }),
     countShed: (kind) => shed.inc({ kind }),
     noteWatchers: (count) => watchers.set(count),
     countDroppedWatcher: () => droppedWatchers.inc(),
+    traffic,
     render: async () => (await registry.metrics()) + polls.render(),
     contentType: registry.contentType,
+  }
+}
+
+function addWriteMetrics(registry: Registry): Metrics['countWrite'] {
+  const registers = [registry]
+  const writes = new Counter({
+    name: 'flux_resourceset_writes_total',
+    help: 'Writes by type, operation and result: done, unchanged or the code of the problem.',
+    labelNames: ['type', 'op', 'result'],
+    registers,
+  })
+  const duration = new Histogram({
+    name: 'flux_resourceset_write_duration_seconds',
+    help: 'Time from a write, or a preview of one, to its outcome, the wait for its turn included.',
+    labelNames: ['kind'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  })
+  return (type, op, result, seconds) => {
+    writes.inc({ type, op, result })
+    duration.observe({ kind: result === 'previewed' ? 'preview' : 'write' }, seconds)
   }
 }
 

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { Template } from '../bootstrap/template.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { RegisteredTypes } from '../registry/build-types.ts'
+import type { Tracer } from '../runtime/spans.ts'
 import type { AddressOf } from './auth/client-address.ts'
 import type { Auth } from './auth/identify.ts'
 import type { ConsoleFiles } from './console/console-files.ts'
@@ -45,5 +46,9 @@ export interface Service {
   readonly console: ConsoleFiles | undefined
   readonly now: () => Date
   readonly metrics: Metrics
+  /** Records what writes take; undefined where nobody looks. */
+  readonly tracer?: Tracer | undefined
+  /** Whether admins may take profiles of the process. */
+  readonly hasProfiles?: boolean
   readonly log: Logger
 }

@@ -10,7 +10,7 @@ export function documentSchema(file: ResourceFile, assignable: readonly Resource
   const { id: _key, ...properties } = propertiesOf(file)
   const lists = assignable.flatMap((other): [string, SchemaObject][] => {
     const list = fluxOf(other).assigned_by
-    const description = `What the cluster is given of ${other.kind}, in order.`
+    const description = `Assignments of the cluster: ${other.kind}, in order.`
     return list ? [[list, { description, type: 'array', items: referenceSchema(other), default: [] }]] : []
   })
   return close({

@@ -13,7 +13,7 @@ export interface RevisionMeta {
   readonly message: string | null
   readonly request_id: string
   readonly client_address: string | null
-  /** What was asked for, in a line. */
+  /** The request, in one line. */
   readonly operation: string
 }
 

@@ -114,13 +114,24 @@ export class KilledService {
    * has to wait for that; or else when its time has come.
    */
   async killController({ expiresAtOnce = true } = {}): Promise<void> {
-    const holder = await this.#holder()
-    const found = this.#living.findIndex((each) => each && holder?.startsWith(`${each.child.pid}-`))
+    const found = await this.#controlling()
     const victim = found >= 0 ? found : this.#options.random.below(this.#living.length)
     await this.#living[victim]?.stop('SIGKILL')
     this.#living[victim] = undefined
     if (expiresAtOnce) await this.#expire()
     await this.#spawn(victim)
+  }
+
+  /** Waits until a process that lives may take the steps of rollouts, for so long. */
+  async untilControlled(withinMs: number): Promise<void> {
+    const end = performance.now() + withinMs
+    while ((await this.#controlling()) < 0 && performance.now() < end) await sleep(100)
+  }
+
+  /** The place of the process that takes the steps of rollouts; negative while none does. */
+  async #controlling(): Promise<number> {
+    const holder = await this.#holder()
+    return this.#living.findIndex((each) => each && holder?.startsWith(`${each.child.pid}-`))
   }
 
   /** How often the lease has changed hands. */

@@ -21,8 +21,9 @@ export const WAVES = [
   { name: 'rest', rest: true, max_concurrent: 4, gates: { applied_percent: 100 } },
 ]
 const WITHIN_MS = 5 * 60_000
-/** For how long a process may live. */
+/** For how long a process may live; every third one long enough that its clusters are heard, however slow the machine. */
 const LIFE_MS = 3500
+const LONG_LIFE_MS = 12_000
 /** One of so many killed processes leaves a lease that has to expire by itself. */
 const LEFT_LEASES = 12
 /** Replicas tell each other what clusters reported every ten seconds. */
@@ -43,26 +44,46 @@ export async function rolloutsUnderKills(t: TestContext, { kills, ...options }: 
   const service = new KilledService(t, { ...options, random })
   await service.start()
   await sleep(2000)
-  const killing = killOften(service, kills, random)
   const ended = new AbortController()
+  const killing = killOften(service, kills, random, ended.signal)
   const fixing = fixOften(service, ended.signal)
-  const states: string[] = []
+  let rollouts = 0
+  try {
+    rollouts = await runMany(service, killing)
+  } finally {
+    ended.abort()
+    await Promise.all([killing, fixing])
+  }
+  await sleep(2000)
+  await assertRight(service)
+  const { steps } = service.world.watch
+  const term = await service.leaseTerm()
+  assert.ok(term >= kills / 4, `the lease has changed hands ${term} times`)
+  t.diagnostic(
+    `${kills} kills, ${term} holders of the lease, ${rollouts} rollouts, ${steps} steps, ${service.figures().polls} polls, ${service.acknowledged.length} writes acknowledged`,
+  )
+}
+
+/** One rollout after the other; the last one is not disturbed. Returns how many. */
+async function runMany(service: KilledService, killing: Promise<void>): Promise<number> {
   let isOver = false
-  void killing.finally(() => {
+  const over = killing.finally(() => {
     isOver = true
   })
-  // The last one is not disturbed.
-  for (let n = 0, isLast = false; !isLast; n++) {
+  let n = 0
+  for (let isLast = false; !isLast; n++) {
     isLast = isOver
-    states.push((await runOne(service, n)).state)
+    await runOne(service, n)
   }
-  await killing
-  ended.abort()
-  await fixing
-  await sleep(2000)
+  await over
+  return n
+}
+
+/** No answer and no step was wrong, and the log has every acknowledged write once. */
+async function assertRight(service: KilledService): Promise<void> {
   await service.checkLog()
-  const { wrong, errors_by_kind, polls } = service.figures()
-  const { problems, steps } = service.world.watch
+  const { wrong, errors_by_kind } = service.figures()
+  const { problems } = service.world.watch
   assert.deepEqual({ wrong, problems }, { wrong: [], problems: [] })
   for (const errors of Object.values(errors_by_kind))
     assert.deepEqual(
@@ -70,17 +91,18 @@ export async function rolloutsUnderKills(t: TestContext, { kills, ...options }: 
       [],
       JSON.stringify(errors),
     )
-  const writes = service.acknowledged.length
-  const term = await service.leaseTerm()
-  assert.ok(term >= kills / 2, `the lease has changed hands ${term} times`)
-  t.diagnostic(
-    `${kills} kills, ${term} holders of the lease, ${states.length} rollouts, ${steps} steps, ${polls} polls, ${writes} writes acknowledged`,
-  )
 }
 
-async function killOften(service: KilledService, kills: number, random: Random): Promise<void> {
-  for (let n = 1; n <= kills; n++) {
-    await sleep(random.below(LIFE_MS))
+async function killOften(
+  service: KilledService,
+  kills: number,
+  random: Random,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let n = 1; n <= kills && !signal.aborted; n++) {
+    // Every other one is killed while it takes steps, whatever the others were at.
+    if (n % 2 === 0) await service.untilControlled(LONG_LIFE_MS)
+    await sleep(random.below(n % 3 === 0 ? LONG_LIFE_MS : LIFE_MS))
     await service.killController({ expiresAtOnce: n % LEFT_LEASES > 0 })
   }
 }

@@ -394,10 +394,11 @@ test('the alerts of the chart are those of the component', async () => {
 })
 
 function assertKnownMetrics(text: string): void {
-  const metrics = ['metrics', 'fleet-metrics', 'poll/poll-metrics'].map((file) =>
+  const metrics = ['metrics', 'fleet-metrics', 'poll/poll-metrics', 'load/traffic'].map((file) =>
     readFileSync(join(ROOT, `src/http/${file}.ts`), 'utf8'),
   )
-  for (const [name] of text.matchAll(/flux_resourceset_\w+/g))
+  // A histogram has a name for each of its parts.
+  for (const [, name = ''] of text.matchAll(/(flux_resourceset_\w+?)(?:_bucket)?\b/g))
     assert.ok(metrics.join().includes(`'${name}'`), name)
 }
 
@@ -408,9 +409,12 @@ test('the dashboard of the chart is only made where it is asked for, and shows m
     )
   assert.equal(await dashboardIn({}), undefined)
   const { data } = await dashboardIn({ dashboard: { enabled: true } })
-  const [text] = Object.values<string>(data)
-  assert.ok(JSON.parse(text ?? '').panels.length > 0)
-  assertKnownMetrics(text ?? '')
+  const dashboards = Object.values<string>(data)
+  assert.equal(dashboards.length, 2)
+  for (const text of dashboards) {
+    assert.ok(JSON.parse(text).panels.length > 0)
+    assertKnownMetrics(text)
+  }
 })
 
 test('the objects of the pages are those that an API server takes', () => {

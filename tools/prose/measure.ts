@@ -33,13 +33,26 @@ export function readPage(page: string): string {
   return readFileSync(join(ROOT, page), 'utf8')
 }
 
-/** Paragraphs, list items and cells of tables: no sentence goes from one to the next. Code is one word. */
-export function blocksOf(markdown: string): string[] {
+/** Stand for a piece of code while sentences are taken apart: its dots end none. */
+const [OPEN, CLOSE] = ['\ue000', '\ue001']
+
+/** Sentences as they stand on the page. Code is one word of one of them. */
+export function sentencesIn(markdown: string): string[] {
+  const pieces: string[] = []
+  const restore = (text: string): string =>
+    text.replaceAll(/\ue000(\d+)\ue001/g, (_, index) => pieces[Number(index)] ?? '')
+  return blocksOf(markdown, (code) => `${OPEN}${pieces.push(code) - 1}${CLOSE}`)
+    .flatMap(sentencesOf)
+    .map(restore)
+}
+
+/** Paragraphs, list items and cells of tables: no sentence goes from one to the next. */
+function blocksOf(markdown: string, mask: (code: string) => string): string[] {
   const prose = markdown
     .replace(/^---\n[\s\S]*?\n---\n/, '')
     .replaceAll(/^( *)(`{3,}|~{3,})[\s\S]*?^\1\2 *$/gm, '\n')
     .replaceAll(/<!--[\s\S]*?-->/g, '')
-    .replaceAll(/``[^\n]*?``|`[^`]*`/g, 'code')
+    .replaceAll(/``[^\n]*?``|`[^`]*`/g, mask)
     .replaceAll(/!?\[([^\]]*)\]\([^)\s]*(?: "[^"]*")?\)/g, '$1')
     .replaceAll(/[*_]{1,2}(?=\S)([^*_]*?\S)[*_]{1,2}/g, '$1')
   const blocks: string[] = []
@@ -62,29 +75,31 @@ export function blocksOf(markdown: string): string[] {
   return blocks.filter((each) => /\p{L}/u.test(each))
 }
 
-export function sentencesOf(block: string): string[] {
+function sentencesOf(block: string): string[] {
   return block
-    .split(/(?<=[.!?:]["”)]?)\s+(?=["“(]?[\p{Lu}\d])/u)
+    .split(/(?<=[.!?:]["”)]?)\s+(?=["“(]?[\p{Lu}\d\ue000])/u)
     .map((sentence) => sentence.trim())
     .filter((sentence) => sentence !== '')
 }
 
-export function wordsOf(sentence: string): number {
-  return sentence.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
+function wordsOf(sentence: string): number {
+  return sentence
+    .replaceAll(/`[^`]*`/g, 'code')
+    .split(/\s+/)
+    .filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 }
 
 export function measure(markdown: string): Measure {
-  const blocks = blocksOf(markdown)
-  const sentences = blocks.flatMap(sentencesOf)
+  const sentences = sentencesIn(markdown)
   return {
     words: sentences.reduce((sum, sentence) => sum + wordsOf(sentence), 0),
     sentences: sentences.length,
     long: sentences.filter((sentence) => wordsOf(sentence) > MAX_WORDS),
-    habits: blocks.flatMap((block) =>
+    habits: sentences.flatMap((sentence) =>
       HABITS.flatMap(({ name, pattern }) =>
-        [...block.matchAll(pattern)].map(({ index }) => ({
+        [...sentence.replaceAll(/`[^`]*`/g, 'code').matchAll(pattern)].map(() => ({
           kind: name,
-          text: block.slice(Math.max(0, index - 40), index + 60),
+          text: sentence,
         })),
       ),
     ),
@@ -106,7 +121,7 @@ if (import.meta.main) {
     )
     if (asked.length === 0) continue
     for (const sentence of long) console.log(`  long (${wordsOf(sentence)}): ${sentence}`)
-    for (const { kind, text } of habits) console.log(`  ${kind}: …${text}…`)
+    for (const { kind, text } of habits) console.log(`  ${kind}: ${text}`)
   }
   console.log(`all: ${total.words} words, ${total.long} long sentences, ${total.habits} habits`)
 }

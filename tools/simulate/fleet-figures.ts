@@ -33,6 +33,9 @@ export class FleetFigures {
   readonly #latencies: number[] = []
   readonly #waits: number[] = []
   readonly #wrong: WrongAnswer[] = []
+  /** Endpoints of clusters that were answered, and when the last of them was for the first time. */
+  readonly #reached = new Set<string>()
+  #reachedAt = 0
   #wrongCount = 0
   #injected = 0
 
@@ -46,10 +49,23 @@ export class FleetFigures {
     this.#latencies.push(answeredAt - sentAt)
     this.#waits.push(answeredAt - request.dueAt)
     const wanted = kind === 'event' ? 202 : 200
-    if (answer.kind === 'answer' && answer.status === wanted) return
+    if (answer.kind === 'answer' && answer.status === wanted) {
+      if (kind === 'poll') this.#reach(request, answeredAt)
+      return
+    }
     const error = answer.kind === 'answer' ? String(answer.status) : answer.reason
     const errors = this.#errors[kind]
     errors[error] = (errors[error] ?? 0) + 1
+  }
+
+  #reach({ dns, endpoint }: PollRequest, at: number): void {
+    const before = this.#reached.size
+    if (this.#reached.add(`${dns} ${endpoint}`).size > before) this.#reachedAt = at
+  }
+
+  /** How many endpoints of clusters were answered at least once, and when the last of them first was. */
+  get reached(): { readonly count: number; readonly at: number } {
+    return { count: this.#reached.size, at: this.#reachedAt }
   }
 
   wrong({ dns, endpoint }: PollRequest, problems: readonly string[]): void {

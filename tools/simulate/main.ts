@@ -3,13 +3,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { UsageProblem } from '../../src/base/usage-problem.ts'
 import { createRandom, type Random } from '../../test/seeded-random.ts'
 import { dropSome, planFaults } from './faults.ts'
+import type { FleetFigures } from './fleet-figures.ts'
 import type { FleetSource } from './fleet-source.ts'
 import { type JsonRequest, sendGet, sendJson, sendRequest } from './operator-request.ts'
 import type { Oracle } from './oracle.ts'
 import { openOwnFleet } from './own-fleet.ts'
-import { printSummary, type RunSummary } from './print-summary.ts'
+import { printSummary, type RunSummary, type StormSummary } from './print-summary.ts'
 import { openRemoteFleet } from './remote-fleet.ts'
-import { changedComponentOf, type RolloutSummary, runScenario } from './rollouts/rollout-scenario.ts'
+import {
+  changedComponentOf,
+  QUICK_INTERVALS,
+  type RolloutSummary,
+  runScenario,
+} from './rollouts/rollout-scenario.ts'
 import { RolloutWatch } from './rollouts/rollout-watch.ts'
 import { HELP, type Options, parseOptions } from './simulate-options.ts'
 import { SimulatedCluster } from './simulated-cluster.ts'
@@ -19,6 +25,8 @@ import { StatusCheck } from './status-check.ts'
 /** The share of connections that are dropped on purpose. */
 const DROPPED = 0.01
 
+/** Looks at the memory of the service. */
+const SAMPLES = 10
 const STATUS_TIMEOUT_MS = 60_000
 /** Until clusters that have polled have reported, too. */
 const SETTLED_MS = 2000
@@ -33,7 +41,9 @@ function clock(): number {
 function buildClusters(source: FleetSource, options: Options, random: Random): SimulatedCluster[] {
   const { endpoints, intervalMs, durationMs, isStorm, hasFaults, rollout } = options
   const startsAt = clock()
-  const times = { startsAt, endsAt: startsAt + durationMs, endpoints }
+  // The duration of a rollout is how long it may last at most.
+  const lastsMs = rollout ? Math.min(durationMs, QUICK_INTERVALS * intervalMs) : durationMs
+  const times = { startsAt, endsAt: startsAt + lastsMs, endpoints }
   return source.clusters.map(({ dns, token }, i) => {
     const offset = isStorm ? 0 : (i * intervalMs) / source.clusters.length
     return new SimulatedCluster({
@@ -96,7 +106,7 @@ async function runRollout(
   const dns = clusters.map((each) => each.dns)
   return runScenario(
     { watch, clock, lookMs: 100, pass, ask },
-    { ...rollout, clusters: dns, withinMs: durationMs },
+    { ...rollout, intervalMs, clusters: dns, withinMs: durationMs },
   )
 }
 
@@ -111,6 +121,38 @@ function buildStatusCheck(
     get: (path) => sendGet({ ...target, timeoutMs: STATUS_TIMEOUT_MS }, path, token),
     clock,
   })
+}
+
+/** Notes what the service occupies, ten times in the run. */
+function watchMemory(
+  source: FleetSource,
+  { durationMs }: Options,
+): { readonly seen: number[]; stop(): void } {
+  const seen: number[] = []
+  const timer = setInterval(() => {
+    const cost = source.cost()
+    if (cost) seen.push(cost.rssMegabytes)
+  }, durationMs / SAMPLES)
+  return { seen, stop: () => clearInterval(timer) }
+}
+
+function stormOf(
+  { isStorm, intervalMs, endpoints: { length } }: Options,
+  { reached }: FleetFigures,
+  clusters: number,
+  startedAt: number,
+): StormSummary | null {
+  if (!isStorm) return null
+  const endpoints = clusters * length
+  const seconds = Math.max(0, reached.at - startedAt) / 1000
+  const isDrained = reached.count === endpoints && seconds * 1000 <= intervalMs
+  return {
+    endpoints,
+    answered: reached.count,
+    seconds,
+    interval_seconds: intervalMs / 1000,
+    is_drained: isDrained,
+  }
 }
 
 /** Lets time go by, and checks meanwhile; the last check is at the end, while the clusters still go on. */
@@ -136,6 +178,8 @@ async function run(options: Options): Promise<RunSummary> {
     const started = performance.now()
     const usedBefore = process.cpuUsage()
     const end = new AbortController()
+    const startedAt = clock()
+    const memory = watchMemory(source, options)
     const running = runFleet(fleet, end.signal)
     let rollout: RolloutSummary | null = null
     try {
@@ -143,6 +187,7 @@ async function run(options: Options): Promise<RunSummary> {
       else await letPass(options, check)
     } finally {
       end.abort()
+      memory.stop()
     }
     await running
     const seconds = (performance.now() - started) / 1000
@@ -155,6 +200,8 @@ async function run(options: Options): Promise<RunSummary> {
       compared_answers: oracleOf(source, watch).compared,
       status_check: check?.summary ?? null,
       rollout,
+      storm: stormOf(options, fleet.figures, source.clusters.length, startedAt),
+      server_rss_megabytes: memory.seen,
       server,
       simulation_cpu_seconds: (user + system) / 1e6,
     }
@@ -174,7 +221,7 @@ async function main(): Promise<void> {
   const { status_check, rollout } = summary
   const wrong =
     summary.wrong_answers + (status_check?.wrong_statuses ?? 0) + (rollout?.wrong_steps.length ?? 0)
-  if (wrong > 0 || summary.errors > 0) process.exitCode = 1
+  if (wrong > 0 || summary.errors > 0 || summary.storm?.is_drained === false) process.exitCode = 1
 }
 
 main().catch((error: unknown) => {

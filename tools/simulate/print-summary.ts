@@ -5,6 +5,16 @@ import type { ServiceCost } from './fleet-source.ts'
 import type { RolloutSummary } from './rollouts/rollout-scenario.ts'
 import type { StatusCheckSummary } from './status-check.ts'
 
+export interface StormSummary {
+  /** Endpoints of clusters: all, and those that were answered. */
+  readonly endpoints: number
+  readonly answered: number
+  readonly seconds: number
+  readonly interval_seconds: number
+  /** Whether all of them were answered within one interval. */
+  readonly is_drained: boolean
+}
+
 export interface RunSummary extends FleetSummary {
   readonly clusters: number
   /** Answers that were compared with what the cluster should get; equal bytes to one cluster count once. */
@@ -13,6 +23,10 @@ export interface RunSummary extends FleetSummary {
   readonly status_check: StatusCheckSummary | null
   /** What became of a rollout; null when nobody asked for one. */
   readonly rollout: RolloutSummary | null
+  /** How long a restart storm took until every endpoint of every cluster was answered; null without one. */
+  readonly storm: StormSummary | null
+  /** Resident megabytes of the service at ten moments of the run, evenly spread; empty when it is not ours. */
+  readonly server_rss_megabytes: readonly number[]
   /** What the service used during the run; null when it is not ours. */
   readonly server: ServiceCost | null
   /** CPU seconds of the simulation itself: where that is most of a core, it may have been the slower one. */
@@ -36,6 +50,7 @@ export function printSummary(summary: RunSummary, format: 'table' | 'json'): voi
     ['connections dropped on purpose', String(summary.dropped_on_purpose)],
     ['latency ms', percentiles(summary.latency_ms)],
     ['wait ms, from when it was due', percentiles(summary.wait_ms)],
+    ...stormRows(summary),
     ...serverRows(summary),
     ['simulation CPU', cpu(summary.simulation_cpu_seconds, summary.seconds)],
     [
@@ -78,7 +93,7 @@ function statusRows({ status_check }: RunSummary): [string, string][] {
 function rolloutRows({ rollout }: RunSummary): [string, string][] {
   if (!rollout) return []
   const { preview_ms, start_ms, end_ms, seconds, heard_seconds, waves } = rollout
-  const { retries, revisions, steps, wrong_steps } = rollout
+  const { retries, set_aside, revisions, steps, wrong_steps } = rollout
   const at = (moment: number | null): string => (moment === null ? 'never' : `${moment.toFixed(1)} s`)
   return [
     ['rollout', `${rollout.end} after ${seconds.toFixed(1)} s, ${revisions} revisions`],
@@ -90,6 +105,7 @@ function rolloutRows({ rollout }: RunSummary): [string, string][] {
       `${members} clusters, opened ${at(opened)}, passed ${at(passed)}`,
     ]),
     ['  paused by failures, and retried', String(retries)],
+    ['  clusters set aside', String(set_aside)],
     ['steps judged', String(steps)],
     ['wrong steps', String(wrong_steps.length)],
   ]
@@ -106,11 +122,22 @@ function percentiles({ p50, p95, p99, max }: Percentiles): string {
   return parts.map(([name, ms]) => `${name} ${ms.toFixed(1)}`).join('  ')
 }
 
-function serverRows({ server, seconds }: RunSummary): [string, string][] {
+function stormRows({ storm }: RunSummary): [string, string][] {
+  if (!storm) return []
+  const { endpoints, answered, seconds, interval_seconds, is_drained } = storm
+  const outcome = is_drained ? 'drained' : 'not drained'
+  return [
+    ['restart storm', `${outcome}: ${answered} of ${endpoints} answered`],
+    ['  the last after', `${seconds.toFixed(1)} s, of an interval of ${interval_seconds} s`],
+  ]
+}
+
+function serverRows({ server, seconds, server_rss_megabytes }: RunSummary): [string, string][] {
   if (!server) return []
   const { cpuSeconds, rssMegabytes, peakRssMegabytes } = server
   return [
     ['server CPU', cpu(cpuSeconds, seconds)],
+    ['server RSS over time, MB', server_rss_megabytes.map((each) => each.toFixed(0)).join(' ')],
     ['server RSS', `${rssMegabytes.toFixed(0)} MB, at most ${peakRssMegabytes.toFixed(0)} MB`],
   ]
 }

@@ -16,7 +16,8 @@ Starts a service with a made fleet, unless --url names one. Exits with 1 after w
   --types N          how many endpoints each of them polls: 1 to ${ENDPOINTS.length} (${ENDPOINTS.length})
   --interval D       time between two polls of an endpoint (30s)
   --duration D       how long all of it lasts (60s); with --rollout, how long at most (10m)
-  --restart-storm    all clusters poll at once at the start, instead of spread over the interval
+  --restart-storm    all clusters poll at once at the start, instead of spread over the interval; fails unless every
+                     endpoint of every cluster is answered within one interval
   --install          all clusters begin empty and install everything, instead of having it already
   --faults           some components fail and flap, some clusters go away, some connections drop, some events are lost
   --check-status     at the end, and with --faults three times before, compares what the service says of every cluster

@@ -44,12 +44,22 @@ export default defineConfig({
   lastUpdated: false,
   cleanUrls: false,
   metaChunk: true,
-  head: [['meta', { name: 'color-scheme', content: 'light dark' }]],
-  // The pages are outside of this folder, and what they import is in it.
+  head: [
+    ['meta', { name: 'color-scheme', content: 'light dark' }],
+    ['link', { rel: 'icon', href: 'data:,' }],
+  ],
   vite: {
-    resolve: {
-      alias: { 'vue/server-renderer': join(import.meta.dirname, '../node_modules/vue/server-renderer') },
-    },
+    plugins: [
+      {
+        // The pages are outside of this folder, and what they are compiled to imports what is in it.
+        name: 'pages-outside',
+        enforce: 'pre',
+        resolveId(id, importer, options) {
+          if (!/^vue(\/|$)/.test(id) || importer === undefined) return undefined
+          return this.resolve(id, join(import.meta.dirname, 'config.ts'), { ...options, skipSelf: true })
+        },
+      },
+    ],
   },
   themeConfig: {
     nav: [

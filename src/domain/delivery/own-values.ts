@@ -24,7 +24,7 @@ export interface OwnValue {
   /** A field of the definition, or the key of a patch. */
   readonly field: string
   readonly value: Json
-  /** What the cluster would get without it; null where the catalog says nothing. */
+  /** The value that the cluster would get without it; null where the catalog has none. */
   readonly catalog: Json
   /** Whether the catalog says the same. */
   readonly redundant: boolean

@@ -57,12 +57,12 @@ export class Draft extends Overlay {
 
   /** Lays a document over the base. An equal one is no change, whatever the order of its fields. */
   put(type: string, document: Document, origin: Origin, deleted = false): void {
-    this.#set(type, document.id, { document, deleted, json: JSON.stringify(document) }, origin, differs)
+    this.#set(type, document.id, new DraftVersion(document, deleted), origin, differs)
   }
 
   /** Lays a document over the base so that its JSON is the same to the byte: the order of fields counts. */
   putExactly(type: string, document: Document, origin: Origin, deleted: boolean): void {
-    const after = { document, deleted, json: JSON.stringify(document) }
+    const after = new DraftVersion(document, deleted)
     const isChange = (before: Entry | undefined) => differs(before, after) || !hasSameJson(before, after)
     this.#set(type, document.id, after, origin, isChange)
   }
@@ -103,8 +103,7 @@ export class Draft extends Overlay {
     const before = known ? known.before : (this.#before.get(type, id) ?? this.#before.tombstone(type, id))
     const changed = isChange(before, after)
     this.#puts++
-    this.#growth +=
-      (after?.json.length ?? 0) - (known ? (known.after?.json.length ?? 0) : (before?.size ?? 0))
+    this.#growth += (after?.size ?? 0) - (known ? (known.after?.size ?? 0) : (before?.size ?? 0))
     if (known) {
       Object.assign(known, { after, changed })
       known.origins.push(origin)
@@ -114,8 +113,25 @@ export class Draft extends Overlay {
     this.lay(type, id, changed ? after && this.#entry(id, after) : before)
   }
 
-  #entry(id: string, { document, deleted, json }: NewVersion): Entry {
-    return { id, document, revision: this.revision, deleted, size: json.length }
+  #entry(id: string, { document, deleted, size }: NewVersion): Entry {
+    return { id, document, revision: this.revision, deleted, size }
+  }
+}
+
+/** Makes its JSON when it is asked for: a change of the whole fleet would take several times the memory with all of it. */
+class DraftVersion implements NewVersion {
+  readonly document: Document
+  readonly deleted: boolean
+  readonly size: number
+
+  constructor(document: Document, deleted: boolean) {
+    this.document = document
+    this.deleted = deleted
+    this.size = this.json.length
+  }
+
+  get json(): string {
+    return JSON.stringify(this.document)
   }
 }
 

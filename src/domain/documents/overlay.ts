@@ -13,7 +13,8 @@ export class Overlay implements View {
   protected base: View
   readonly #cluster: ClusterType
   readonly #laid = new Map<string, Map<string, Entry | undefined>>()
-  readonly #dnsIds = new Map<string, Set<string>>()
+  /** The clusters that are laid with a name: mostly it is one, which takes no set. */
+  readonly #dnsIds = new Map<string, string | Set<string>>()
   readonly #stamps = new Map<string, number>()
 
   constructor(base: View, cluster: ClusterType, revision: number) {
@@ -27,7 +28,11 @@ export class Overlay implements View {
     getOrSet(this.#laid, type, () => new Map()).set(id, entry)
     this.#stamps.set(type, --lastStamp)
     if (!entry || type !== this.#cluster.type.name) return
-    getOrSet(this.#dnsIds, dnsOf(this.#cluster, entry.document), () => new Set()).add(id)
+    const name = dnsOf(this.#cluster, entry.document)
+    const ids = this.#dnsIds.get(name)
+    if (ids === undefined) this.#dnsIds.set(name, id)
+    else if (typeof ids !== 'string') ids.add(id)
+    else if (ids !== id) this.#dnsIds.set(name, new Set([ids, id]))
   }
 
   has(type: string, id: string): boolean {
@@ -91,7 +96,8 @@ export class Overlay implements View {
   dnsHolder(dns: string, except?: string): Entry | undefined {
     const name = canonicalDns(dns)
     const type = this.#cluster.type.name
-    for (const id of this.#dnsIds.get(name) ?? []) {
+    const ids = this.#dnsIds.get(name) ?? []
+    for (const id of typeof ids === 'string' ? [ids] : ids) {
       const entry = id === except ? undefined : this.get(type, id)
       if (entry && dnsOf(this.#cluster, entry.document) === name) return entry
     }

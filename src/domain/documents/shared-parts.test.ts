@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { builtInTypes } from '../../../test/service.ts'
 import type { Document } from '../types/resource-type.ts'
-import { SharedParts } from './shared-parts.ts'
+import { SharedParts, shareWith } from './shared-parts.ts'
 
 const types = builtInTypes()
 
@@ -50,4 +50,19 @@ test('clusters that are alike share references, also those that override somethi
   assert.equal(one.namespaces, other.namespaces)
   const [mine, theirs] = [one, other].map((each) => each.platform_components as unknown[])
   for (const i of [0, 1, 2]) assert.equal(mine?.[i], theirs?.[i])
+})
+
+test('an earlier version takes over what it has in common with the present one, and stays the same to the byte', () => {
+  fc.assert(
+    fc.property(cluster, cluster, (is, was) => {
+      const version = structuredClone(was) as unknown as Document
+      const text = JSON.stringify(version)
+      assert.equal(JSON.stringify(shareWith(is as unknown as Document, version)), text)
+    }),
+  )
+  const current = { id: 'k0', labels: { x: '1', y: '2' }, namespaces: [{ id: 'a' }] }
+  const version: Document = { id: 'k0', labels: { y: '2', x: '1' }, namespaces: [{ id: 'a' }] }
+  shareWith(current, version)
+  assert.equal(version.namespaces, current.namespaces)
+  assert.deepEqual(Object.keys(version.labels as object), ['y', 'x'])
 })

@@ -21,8 +21,10 @@ export interface Entry extends DocumentVersion {
 
 /** What a change makes of a document. */
 export interface NewVersion extends DocumentVersion {
-  /** The document as JSON, made once for the store. */
+  /** The document as JSON, for the store. */
   readonly json: string
+  /** The length of that. */
+  readonly size: number
 }
 
 export interface Change {

@@ -65,6 +65,16 @@ export function missingApproval(
   return `${missing} more approval${missing === 1 ? '' : 's'} ${when} wave ${name}${who}`
 }
 
+/** The place of the first wave that lacks an approval; of the next wave where none does, negative where all have ended. */
+export function nextToApprove(rollout: Rollout, when: 'before' | 'after' | undefined, now: string): number {
+  const { waves } = rollout
+  const lacks = ({ state }: Wave, place: number): boolean =>
+    (state === 'waiting' || state === 'open') &&
+    missingApproval(rollout, place, when ?? (state === 'open' ? 'after' : 'before'), now) !== undefined
+  const lacking = waves.findIndex(lacks)
+  return lacking >= 0 ? lacking : waves.findIndex(({ state }) => state === 'waiting' || state === 'open')
+}
+
 /** Approvals are bound to the plan: those of an earlier plan are not in the list any more. */
 function countValid(
   rollout: Rollout,

@@ -18,7 +18,7 @@ import type { Document, Types } from '../types/resource-type.ts'
 import { activeRolloutOf } from './active-rollout.ts'
 import { actorOf, addEvent, type Surroundings } from './advance.ts'
 import { answerCheck, otherPlan } from './answer-check.ts'
-import { approve } from './approvals.ts'
+import { approve, nextToApprove } from './approvals.ts'
 import { asHold, documentsOf, HOLDS, type Hold } from './hold.ts'
 import {
   asDocument,
@@ -248,8 +248,10 @@ function approveWave(
   by: string,
   at: string,
 ): Result<Rollout> {
-  const next = rollout.waves.findIndex(({ state }) => state === 'waiting' || state === 'open')
-  const wave = name === undefined ? next : rollout.waves.findIndex((each) => each.name === name)
+  const wave =
+    name === undefined
+      ? nextToApprove(rollout, when, at)
+      : rollout.waves.findIndex((each) => each.name === name)
   if (wave < 0 && name === undefined)
     return fail(
       conflictOf('wave_ended', `all waves of rollout "${rollout.id}" have ended: nothing waits for it`),

@@ -211,6 +211,16 @@ export function asPlan({ document }: Pick<Entry, 'document'>): RolloutPlan {
   return document as unknown as RolloutPlan
 }
 
+const INSTANTS: ReadonlySet<string> = new Set<keyof Rollout | keyof Wave | keyof Approval>([
+  ...(['started_at', 'ended_at', 'retried_at', 'baking_since', 'at'] as const),
+  ...(['opened_at', 'widened_at', 'gates_hold_since', 'checks_since', 'passed_at'] as const),
+])
+
+/** A rollout without the times of its steps: each decision of the same step makes them anew. */
+export function withoutInstants(rollout: Rollout): object {
+  return JSON.parse(JSON.stringify(rollout, (key, value) => (INSTANTS.has(key) ? undefined : value)))
+}
+
 export function asDocument(value: Rollout | RolloutPlan): Document {
   return value as unknown as Document
 }

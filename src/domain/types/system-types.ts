@@ -5,7 +5,7 @@ import { asToken, TOKENS, withoutSecrets } from '../access/token.ts'
 import { HOLDS } from '../rollouts/hold.ts'
 import { outcomeOf } from '../rollouts/outcome-of-step.ts'
 import { partOfPlan, partOfRollout } from '../rollouts/partial-rollout.ts'
-import { asPlan, ROLLOUT_PLANS, ROLLOUTS } from '../rollouts/rollout.ts'
+import { asPlan, asRollout, ROLLOUT_PLANS, ROLLOUTS, withoutInstants } from '../rollouts/rollout.ts'
 import {
   type Document,
   type DocumentName,
@@ -68,6 +68,7 @@ const ROLLOUT_TYPE: SystemType = {
   redact({ grant: _, ...document }) {
     return document
   },
+  planned: (document) => withoutInstants(asRollout({ document })),
   irreversible: {
     mayStay: () => true,
     reason: 'not_reverted',
@@ -103,6 +104,9 @@ const HOLD_TYPE: SystemType = {
     return document
   },
   redact({ documents: _, ...document }) {
+    return document
+  },
+  planned({ since: _, ...document }) {
     return document
   },
   irreversible: {

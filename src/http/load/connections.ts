@@ -6,6 +6,7 @@ import { networkOf } from '../auth/failure-limit.ts'
 import type { Limits } from '../service-limits.ts'
 import { Shares } from './admission.ts'
 import type { FairQueue } from './fair-queue.ts'
+import type { Traffic } from './traffic.ts'
 
 /** From this share on connections are not kept alive, which leaves room for clients with a request. */
 const NEARLY_FULL = 0.8
@@ -18,22 +19,24 @@ export interface Connections {
 export function limitConnections(
   server: Server,
   turns: FairQueue,
+  traffic: Traffic,
   { connections, connectionsPerAddress = Math.ceil(connections / 2), trusts }: Limits,
 ): Connections {
   const ofAddresses = new Shares({ perCaller: connectionsPerAddress })
   let open = 0
-  server.maxConnections = connections
-
   server.on('connection', (socket: Socket) => {
     turns.noteConnection()
     open++
+    traffic.begin()
     const network = networkToCount(socket.remoteAddress)
-    const isRefused = network !== undefined && ofAddresses.take(network) !== 'taken'
+    const isCounted = network !== undefined && ofAddresses.take(network) === 'taken'
     socket.once('close', () => {
       open--
-      if (network !== undefined && !isRefused) ofAddresses.give(network)
+      traffic.end(socket)
+      if (isCounted) ofAddresses.give(network)
     })
-    if (isRefused) socket.destroy()
+    // Node's own limit is one per listening socket.
+    if (open > connections || (network !== undefined && !isCounted)) socket.destroy()
   })
 
   /** The network to count; undefined for trusted proxies and unix sockets, which carry many clients and have no limit. */

@@ -44,7 +44,7 @@ export function headerRefs(names: readonly string[]): Node {
 }
 
 /** A document that the caller has already. */
-export const NOT_MODIFIED = { description: 'What the caller has already.', ...headed(['ETag']) }
+export const NOT_MODIFIED = { description: 'The state that the caller has already.', ...headed(['ETag']) }
 
 /** The error statuses of each kind of operation. */
 const ANYWHERE = [401, 403, 429, 500, 503]
@@ -66,7 +66,7 @@ export const HEADERS = {
     type: 'integer',
     minimum: 0,
   }),
-  'X-Request-Id': header('What the request is called in the log.', { type: 'string', minLength: 1 }),
+  'X-Request-Id': header('Id of the request in the log.', { type: 'string', minLength: 1 }),
   ETag: header('Of the document, or of the bytes.', { type: 'string', pattern: `^${ETAG}$` }),
   Location: header('Where the new document is.', { type: 'string', pattern: '^/' }),
   'X-Total-Count': header('How many there are on all pages.', { type: 'integer', minimum: 0 }),
@@ -77,7 +77,7 @@ export const HEADERS = {
     false,
   ),
   Warning: header(
-    'What is allowed and hardly meant, or should be looked at first; 8 KiB of it at most.',
+    'Warnings: allowed but unusual, or worth a look first; 8 KiB at most.',
     { type: 'string' },
     false,
   ),

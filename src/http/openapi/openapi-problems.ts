@@ -41,7 +41,7 @@ const PROBLEMS: Readonly<Record<number, DescribedProblem>> = {
     message: 'cluster "us-east-prod-01" exists already: replace or patch it',
   },
   410: {
-    description: 'History from before that revision was given up.',
+    description: 'History before that revision was pruned.',
     error: 'gone',
     reason: 'history_pruned',
     message: 'history from before revision 40 was given up',
@@ -81,7 +81,7 @@ const PROBLEMS: Readonly<Record<number, DescribedProblem>> = {
     message: 'something failed here; the log has more under request id req-1',
   },
   503: {
-    description: 'The store is away, or the service is stopping; Retry-After says when to try again.',
+    description: 'The store is unavailable, or the service is stopping; Retry-After says when to try again.',
     error: 'unavailable',
     reason: 'store_unavailable',
     message: 'the store cannot be used now: try again',

@@ -119,8 +119,8 @@ function inputOf({ cluster }: RegisteredTypes, type: RegisteredDelivery): Node {
 const DIGEST = { type: 'string', pattern: '^[0-9a-f]{16}$', example: '2c1f0e9d84b3a657' }
 
 const DIGESTS = {
-  digest: { ...DIGEST, description: 'Of this input, without the two digests.' },
-  answer_digest: { ...DIGEST, description: 'Of the whole answer: equal for equal lists of inputs.' },
+  digest: { ...DIGEST, description: 'Covers this input, without the two digests.' },
+  answer_digest: { ...DIGEST, description: 'Covers the whole answer: equal for equal lists of inputs.' },
 }
 
 export function clusterListSchema({ cluster }: RegisteredTypes): Node {

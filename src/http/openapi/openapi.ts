@@ -66,14 +66,14 @@ export function buildOpenapi(
 /** Tags; those of types only where the type has routes. */
 function tagsOf(types: RegisteredTypes, used: ReadonlySet<string>): Node[] {
   return [
-    { name: 'polls', description: 'What clusters ask for.' },
+    { name: 'polls', description: 'Requests of clusters.' },
     ...types.all
       .filter(({ name }) => used.has(name))
       .map(({ name, file }) => ({ name, description: file.metadata?.description ?? name })),
-    { name: 'revisions', description: 'Who changed what, when and why.' },
+    { name: 'revisions', description: 'The log: actor, time, message and changes.' },
     { name: 'rollouts', description: 'Changes that reach the fleet wave by wave.' },
-    { name: 'status', description: 'What clusters were served, have applied, and how they fare.' },
-    { name: 'tokens', description: 'Who may come in, and what they may do.' },
+    { name: 'status', description: 'Status of clusters: served, applied, health.' },
+    { name: 'tokens', description: 'Identity, tokens and roles.' },
     { name: 'operations', description: 'Probes, metrics and this description.' },
   ]
 }
@@ -134,7 +134,7 @@ const ERROR_SCHEMA = {
       description: 'Which of the refusals with this code it is, where that is known. Every conflict has one.',
       example: 'unknown_reference',
     },
-    message: { type: 'string', description: 'What is wrong and what would be right, for people.' },
+    message: { type: 'string', description: 'The problem and its solution, for people.' },
     details: {
       type: 'array',
       items: {
@@ -148,12 +148,12 @@ const ERROR_SCHEMA = {
     },
     impact: {
       ...ref('impact'),
-      description: 'Of a destructive_change: what it would have meant for clusters.',
+      description: 'The impact that a destructive_change would have had on clusters.',
     },
     next_open: {
       type: 'string',
       format: 'date-time',
-      description: 'Of what is frozen: when the freezes are over, where that is known.',
+      description: 'When the freezes that cover it end, where that is known.',
     },
   },
 }

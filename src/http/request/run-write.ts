@@ -8,6 +8,7 @@ import { ROLLOUTS } from '../../domain/rollouts/rollout.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import type { WriteOptions, Written } from '../../engine/write-options.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
+import type { Span } from '../../runtime/spans.ts'
 import { identityOf } from '../auth/identity.ts'
 import { onlyPreviews } from '../auth/require-access.ts'
 import { inLane, senderOf } from '../load/callers.ts'
@@ -106,6 +107,7 @@ async function runWrite(
   if (!dryRun && !may(grant, permission)) return sendProblem(reply, onlyPreviews(grant))
   const sender = senderOf(service, request, dryRun ? 'preview' : 'write')
   const { caller, signal } = sender
+  const span = beginSpan(service, request, type, op)
   const write = (): Promise<Result<Written>> =>
     service.engine.write(commands, author.value, {
       ...options.value,
@@ -113,10 +115,18 @@ async function runWrite(
       grant,
       caller,
       signal,
+      span,
       ...(idempotency.value && !dryRun && { idempotency: idempotency.value }),
     })
-  const result = await (dryRun ? inLane(service.admission.costly, sender, write) : write())
-  service.metrics.countWrite(type, op, result.ok ? outcomeOf(result.value, dryRun) : result.problem.code)
+  const started = performance.now()
+  const running = dryRun ? inLane(service.admission.costly, sender, write) : write()
+  const result = await running.catch((error: unknown) => {
+    span?.end('internal_error')
+    throw error
+  })
+  const outcome = result.ok ? outcomeOf(result.value, dryRun) : result.problem.code
+  service.metrics.countWrite(type, op, outcome, (performance.now() - started) / 1000)
+  endSpan(span, result, outcome)
   if (!result.ok) return sendProblem(reply, result.problem)
   const { replayed, response: kept } = result.value
   if (replayed !== undefined)
@@ -126,6 +136,31 @@ async function runWrite(
   const { staged } = result.value
   const rollout = staged && (await runTimeSliced(previewRollout(service, staged), signal))
   return sendWriteAnswer(reply, previewAnswer(service.types, result.value, rollout))
+}
+
+/** Names and attributes are of our own routes and types: nothing of what was sent. */
+function beginSpan(
+  { tracer }: Service,
+  { method, headers, id, routeOptions }: FastifyRequest,
+  type: string,
+  op: string,
+): Span | undefined {
+  const parent = headers.traceparent
+  return tracer?.start(`${op} ${type}`, typeof parent === 'string' ? parent : undefined, {
+    'http.request.method': method,
+    'http.route': routeOptions.url ?? '',
+    'flux_resourceset.request_id': id,
+  })
+}
+
+function endSpan(span: Span | undefined, result: Result<Written>, outcome: string): void {
+  span?.set({ 'flux_resourceset.result': outcome })
+  if (result.ok) {
+    const { revision, changes } = result.value
+    span?.set({ 'flux_resourceset.revision': revision, 'flux_resourceset.changes': changes.length })
+  }
+  // A refusal is no failure of the service.
+  span?.end(outcome === 'unavailable' ? outcome : undefined)
 }
 
 function outcomeOf({ changes, replayed }: Written, dryRun: boolean): string {

@@ -41,7 +41,7 @@ const FLEET_WRITE = {
   tag: 'revisions',
   answers: {
     200: ok(
-      'What was done; a preview with dry_run.',
+      'The result; a preview with dry_run.',
       { anyOf: [ref('written'), ref('preview')] },
       WRITTEN_HEADERS,
     ),

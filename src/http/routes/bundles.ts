@@ -50,7 +50,7 @@ const OPTIONS: readonly Parameter[] = [
   flag('flux_instance', 'Whether Flux itself is installed.', true),
   inQuery(
     'ack',
-    'What the cluster reports: components that are ready and answers that are applied, answers alone, or nothing.',
+    'Reports of the cluster: components that are ready and answers that are applied, answers alone, or nothing.',
     { type: 'string', enum: [...ACK_LEVELS], default: DEFAULT_ACK },
   ),
   inQuery('events', "Whether Flux's events are sent to the service.", {
@@ -77,7 +77,8 @@ export function bundleRoutes(service: Service): Route[] {
       access: 'read',
       tag: clusters.name,
       id: `bootstrap_${clusters.name}`,
-      summary: 'What the cluster applies once to phone home: manifests, as a stream of YAML.',
+      summary:
+        'The bootstrap bundle: manifests that the cluster applies once to phone home, as a stream of YAML.',
       description:
         'Several YAML documents: the input providers and ResourceSets of all types, what reports back, and Flux itself unless that is left out.',
       parameters: [inPath('cluster', 'Id of the cluster.', idSchema(clusters)), ...OPTIONS],

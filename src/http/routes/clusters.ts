@@ -83,9 +83,9 @@ function inputsRoute(service: Service, { name, singular }: RegisteredType, clust
     access: 'read',
     tag: name,
     id: `inputs_${name}`,
-    summary: 'What the cluster gets when it polls.',
+    summary: 'The inputs that the cluster gets when it polls.',
     description:
-      'For people: the same bytes that the cluster gets, for whoever may read. With explain, the source, revision and author of each field instead.',
+      'For people who may read: the same bytes that the cluster gets. With explain, the source, revision and author of each field instead.',
     parameters: [
       cluster,
       inPath('endpoint', 'Last segment of the poll URL.', {

@@ -13,7 +13,7 @@ import type { Service } from '../service.ts'
 const PAYLOAD = {
   type: 'object',
   description:
-    'What notification-controller sends to a provider of the type generic. Other fields are ignored.',
+    'The event that notification-controller sends to a provider of the type generic. Other fields are ignored.',
   additionalProperties: true,
 }
 

@@ -41,15 +41,11 @@ const DELIVERY = inQuery('delivery', 'Only clusters with this delivery.', {
   enum: DELIVERIES,
 })
 const HEALTH = inQuery('health', 'Only clusters with this health.', { type: 'string', enum: HEALTHS })
-const SORT = inQuery(
-  'sort',
-  'What the list is ordered by: worst first of states, longest ago first of times.',
-  {
-    type: 'string',
-    enum: STATUS_SORTS,
-    default: 'cluster',
-  },
-)
+const SORT = inQuery('sort', 'Order of the list: states worst first, times oldest first.', {
+  type: 'string',
+  enum: STATUS_SORTS,
+  default: 'cluster',
+})
 
 export function statusRoutes(service: Service): Route[] {
   return [fleetRoute(service), attentionRoute(service), clusterRoute(service)]
@@ -69,7 +65,7 @@ function fleetRoute(service: Service): Route {
     id: 'fleet_status',
     summary: 'How the clusters fare: counts by state, and the clusters a page at a time.',
     description:
-      'Counts are of all clusters that the filters choose, whatever the page. Nothing is green without evidence: what is not known is unknown.',
+      'Counts cover all clusters that the filters choose, on every page. Nothing is green without evidence: what is not known is unknown.',
     parameters: [...PAGE, SELECTOR, TEXT, CONTACT, DELIVERY, HEALTH, ...ofEnvironment, SORT],
     answers: {
       200: ok('Counts and clusters.', ref('fleet_status'), ['X-Request-Id', 'X-Total-Count', 'Link']),
@@ -118,7 +114,7 @@ function attentionRoute(service: Service): Route {
     id: 'fleet_attention',
     summary: 'The clusters that need somebody, worst problem first, each with what to do next.',
     description:
-      'A cluster is here once, with its worst problem: refused, failed, rejected, offline, stuck (it reports, and has not applied what it was served long ago), flapping (four changes of contact or health within an hour) or late. Of one problem what lasts longest comes first.',
+      'A cluster is here once, with its worst problem: refused, failed, rejected, offline, stuck (it reports, and has not applied what it was served long ago), partial (it polls, but has long not asked for one of its endpoints), flapping (four changes of contact or health within an hour) or late. Of one problem what lasts longest comes first.',
     parameters: [LIMIT, SELECTOR],
     answers: { 200: ok('Clusters with a problem.', ref('attention'), ['X-Request-Id']) },
     problems: READING,
@@ -146,9 +142,9 @@ function clusterRoute(service: Service): Route {
     access: 'own_status',
     tag: 'status',
     id: 'cluster_status',
-    summary: 'What one cluster was served, has applied, and how its components fare.',
+    summary: 'Status of one cluster: served, applied, and health of its components.',
     description:
-      "For whoever may read, and for the cluster's own token. Evidence about another digest than the present one counts for nothing.",
+      "For roles that may read, and for the cluster's own token. Evidence about another digest than the present one counts for nothing.",
     parameters: [inPath('cluster', 'Id of the cluster.', idSchema(type))],
     answers: { 200: ok('Its status.', ref('status_of_cluster'), ['X-Request-Id']) },
     problems: READING_ONE,

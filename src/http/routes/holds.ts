@@ -107,7 +107,7 @@ function readRoute(service: Service): Route {
     tag: 'rollouts',
     id: 'get_hold',
     summary: 'The hold of one cluster; 404 where it is not held.',
-    description: "For whoever may read, and for the cluster's own token.",
+    description: "For roles that may read, and for the cluster's own token.",
     parameters: [clusterIn(service)],
     answers: { 200: ok('The hold.', ref('hold'), ['X-Request-Id', 'ETag']) },
     problems: READING_ONE,
@@ -130,7 +130,7 @@ function holdRoute(service: Service): Route {
     tag: 'rollouts',
     id: 'hold_cluster',
     summary: 'Keep a cluster at what it is served now.',
-    description: `It goes on being served exactly that, whatever is written or rolled out, until the time or until it is released. Of a cluster that is held already only reason and end change. For whoever may write it, and for the cluster's own token. ${LOCKED} ${PREVIEWED}`,
+    description: `It is served exactly that until the given time or its release. Writes and rollouts do not reach it. Of a cluster that is held already only reason and end change. For roles that may write it, and for the cluster's own token. ${LOCKED} ${PREVIEWED}`,
     parameters: [clusterIn(service), IF_MATCH, IF_ABSENT],
     body: {
       content: json(
@@ -181,7 +181,7 @@ function releaseRoute(service: Service): Route {
     tag: 'rollouts',
     id: 'release_cluster',
     summary: 'Release a cluster: from its next poll on it is served what it would be without the hold.',
-    description: `The preview shows what that changes for it. For whoever may write the cluster, and for its own token. ${LOCKED} ${PREVIEWED}`,
+    description: `The preview shows what that changes for it. For roles that may write the cluster, and for its own token. ${LOCKED} ${PREVIEWED}`,
     parameters: [clusterIn(service), IF_MATCH],
     answers: written(ref('hold')),
     problems: WRITING,

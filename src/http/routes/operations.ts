@@ -121,7 +121,7 @@ export function descriptionRoutes(openapi: () => Node): Route[] {
   let asJson: Buffer | undefined
   let asYaml: Buffer | undefined
   const described = {
-    description: 'Of the routes that this process serves, with those of its own types.',
+    description: 'Describes the routes that this process serves, with those of its own types.',
     answer: 'OpenAPI 3.1.',
     schema: { type: 'object' },
   }

@@ -30,7 +30,7 @@ export function overrideRoutes(service: Service): Route[] {
       tag: 'status',
       id: 'list_overrides',
       summary:
-        'What clusters set themselves instead of taking it from the catalog: every override and patch.',
+        'Every override and patch: values that clusters set themselves instead of taking them from the catalog.',
       description:
         'Ordered by cluster, a page at a time. An override that says the same as the catalog is redundant. With explain, each with the revision that set it.',
       parameters: [

@@ -34,7 +34,7 @@ export function pollRoutes({ types }: Pick<Service, 'types'>, polls: PollHandler
     path: `${POLL_BASE}/{dns}/${type.delivery.endpoint}`,
     tag: 'polls',
     id: `poll_${type.name}`,
-    summary: `What a cluster gets of ${type.name}; an empty list if it has none or is deleted.`,
+    summary: `Inputs of a cluster: ${type.name}; an empty list if it has none or is deleted.`,
     description:
       "Asked by the cluster's Flux Operator. The order of inputs and of their fields is fixed, so that the bytes change only with the inputs. An unknown or purged cluster fails with 404, and Flux keeps what it has.",
     parameters: [dns, IF_CHANGED],
@@ -84,7 +84,7 @@ function ackDescription(types: RegisteredTypes, dns: Parameter): RouteDescriptio
       }),
       inQuery(
         'part',
-        'Of a cluster with many components: the report is about those alone whose SHA-256 of the id begins so.',
+        'Limits the report of a cluster with many components to those whose SHA-256 of the id begins so.',
         { type: 'string', pattern: '^[0-9a-f]{1,2}$' },
       ),
       inQuery('ready', 'A component that is ready, and the digest of its input.', {

@@ -57,7 +57,7 @@ export function reportRoutes(service: Service): Route[] {
       id: 'forward_reports',
       summary: 'Takes what a mirror has noted of its clusters.',
       description:
-        'For tokens of the role mirror or admin; one with a selector reports on those clusters alone. Times are ages, since clocks differ: in values they are milliseconds from the moment of sending on, and so negative. Of two reports with one key the newer counts. What is of no known cluster is ignored.',
+        'For tokens of the role mirror or admin; one with a selector reports on those clusters alone. Times are ages, since clocks differ: in values they are milliseconds from the moment of sending on, and so negative. Of two reports with one key the newer counts. Events of unknown clusters are ignored.',
       isReport: true,
       body: { content: json(SCHEMA, undefined, example(EXAMPLE)), limit: MAX_REPORTS_BYTES },
       answers: { 202: ok('Taken.', { type: 'object' }, ['X-Request-Id']) },

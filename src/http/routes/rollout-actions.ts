@@ -55,7 +55,7 @@ const SUMMARIES: Readonly<Record<Action, readonly [string, string]>> = {
     'It pauses again where failures are still more than may be: retry or skip.',
   ],
   retry: [
-    'Look at failed and absent clusters anew.',
+    'Look at failed and absent clusters again.',
     'Failures from before do not count any more, and the rollout goes on.',
   ],
   abort: [
@@ -200,13 +200,24 @@ function amendRoute(service: Service): Route {
     tag: 'rollouts',
     id: 'amend_rollout',
     summary: 'Give a rollout another change in place of its own.',
-    description: `The operations are the whole change anew, from the documents without it. Clusters of open waves get it at once, and their waves have to prove it; with restart, all waves start again. Approvals are void. ${PREVIEWED}`,
+    description: `The operations are the whole change again, from the documents without it. Clusters of open waves get it at once, and their waves have to prove it; with restart, all waves start again. Approvals are void. ${PREVIEWED}`,
     parameters: [ID],
     body: {
       content: json(
         { ...rest, properties: { ...properties, operations } },
         JSON_TYPE,
-        example({ operations: [], message: 'the chart was wrong', restart: true }),
+        example({
+          operations: [
+            {
+              op: 'patch_values',
+              component: 'podinfo',
+              values: { replicaCount: '2' },
+              selector: 'environment=dev',
+            },
+          ],
+          message: 'two are enough',
+          restart: true,
+        }),
       ),
       limit: BATCH_BODY_LIMIT,
     },

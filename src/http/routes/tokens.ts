@@ -73,7 +73,7 @@ export function whoamiRoutes(): Route[] {
       access: 'known',
       tag: 'tokens',
       id: 'whoami',
-      summary: 'Who the service takes you for, and what you may do.',
+      summary: "The caller's identity and role.",
       description: 'The role and scope that the credential of this request gives, and until when.',
       answers: { 200: ok('You.', ref('identity'), ['X-Request-Id']) },
       problems: READING,
@@ -225,12 +225,12 @@ function revokeRoute(service: Service): Route {
     access: 'admin',
     tag: 'tokens',
     id: 'revoke_token',
-    summary: 'Revoke a token: it is good for nothing from then on. For admins.',
+    summary: 'Revoke a token: it is rejected from then on. For admins.',
     description: `In force in every process within moments. ${PREVIEWED}`,
     parameters: [ID, IF_MATCH],
     answers: {
       200: ok(
-        'What was revoked; a preview with dry_run.',
+        'The revoked token; a preview with dry_run.',
         { anyOf: [ref('token'), ref('preview')] },
         WRITTEN_HEADERS,
       ),

@@ -5,7 +5,7 @@ import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { deliveryOf, healthOf, type Situation, stuckIn } from '../../domain/status/derive-status.ts'
 import type { FailureEvidence } from '../../domain/status/evidence.ts'
-import { type ClusterProblem, PROBLEMS, type Trouble } from '../../domain/status/find-problem.ts'
+import { type ClusterProblem, PROBLEMS, type Trouble, unaskedIn } from '../../domain/status/find-problem.ts'
 import type { ClusterType, Document } from '../../domain/types/resource-type.ts'
 import type { Fleet } from '../../engine/fleet/fleet.ts'
 import { environmentOf } from './list-status.ts'
@@ -91,9 +91,9 @@ function causeOf(situation: Situation, problem: ClusterProblem): Cause {
     const { endpoint } = rejected
     return { endpoint, ...causeIn(evidence.failureOf({ endpoint })) }
   }
-  if (problem !== 'stuck') return {}
+  const find = problem === 'stuck' ? stuckIn : problem === 'partial' ? unaskedIn : undefined
   const endpoints = desired.map(({ endpoint }) => endpoint)
-  const { endpoint } = stuckIn(evidence, endpoints, rules, clock.now) ?? {}
+  const { endpoint } = find?.(evidence, endpoints, rules, clock.now) ?? {}
   return endpoint === undefined ? {} : { endpoint }
 }
 
@@ -130,6 +130,8 @@ const NEXT_STEPS: Readonly<Record<ClusterProblem, Step>> = {
     'See whether the cluster is up, reaches this service, and has no suspended provider: kubectl -n flux-system get resourcesetinputprovider',
   stuck: ({ endpoint }) =>
     `It polls, and has not applied what it got: kubectl -n flux-system describe resourceset ${endpoint ?? ''}`.trim(),
+  partial: ({ cluster, endpoint }) =>
+    `It polls, but not for ${endpoint ?? 'everything'}: resume that provider, or give it all of them with flux-resourceset-cli bootstrap ${cluster} | kubectl apply -f -`,
   flapping: () =>
     'See what comes and goes on the cluster: kubectl -n flux-system get events --sort-by=.lastTimestamp',
   late: () =>

@@ -2,7 +2,7 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { TimeSlice } from '../../runtime/time-slice.ts'
-import { type CommitResult, type NewRevision, StoreError } from '../store.ts'
+import { type CommitResult, type NewChange, type NewRevision, StoreError } from '../store.ts'
 import type { WriterOptions } from './sqlite-database.ts'
 import type { FirstChanges, WriterCall, WriterOperations, WriterReply } from './sqlite-writer.ts'
 
@@ -76,11 +76,11 @@ export class SqliteWriter {
     for (const [at, { changes, ...revision }] of revisions.entries()) {
       let sent = 0
       for (; changes.length - sent > CHANGES_PER_MESSAGE; sent += CHANGES_PER_MESSAGE) {
-        const first: FirstChanges = { at, changes: changes.slice(sent, sent + CHANGES_PER_MESSAGE) }
+        const first: FirstChanges = { at, changes: toPost(changes.slice(sent, sent + CHANGES_PER_MESSAGE)) }
         this.#worker.postMessage(first)
         if (timeSlice.expired) await timeSlice.yield()
       }
-      rest.push({ ...revision, changes: changes.slice(sent) })
+      rest.push({ ...revision, changes: toPost(changes.slice(sent)) })
     }
     return rest
   }
@@ -90,4 +90,12 @@ export class SqliteWriter {
     this.#worker.postMessage('close')
     await this.#exited
   }
+}
+
+/** What a message can hold. JSON that is made when it is asked for is made here, a few documents at a time. */
+function toPost(changes: readonly NewChange[]): NewChange[] {
+  return changes.map(({ type, id, after }) => ({
+    ...{ type, id },
+    after: after && { json: after.json, deleted: after.deleted },
+  }))
 }

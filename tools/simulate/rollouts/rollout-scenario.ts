@@ -31,15 +31,24 @@ export function changesTo(tag: string): AskedChange[] {
   }))
 }
 
+/** Some clusters stay away for ever: nobody waits longer for those than so many intervals. */
+const HEARD_INTERVALS = 4
+/** Intervals from the first polls until such a rollout of the quick strategy has ended, about. */
+export const QUICK_INTERVALS = 9
+
 const QUICK_GATES = { applied_percent: 90, failures: '10%', soak_s: 2 }
-/** Quick, and with room for the clusters that `--faults` breaks. */
-const QUICK_STRATEGY: JsonObject = {
-  waves: [
-    { name: 'canary', count: 10, gates: { healthy_percent: 70, failures: 3, soak_s: 2 } },
-    { name: '10-percent', percent: 10, gates: QUICK_GATES },
-    { name: '50-percent', percent: 50, gates: QUICK_GATES },
-    { name: 'rest', rest: true, gates: QUICK_GATES },
-  ],
+
+/** Quick, and with room for the clusters that `--faults` breaks; one wave waits until the absent ones are set aside. */
+function quickStrategy(intervalMs: number): JsonObject {
+  const deadline_s = Math.ceil((2 * intervalMs) / 1000)
+  return {
+    waves: [
+      { name: 'canary', count: 10, deadline_s, gates: { healthy_percent: 70, failures: 3, soak_s: 2 } },
+      { name: '10-percent', percent: 10, deadline_s, gates: QUICK_GATES },
+      { name: '50-percent', percent: 50, deadline_s, gates: { ...QUICK_GATES, applied_percent: 98 } },
+      { name: 'rest', rest: true, deadline_s, gates: QUICK_GATES },
+    ],
+  }
 }
 
 /** Plain data, for people and programs. */
@@ -51,11 +60,13 @@ export interface RolloutSummary {
   readonly end_ms: number | null
   /** From the start until the log has its end. */
   readonly seconds: number
-  /** From the end until every cluster was answered again. */
+  /** From the end until every cluster was answered again, or was waited for long enough. */
   readonly heard_seconds: number
   readonly waves: readonly WaveSummary[]
   /** How often it was paused by failures, and somebody let it go on. */
   readonly retries: number
+  /** Clusters that were set aside at some time. */
+  readonly set_aside: number
   /** Revisions of the log that it took. */
   readonly revisions: number
   readonly steps: number
@@ -78,13 +89,15 @@ interface LoggedTimes {
 export interface Scenario {
   readonly end: End
   readonly strategy: JsonObject | undefined
+  /** How often a cluster polls. */
+  readonly intervalMs: number
   /** DNS names of the clusters. */
   readonly clusters: readonly string[]
   readonly withinMs: number
 }
 
 export async function runScenario(world: RolloutWorld, scenario: Scenario): Promise<RolloutSummary> {
-  const { end, strategy = QUICK_STRATEGY, clusters, withinMs } = scenario
+  const { end, intervalMs, strategy = quickStrategy(intervalMs), clusters, withinMs } = scenario
   const { watch } = world
   const order: RolloutOrder = { message: 'to v2.0.0', changes: changesTo('v2.0.0'), rollout: strategy }
   await watch.log.follow()
@@ -105,7 +118,8 @@ export async function runScenario(world: RolloutWorld, scenario: Scenario): Prom
   const end_ms = await bringToEnd(world, id, scenario, retryPaused)
   const ended = await untilRollout(world, id, hasEnded, withinMs - (world.clock() - begun), retryPaused)
   const seconds = (world.clock() - begun) / 1000
-  const heard_seconds = (await timed(world, () => untilHeard(world, clusters, withinMs))) / 1000
+  const heard_seconds =
+    (await timed(world, () => untilHeard(world, clusters, HEARD_INTERVALS * intervalMs))) / 1000
   await watch.log.follow()
   return {
     end,
@@ -116,6 +130,7 @@ export async function runScenario(world: RolloutWorld, scenario: Scenario): Prom
     heard_seconds,
     waves: wavesOf(ended),
     retries,
+    set_aside: watch.setAside,
     revisions: watch.log.revision - before,
     steps: watch.steps,
     wrong_steps: watch.problems,

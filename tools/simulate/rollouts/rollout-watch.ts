@@ -28,6 +28,7 @@ export class RolloutWatch {
   readonly #rollouts = new Map<string, LoggedRollout>()
   /** Rollouts are judged with the plan that they had before the step: the last one drops it. */
   readonly #plans = new Map<string, ActiveAt>()
+  readonly #setAside = new Set<string>()
   #steps = 0
 
   constructor({ names, clock, get, ...options }: WatchOptions) {
@@ -51,6 +52,11 @@ export class RolloutWatch {
     return this.#steps
   }
 
+  /** How many clusters were set aside at some time. */
+  get setAside(): number {
+    return this.#setAside.size
+  }
+
   listenTo(send: Send): Send {
     return this.evidence.listenTo(send)
   }
@@ -68,6 +74,7 @@ export class RolloutWatch {
       const before = this.#rollouts.get(id)
       const plan = active.get(id) ?? this.#plans.get(id)
       this.#rollouts.set(id, rollout)
+      for (const cluster of rollout.set_aside) this.#setAside.add(cluster)
       if (before && plan) this.#judgeStep(made, before, rollout, plan)
       this.#judge.noteOpening({ made, after: rollout, ...(before && { before }) })
       if (plan) this.#plans.set(id, plan)

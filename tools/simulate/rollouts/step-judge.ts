@@ -41,6 +41,8 @@ export interface JudgeOptions {
 
 /** The service reads its clock in whole milliseconds, and that clock may drift from ours. */
 const TOLERANCE_MS = 250
+/** A cluster counts as absent when it was not answered for so many of its intervals. */
+const OFFLINE_INTERVALS = 3
 const DEFAULT_GATES = { applied_percent: 100, failures: 0 }
 
 export class StepJudge {
@@ -162,8 +164,10 @@ export class StepJudge {
     for (const id of after.set_aside) {
       if (known.has(id)) continue
       const heard = evidence.lastHeard(this.#nameOf(id), made.time - reactionMs)
-      if (made.time - reactionMs - heard < intervalMs)
+      if (made.time - heard < OFFLINE_INTERVALS * intervalMs)
         yield `${id} was set aside, and had been answered ${made.time - heard} ms before`
+      // A finish names all who are absent then, before their deadlines too.
+      if (after.state === 'finished') continue
       const { wave = 0 } = active.members.get(id) ?? {}
       if (after.waves[wave]?.opened === 0) yield `${id} was set aside in a wave that is not open`
       const { deadline_s = 3600 } = specs[wave] ?? {}
