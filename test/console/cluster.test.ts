@@ -17,7 +17,10 @@ describe('a cluster', { skip, timeout: 180_000 }, () => {
   })
 
   test('shows who set each value, now and at an earlier time', async () => {
-    const { page, faults } = await visit(service, '/clusters/qa-eu-01?view=inputs&endpoint=platform-components')
+    const { page, faults } = await visit(
+      service,
+      '/clusters/qa-eu-01?view=inputs&endpoint=platform-components',
+    )
     const podinfo = page.getByRole('region', { name: 'Values of podinfo' })
     const row = podinfo.getByRole('row').filter({ hasText: ATTACK })
     await row.getByText('value of this cluster').waitFor()
@@ -128,7 +131,11 @@ describe('a cluster', { skip, timeout: 180_000 }, () => {
   })
 
   test('is accessible and fits in all of its views, wide and narrow, light and dark', async () => {
-    await assertGoodEverywhere(service, '/clusters/dev-eu-00?view=inputs&endpoint=platform-components', 'value of this cluster')
+    await assertGoodEverywhere(
+      service,
+      '/clusters/dev-eu-00?view=inputs&endpoint=platform-components',
+      'value of this cluster',
+    )
     await assertGoodEverywhere(service, '/clusters/qa-eu-01?view=values', 'podinfo')
     await assertGoodEverywhere(service, '/clusters/qa-eu-01?view=compare&past=2', '/patches/message')
     await assertGoodEverywhere(service, '/clusters/qa-eu-01?view=setup', 'kubectl apply')
