@@ -3,7 +3,6 @@ import { isObject } from '../../base/json.ts'
 import { named } from '../../base/sentences.ts'
 import { asToken, TOKENS, withoutSecrets } from '../access/token.ts'
 import { HOLDS } from '../rollouts/hold.ts'
-import { outcomeOf } from '../rollouts/outcome-of-step.ts'
 import { partOfPlan, partOfRollout } from '../rollouts/partial-rollout.ts'
 import { asPlan, asRollout, ROLLOUT_PLANS, ROLLOUTS, withoutInstants } from '../rollouts/rollout.ts'
 import {
@@ -63,7 +62,6 @@ const ROLLOUT_TYPE: SystemType = {
   isSearchable: true,
   inPartialCopies: true,
   partOf: (document, _clusters, isInPart) => partOfRollout(document, isInPart),
-  planned: outcomeOf,
   // With what it acts is nothing to read.
   redact({ grant: _, ...document }) {
     return document
@@ -100,9 +98,6 @@ const HOLD_TYPE: SystemType = {
   isSearchable: true,
   inPartialCopies: true,
   clusterOf: ({ id }) => id,
-  planned({ since: _, ...document }) {
-    return document
-  },
   redact({ documents: _, ...document }) {
     return document
   },

@@ -28,6 +28,7 @@ export function ClusterViews() {
           params={params}
           search={searchOf(view)}
           className={classes.view}
+          activeOptions={{ exact: true, includeSearch: true }}
           aria-current={view === shown ? 'page' : undefined}
         >
           {NAMES[view]}
