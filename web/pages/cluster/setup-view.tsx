@@ -22,8 +22,9 @@ export function SetupView({ type, cluster }: { readonly type: string; readonly c
           </li>
           <li>
             <Text size="sm">
-              Apply what makes it phone home; applied again it changes nothing.
-              {!mayIssue && ' Only an administrator can put a new token into it.'}
+              {mayIssue
+                ? 'Apply what makes it phone home, with a new token of its own in it; the former one stays valid for a day.'
+                : 'Apply what makes it phone home; only an administrator can put a new token into it.'}
             </Text>
             <Command
               text={`flux-resourceset-cli ${bootstrap}${mayIssue ? ' --with-token' : ''} | kubectl apply -f -`}
