@@ -588,15 +588,15 @@ describe('--output-dir', AT_ONCE, () => {
       assert.deepEqual([name, text], ['one.yaml', await bundle({ api_url: HERE })])
   })
 
-  test('writes 300 clusters as the API has them', async (t) => {
+  test('writes many clusters as the API has them', async (t) => {
     const fleet = smallFleet()
     const [one] = fleet.clusters
-    const ids = Array.from({ length: 300 }, (_, i) => `c-${String(i).padStart(3, '0')}`)
+    const ids = Array.from({ length: 40 }, (_, i) => `c-${String(i).padStart(3, '0')}`)
     const clusters = ids.map((id) => ({ ...one, id, cluster_name: id, cluster_dns: `${id}.k8s.example.com` }))
     const large = await start(t, { fleet: { ...fleet, clusters } })
     const folder = newFolder(t)
     const stdout = await output(['-l', 'id', ...HTTPS, '--output-dir', folder], { url: large.url })
-    assert.equal(stdout, `wrote 300 files to ${folder}\n`)
+    assert.equal(stdout, `wrote 40 files to ${folder}\n`)
     const files = filesIn(folder)
     assert.deepEqual(
       Object.keys(files),

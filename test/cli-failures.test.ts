@@ -256,17 +256,17 @@ describe('what the service refuses', { concurrency: 4 }, () => {
     [
       'a token that is missing',
       LIST,
-      /^Error: a valid token is needed/,
+      /^Error: no token for http/,
       '401 unauthorized',
-      /FLUX_API_TOKEN.*config set-context/,
+      /login.*FLUX_API_TOKEN.*FLUX_API_WRITE_TOKEN/,
       { FLUX_API_TOKEN: undefined, FLUX_API_WRITE_TOKEN: undefined },
     ],
     [
       'a token that is wrong',
       CREATE,
-      /^Error: a valid token is needed/,
+      /^Error: the token of FLUX_API_WRITE_TOKEN was refused by http/,
       '401 unauthorized',
-      /FLUX_API_WRITE_TOKEN/,
+      /log in/,
       { FLUX_API_WRITE_TOKEN: 'wrong' },
     ],
     [

@@ -51,7 +51,7 @@ describe('lists of clusters', () => {
     })
     const { stdout } = await succeed(['cluster', 'list'], { url: front.url })
     const [head, ...rows] = stdout.trimEnd().split('\n')
-    assert.match(head ?? '', /^ID .* ENVIRONMENT +CONTACT +DELIVERY +HEALTH +SEEN +NAMESPACES/)
+    assert.match(head ?? '', /^ID +ENV +CONTACT +DELIVERY +HEALTH +SEEN +LABELS +DNS/)
     assert.match(rows[0] ?? '', /^alpha .* current +applied +healthy +\d+s /)
     assert.match(rows[2] ?? '', /^gone .* never +behind +unknown /)
     assert.deepEqual(
@@ -81,7 +81,7 @@ describe('lists of clusters', () => {
   test('fit 80 columns with the states in them', async (t) => {
     const { url } = await start(t)
     const { screen } = await onTerminal(['cluster', 'list'], { url })
-    assert.match(screen, /ENVIRONMENT +CONTACT +DELIVERY +HEALTH +SEEN/)
+    assert.match(screen, /ENV +CONTACT +DELIVERY +HEALTH +SEEN/)
     for (const line of screen.split('\n')) assert.ok(line.length <= 80, line)
   })
 
@@ -172,7 +172,7 @@ describe('status', () => {
     assert.equal(await names('--contact', 'never'), 'clusters/gone\n')
     assert.equal(await names('-l', 'environment=prod', '--health', 'healthy'), 'clusters/beta\n')
     const { stdout } = await succeed(['status', '--delivery', 'applied'], { url })
-    assert.match(stdout, /^CLUSTER +ENVIRONMENT +CONTACT/)
+    assert.match(stdout, /^CLUSTER +ENV +CONTACT/)
     assert.match(stdout, /^beta +prod +current +applied +healthy +\d+s$/m)
     const none = await succeed(['status', '--contact', 'refused'], { url })
     assert.deepEqual([none.stdout, none.stderr], ['', 'No clusters found.\n'])

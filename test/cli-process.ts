@@ -163,7 +163,8 @@ export async function onTerminal(
 ): Promise<{ readonly code: number | null; readonly screen: string }> {
   const { columns = 80, typing = [], cwd, timeout = 60_000, line = (text: string) => text } = options
   const command = line([process.execPath, CLI, ...args].map(quote).join(' '))
-  const env = { TERM: 'xterm', ...cliEnv(options) }
+  // What is longer than the screen would wait in a pager.
+  const env = { TERM: 'xterm', PAGER: 'cat', ...cliEnv(options) }
   const script = `stty cols ${columns} rows 40; ${command}`
   const child = spawn('script', ['-qfec', script, '/dev/null'], { env, cwd, timeout })
   let screen = ''

@@ -126,7 +126,7 @@ test('with a token that is revoked it ends, and says why', async (t) => {
   const [code] = await watch.closed
   assert.equal(code, 1)
   assert.equal(watch.stdout(), '')
-  assert.match(watch.stderr(), /^Error: a valid token is needed/m)
+  assert.match(watch.stderr(), /^Error: the token of FLUX_API_TOKEN was refused/m)
 })
 
 test('history that was given up meanwhile is told of', async (t) => {

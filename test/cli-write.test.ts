@@ -228,7 +228,7 @@ describe('create', PARALLEL, () => {
       [
         'component create x',
         1,
-        /component_path is required \(and 3 more\)\n(.*\n){3}.*\/oci_tag is required/,
+        /--component-path is required \(and 3 more\)\n(.*\n){3}.*--oci-tag is required/,
       ],
     ]
     await changesNothing(fleet, () =>
@@ -1169,12 +1169,12 @@ operations:
       ['', 2, /must hold one document, not 0/],
       ['text', 2, /must hold a list of operations/],
       ['{}', 1, /\/operations is required/],
-      ['[{"op": "explode"}]', 1, /\/operations\/0\/op must be one of create/],
+      ['[{"op": "explode"}]', 1, /operation 1: \/op must be one of create/],
       [JSON.stringify({ operations, dryrun: true }), 1, /\/dryrun is an unknown field/],
       [
         JSON.stringify([...operations, { op: 'delete', type: 'namespaces', id: 'nope' }]),
         1,
-        /operations\/2: no/,
+        /operation 3: no/,
       ],
     ]
     await changesNothing(fleet, () =>
@@ -1204,7 +1204,7 @@ describe('revert and rollback', PARALLEL, () => {
       assertDone(await fleet.run(['revert', '2']), 'revert revision 2: nothing to change\n')
       assertFailed(await fleet.run(['revert', '99']), 1, /no revision "99"/)
       assertFailed(await fleet.run(['revert', '0']), 1, /no revision "0"/)
-      assertFailed(await fleet.run(['revert']), 2, /missing required argument/)
+      assertFailed(await fleet.run(['revert']), 2, /this would revert revision 4/, /add --yes/)
       for (const text of ['2h', '']) {
         assertFailed(await fleet.run(['revert', text]), 2, /a revision is a whole number, not "/)
       }
@@ -1644,7 +1644,7 @@ describe('results', PARALLEL, () => {
     assert.deepEqual(parse(await run('namespace create new --label a=b -o json')), document)
     assertDone(
       await run('namespace update new --set labels.a=c -o yaml'),
-      'id: new\nlabels:\n  a: c\nannotations: {}\n',
+      'type: namespaces\nid: new\nlabels:\n  a: c\nannotations: {}\n',
     )
     assertDone(await run('namespace update new --set labels.a=c -o name'), 'namespaces/new\n')
     assertDone(await run('namespace update new --set labels.a=d -o jsonpath={.labels.a}'), /^d\n?$/)

@@ -335,3 +335,22 @@ test('what a preview showed is what is started: with its plan, a rollout of othe
   const done = await fleet.service.call('POST', '/batch', { body: { ...body, plan: again.plan } })
   assert.deepEqual([done.status, done.body.rollout.plan], [202, again.plan], done.text)
 })
+
+test('a wave whose selector matches nobody at all is told apart from one that the change does not reach', async (t) => {
+  const { service } = await startRolled(t, fleetOf({ one: {}, two: { environment: 'qa', components: [] } }))
+  const waves = [
+    { name: 'typo', selector: 'enviroment=dev' },
+    { name: 'qa', selector: 'environment=qa' },
+    { name: 'uat', count: 1 },
+    { name: 'half', percent: 50 },
+    { name: 'rest', rest: true },
+  ]
+  const { status, body } = await service.call('POST', '/batch?dry_run=true', {
+    body: { operations: CHANGE, rollout: { waves } },
+  })
+  assert.equal(status, 200)
+  assert.deepEqual(body.warnings.slice(0, 2), [
+    'wave "typo" is skipped: no cluster of the fleet matches enviroment=dev',
+    'waves "qa", "half", "rest" have no members, and are skipped',
+  ])
+})

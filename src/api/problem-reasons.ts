@@ -43,6 +43,17 @@ export const REASON_TEXTS: {
     not_staged: reason('a rollout cannot stage such a change', 'write it without a rollout'),
     revision_in_future: reason('it names a revision that does not exist yet', 'use an earlier revision'),
   },
+  unauthorized: {
+    no_credentials: reason('neither a token nor a client certificate came with it', 'send a token'),
+    credential_refused: reason(
+      'the credential is not known here, or was revoked, or is not valid',
+      'correct it, or get another one',
+    ),
+    credential_expired: reason(
+      'the token has expired; only whoever has its secret is told so',
+      'get a new one: rotate the token, or log in again',
+    ),
+  },
   forbidden: {
     needs_poller: reason('this needs the role poller', OTHER_CREDENTIAL),
     needs_mirror: reason('this needs the role mirror', OTHER_CREDENTIAL),

@@ -43,6 +43,7 @@ export const REASONS = {
     'revision_in_future',
     'not_staged',
   ],
+  unauthorized: ['no_credentials', 'credential_refused', 'credential_expired'],
   forbidden: [
     'needs_poller',
     'needs_mirror',

@@ -29,9 +29,10 @@ export interface Tools {
   settings(): Settings
   /** Loads the whole tree below a command. */
   expand(command: Command): Promise<void>
-  /** The action of a command: opens a session for it. */
+  /** The action of a command: opens a session for it. Ids are those of `noun`, or of the noun that an argument is called by. */
   run<Args extends unknown[]>(
     action: (session: Session, ...args: Args) => Promise<void>,
+    noun?: Noun,
   ): (...args: Args) => Promise<void>
 }
 

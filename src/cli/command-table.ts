@@ -2,7 +2,7 @@
 
 import type { WriteMethod } from '../domain/types/resource-type.ts'
 import type { Define, DefineFor } from './cli-command.ts'
-import { aNoun, type Noun } from './server/nouns.ts'
+import { aNoun, labelField, type Noun } from './server/nouns.ts'
 
 interface FleetCommand {
   readonly name: string
@@ -16,6 +16,7 @@ interface FleetCommand {
 
 interface NounCommand {
   readonly name: string
+  readonly aliases?: readonly string[]
   summary(noun: Noun): string
   fits(noun: Noun): boolean
   /** The method of the noun's routes that the command uses. */
@@ -149,6 +150,7 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
   {
     name: 'watch',
     group: READ,
+    types: true,
     summary: 'follow revisions as they happen',
     define: async () => (await import('./commands/watch.ts')).defineWatch,
   },
@@ -158,6 +160,20 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     types: 'fresh',
     summary: 'write the fleet down as a set that can be applied',
     define: async () => (await import('./commands/export.ts')).defineExport,
+  },
+  {
+    name: 'can-i',
+    group: READ,
+    types: true,
+    summary: 'whether you may do something, before you try',
+    define: async () => (await import('./commands/can-i.ts')).defineCanI,
+  },
+  {
+    name: 'explain',
+    group: READ,
+    types: true,
+    summary: 'what the fields of a type are',
+    define: async () => (await import('./commands/explain-type.ts')).defineExplain,
   },
   {
     name: 'verify',
@@ -198,6 +214,33 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     define: async () => (await import('./commands/config-contexts.ts')).defineConfig,
   },
   {
+    name: 'whoami',
+    group: SETUP,
+    summary: 'who the server takes you for, and what you may do',
+    define: async () => (await import('./server/whoami.ts')).whoamiCommand,
+  },
+  {
+    name: 'version',
+    group: SETUP,
+
+    summary: 'of this program and of the server',
+    define: async () => (await import('./commands/show-version.ts')).defineVersion,
+  },
+  {
+    name: 'api',
+    group: SETUP,
+
+    summary: 'any request to the server',
+    define: async () => (await import('./commands/call-api.ts')).defineApi,
+  },
+  {
+    name: 'docs',
+    group: SETUP,
+
+    summary: 'where the description of the API is to be read',
+    define: async () => (await import('./commands/open-docs.ts')).defineDocs,
+  },
+  {
     name: 'completion',
     group: SETUP,
     summary: 'completion for your shell',
@@ -219,24 +262,28 @@ const ofType =
   ({ name }: Noun): boolean =>
     name === type
 const assignable = ({ delivery }: Noun): boolean => delivery !== undefined
+const hasLabels = (noun: Noun): boolean => labelField(noun) !== undefined
 const cluster = (noun: Noun): boolean => noun.cluster !== undefined
 
 /** Of those of one name, the first that fits a noun is the noun's. */
 export const NOUN_COMMANDS: readonly NounCommand[] = [
   {
     name: 'list',
+    aliases: ['ls'],
     summary: () => 'list strategies, with their waves',
     fits: ofType(STRATEGIES),
     define: async () => (await import('./commands/rollout-strategies.ts')).defineListStrategies,
   },
   {
     name: 'list',
+    aliases: ['ls'],
     summary: () => 'list freezes: whether they are on, for whom and until when',
     fits: ofType(FREEZES),
     define: async () => (await import('./commands/change-freezes.ts')).defineListFreezes,
   },
   {
     name: 'list',
+    aliases: ['ls'],
     summary: ({ name }) => `list ${name.replaceAll('_', ' ')}`,
     fits: any,
     define: async () => (await import('./commands/list.ts')).defineList,
@@ -326,6 +373,13 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     define: async () => (await import('./commands/update.ts')).defineUpdate,
   },
   {
+    name: 'label',
+    summary: (noun) => `set or remove labels of ${aNoun(noun)}`,
+    fits: hasLabels,
+    needs: 'patch',
+    define: async () => (await import('./commands/label.ts')).defineLabel,
+  },
+  {
     name: 'edit',
     summary: (noun) => `change ${aNoun(noun)} in your editor`,
     fits: any,
@@ -334,6 +388,7 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
   },
   {
     name: 'delete',
+    aliases: ['rm'],
     summary: (noun) => `delete ${aNoun(noun)}`,
     fits: any,
     needs: 'delete',
@@ -357,6 +412,18 @@ export const NOUN_COMMANDS: readonly NounCommand[] = [
     summary: (noun) => `take ${aNoun(noun)} from clusters`,
     fits: assignable,
     define: async () => (await import('./commands/unassign.ts')).defineUnassign,
+  },
+  {
+    name: 'set',
+    summary: (noun) => `change ${aNoun(noun)} on clusters that have it, such as its version`,
+    fits: ({ delivery }) => Object.keys(delivery?.reference.properties ?? {}).length > 1,
+    define: async () => (await import('./commands/set-fields.ts')).defineSet,
+  },
+  {
+    name: 'promote',
+    summary: (noun) => `give clusters the version of ${aNoun(noun)} that others have proved`,
+    fits: ({ delivery }) => delivery?.versions === true,
+    define: async () => (await import('./commands/promote.ts')).definePromote,
   },
   {
     name: 'patch',

@@ -5,9 +5,12 @@ import { FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
 import type { GlobalFlags, Settings } from './config/settings.ts'
 import { UnknownName } from './failure.ts'
 import { openSession } from './open-session.ts'
+import { wrapFor } from './output/wrap.ts'
 import type { Api } from './server/api.ts'
+import { explainMissing } from './server/explain-missing.ts'
 import type { Learned } from './server/learn-types.ts'
 import { describeMethods, type Noun, namesOf, takes } from './server/nouns.ts'
+import { resolveArguments } from './server/resolve-ids.ts'
 import type { Session } from './session.ts'
 
 const EXIT_CODES = `Exit codes: 0 done, 1 the server said no, 2 wrong use, 3 the server cannot be reached,
@@ -24,8 +27,8 @@ export function createRoot({ terminal, version, tokens = {} }: CliContext): Comm
     )
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => stdout.write(text),
-      writeErr: (text) => stderr.write(text),
+      writeOut: (text) => stdout.write(wrapFor(stdout, text)),
+      writeErr: (text) => stderr.write(wrapFor(stderr, text)),
       // The program reports errors itself, at the end.
       outputError() {},
     })
@@ -40,6 +43,16 @@ export function createRoot({ terminal, version, tokens = {} }: CliContext): Comm
       'token for writing (env FLUX_API_WRITE_TOKEN, default the token for reading); shows in lists of processes',
     )
     .option('--write-token-file <file>', 'a file with the token for writing, - for stdin')
+    .option(
+      '--ca-file <file>',
+      'trust what this CA has signed, instead of the CAs of the system (env FLUX_API_CA_FILE)',
+    )
+    .option('--client-cert <file>', 'your certificate, for servers that want one (env FLUX_API_CLIENT_CERT)')
+    .option('--client-key <file>', 'its key (env FLUX_API_CLIENT_KEY)')
+    .option(
+      '--insecure-skip-tls-verify',
+      'do not verify the server: whoever is in between can read the tokens (env FLUX_API_INSECURE_SKIP_TLS_VERIFY)',
+    )
     .option('--context <name>', 'a server of your own list: see config')
     .option('-o, --output <format>', 'table, wide, json, yaml, name or jsonpath=TEMPLATE')
     .option('--no-headers', 'tables without their first line')
@@ -122,11 +135,15 @@ export function buildTree({ program, context, learned, settings, words = [] }: T
     settings,
     expand: (command) => commands.expand(command),
     run:
-      (action) =>
+      (action, noun) =>
       async (...args) => {
         const session = await openSession(context, program.opts<GlobalFlags>(), settings(), nouns)
         opened.push(session.api)
-        await action(session, ...args)
+        try {
+          await action(session, ...(await resolveArguments(session, args, noun)))
+        } catch (error) {
+          throw await explainMissing(session, error)
+        }
         await waitAtEnd(session)
       },
   }
@@ -186,12 +203,15 @@ function addVerbs(
   const all = NOUN_COMMANDS.filter(({ fits }) => fits(noun))
   const possible = all.filter(({ name }, i) => all.findIndex((each) => each.name === name) === i)
   const fitting = possible.filter(({ needs }) => !needs || takes(noun, needs))
-  const named = fitting.find(({ name }) => name === verb)
-  if (!named && possible.some(({ name }) => name === verb))
+  const isNamed = ({ name, aliases = [] }: (typeof all)[number]): boolean =>
+    verb !== undefined && [name, ...aliases].includes(verb)
+  const named = fitting.find(isNamed)
+  if (!named && possible.some(isNamed))
     throw new UnknownName(`${verb} is not possible: ${describeMethods(noun)}`)
-  for (const { name, summary, define } of named ? [named] : fitting) {
+  const own: Tools = { ...tools, run: (action) => tools.run(action, noun) }
+  for (const { name, aliases = [], summary, define } of named ? [named] : fitting) {
     const about = { name, summary: summary(noun) }
-    commands.add(parent, about, async (child) => (await define())(child, tools, noun))
+    commands.add(parent, about, async (child) => (await define())(child, own, noun)).aliases(aliases)
   }
 }
 

@@ -1,7 +1,7 @@
 // Runs a command line: learns the server's types, builds the tree of commands, and reports how the command ended.
 import { Command, CommanderError } from 'commander'
 import { type CliContext, PROGRAM } from './cli-command.ts'
-import { COMPLETE, FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
+import { COMPLETE, FLEET_COMMANDS } from './command-table.ts'
 import { buildTree, createRoot } from './command-tree.ts'
 import { type GlobalFlags, resolveSettings, type Settings } from './config/settings.ts'
 import { EXIT, Failure, UnknownName } from './failure.ts'
@@ -9,10 +9,12 @@ import type { GivenTokens } from './input/token-files.ts'
 import { warnOfPlainHttp } from './output/plain-http.ts'
 import { commandOf } from './output/same-command.ts'
 import { painter, plain, type Terminal } from './output/terminal.ts'
+import { wrapFor } from './output/wrap.ts'
 import type { Api } from './server/api.ts'
 import { openApi } from './server/api-client.ts'
 import { builtInTypes, type Learned, learnTypes } from './server/learn-types.ts'
 import { namesOf } from './server/nouns.ts'
+import { isVerb, nounFirst } from './verb-first.ts'
 
 /** Runs a command line to its end; returns the exit code. */
 export async function runProgram(argv: readonly string[], context: CliContext): Promise<number> {
@@ -54,6 +56,8 @@ async function runLine(
   const learned = !command || command.types ? await learn(argv, context, settings, refresh) : undefined
   const mayBeStale = learned?.from === 'cache' && !refresh
   if (!command && !isNoun(learned, word)) {
+    const ordered = learned && nounFirst(program, argv, learned.nouns)
+    if (ordered) return runLine(ordered, context, { refreshTypes })
     if (mayBeStale) return runLine(argv, context, { refreshTypes: true })
     if (learned?.problem) throw serverNotAsked(learned.problem, word)
   }
@@ -103,7 +107,7 @@ function readLeniently(program: Command, argv: readonly string[]): void {
 function isCommand(learned: Learned | undefined, [word = '', verb]: readonly string[]): boolean {
   if (word === '' || word === 'help' || FLEET_COMMANDS.some(({ name }) => name === word)) return true
   const noun = learned?.nouns.find((each) => namesOf(each).includes(word))
-  return noun !== undefined && (verb === undefined || NOUN_COMMANDS.some(({ name }) => name === verb))
+  return noun !== undefined && (verb === undefined || isVerb(verb))
 }
 
 function isNoun(learned: Learned | undefined, word: string): boolean {
@@ -176,9 +180,11 @@ function reportFailure(error: unknown, terminal: Terminal, argv: readonly string
     stderr.write(`${paint('red', 'Error:')} ${error instanceof Error ? error.stack : String(error)}\n`)
     return EXIT.refused
   }
-  if (error.message) stderr.write(`${paint('red', 'Error:')} ${plain(error.message)}\n`)
-  for (const detail of error.details) stderr.write(`  ${plain(detail)}\n`)
-  if (error.hint) stderr.write(`${paint('dim', 'Hint:')} ${plain(error.hint)}\n`)
+  const write = (text: string): unknown => stderr.write(wrapFor(stderr, `${text}\n`))
+  if (error.message) write(`${paint('red', 'Error:')} ${plain(error.message)}`)
+  for (const detail of error.details) write(`  ${plain(detail)}`)
+  if (error.hint) write(`${paint('dim', 'Hint:')} ${plain(error.hint)}`)
+  // Commands are to be copied: they are not broken.
   for (const step of error.steps)
     stderr.write(`  ${plain(commandOf(step, argv))}  ${paint('dim', `# ${step.about}`)}\n`)
   return error.exitCode

@@ -2,8 +2,10 @@
 
 import type { Settings } from './config/settings.ts'
 import type { Goal } from './input/goals.ts'
+import { showPaged } from './output/pager.ts'
 import { type Format, type Printable, render } from './output/print.ts'
 import { painter, plain, type Terminal } from './output/terminal.ts'
+import { wrapFor } from './output/wrap.ts'
 import type { Api } from './server/api.ts'
 import type { Noun } from './server/nouns.ts'
 
@@ -46,13 +48,18 @@ export function createSession(options: Options): Session {
     ...options,
     awaited: [],
     async print(result) {
-      stdout.write(await render(terminal, format, headers, result))
+      const hidden = new Set<string>()
+      const text = await render(terminal, format, headers, result, (names) => {
+        for (const name of names) hidden.add(name)
+      })
+      if (!(result.isPaged && (await showPaged(terminal, text)))) stdout.write(text)
+      if (hidden.size > 0) this.note(`no room for ${[...hidden].join(', ')}: -o wide shows all`)
     },
     note(text) {
-      if (!quiet) stderr.write(`${text}\n`)
+      if (!quiet) stderr.write(wrapFor(stderr, `${text}\n`))
     },
     warn(text) {
-      stderr.write(`${painter(terminal, stderr)('yellow', 'Warning:')} ${plain(text)}\n`)
+      stderr.write(wrapFor(stderr, `${painter(terminal, stderr)('yellow', 'Warning:')} ${plain(text)}\n`))
     },
   }
 }

@@ -28,7 +28,7 @@ import type {
 import { type ExportOptions, exportLog } from '../transfer/export-log.ts'
 import { type Verification, verifyLog } from '../transfer/verify-log.ts'
 
-export type { HistoryQuery, RecordedRevision } from '../store/store.ts'
+export type { DocumentSpan, HistoryQuery, RecordedRevision } from '../store/store.ts'
 
 export interface Past {
   /** The newest revision at that moment, or the problem with it; `name` is the parameter that the problem names. */

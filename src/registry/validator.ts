@@ -127,6 +127,7 @@ function bytesOf(value: Json): number {
 const OPTIONS = {
   allowUnionTypes: true,
   verbose: true,
+  code: { optimize: false },
   strictTypes: false,
   strictRequired: false,
   keywords: [

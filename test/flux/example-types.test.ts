@@ -10,12 +10,12 @@ import { parseObjects, run } from './tools.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const EXAMPLE = join(ROOT, 'examples/more-types')
-const RENDERED = join(EXAMPLE, 'rendered.yaml')
+const RENDERED = join(EXAMPLE, 'rendered/fleet.yaml')
 const ENDPOINTS = ['certificates', 'external-secrets', 'prometheus-rules', 'resource-quotas']
 /** No schema of it is at hand: the External Secrets Operator is not among the modules. */
 const UNKNOWN = 'ExternalSecret'
 
-test('the types of examples/more-types become the objects of examples/more-types/rendered.yaml', async (t) => {
+test('the types of examples/more-types become the objects of examples/more-types/rendered/fleet.yaml', async (t) => {
   const service = await startService({ types: builtInTypes(EXAMPLE), fleet: {} })
   t.after(() => service.stop())
   const documents = parseAllDocuments(readFileSync(join(EXAMPLE, 'documents/fleet.yaml'), 'utf8'))
@@ -58,3 +58,11 @@ for (const path of [
     assert.deepEqual(validateObjects(parseObjects(stdout)), [])
   })
 }
+
+test('the backup job of docs/scheduled-jobs.md is one that an API server takes', () => {
+  const [, yaml = ''] =
+    /```yaml\n([\s\S]*?)\n```/.exec(readFileSync(join(ROOT, 'docs/scheduled-jobs.md'), 'utf8')) ?? []
+  const objects = parseObjects(yaml)
+  assert.equal(objects.length, 4)
+  assert.deepEqual(validateObjects(objects), [])
+})

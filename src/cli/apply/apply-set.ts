@@ -95,13 +95,6 @@ function typeNames(nouns: readonly Noun[]): string {
     .join(', ')
 }
 
-/** A document as files of a set hold it. */
-export function withType({ name, schema }: Noun, document: JsonObject): JsonObject {
-  return Object.hasOwn(schema.properties ?? {}, 'type')
-    ? { type: name, document }
-    : { type: name, ...document }
-}
-
 /** Normalises the fields that a document names as the service does, so that equal documents compare as equal. */
 export function completer({ schema }: Noun): (document: JsonObject) => JsonObject {
   const normalise = buildNormaliser(schema)

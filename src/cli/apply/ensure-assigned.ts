@@ -16,12 +16,14 @@ export async function ensureAssigned(
   noun: Noun,
   document: JsonObject,
   targets: Targets,
+  /** How clusters have it differently. */
+  own: JsonObject = {},
 ): Promise<void> {
   const id = String(document.id)
   const type = noun.name
   const found = await findDocument(session, noun, id)
   const write = operationFor({ type, id, document, source: '' }, found?.document)
-  const assign = { op: 'assign', type, ensure: true, ref: { id }, ...targets }
+  const assign = { op: 'assign', type, ensure: true, ref: { id, ...own }, ...targets }
   const operations = [...(write ? [write] : []), assign]
   const sent = await sendBatch(session, flags, operations)
   const { response } = sent

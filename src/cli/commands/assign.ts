@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Json } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
-import { addFieldFlags, readFieldFlags } from '../input/field-flags.ts'
+import { addFieldFlags, addReferenceFlags, readFieldFlags, referenceOf } from '../input/field-flags.ts'
 import { collect } from '../input/option-parsers.ts'
 import { addTargetFlags, describeTargets, needTargets, type TargetFlags } from '../input/targets.ts'
 import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
@@ -25,14 +25,15 @@ export function defineAssign(command: Command, { run, program }: Tools, noun: No
     'only clusters that have it already: change how, and leave the others alone',
   )
   command.optionsGroup('What is different there:')
-  const fields = addFieldFlags(command, Object.entries(properties), program, ['--unset'])
+  const fields = addFieldFlags(command, Object.entries(properties), program, { later: ['--unset'] })
+  const others = addReferenceFlags(command, program, noun, { isHidden: true })
   command.option('--unset <field>', 'give up an override (repeatable)', collect)
   addWriteFlags(command.optionsGroup('How to do it:'))
     .addHelpText('after', assignExamples(noun))
     .action(
       run(async (session, id: string, flags: Flags) => {
         const targets = needTargets(flags)
-        const set = readFieldFlags(fields, flags)
+        const set = { ...referenceOf(readFieldFlags(others, flags)), ...readFieldFlags(fields, flags) }
         const unset = (flags.unset ?? []).map((name): [string, Json] => {
           const field = name.replaceAll('-', '_')
           if (Object.hasOwn(set, field)) throw usage(`${field} is both set and unset`)

@@ -151,7 +151,7 @@ async function argumentsOf(tools: Tools, command: Command, given: readonly strin
   // What is created has no id yet.
   if (own && command.name() === 'create') return []
   const noun = name === 'id' ? own : nouns.find((each) => namesOf(each).includes(name))
-  return noun ? ids(tools, noun.name) : []
+  return noun ? (await ids(tools, noun.name)).filter(([id]) => !given.includes(id)) : []
 }
 
 const MOST_IDS = 1000

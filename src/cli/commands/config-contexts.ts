@@ -15,7 +15,8 @@ import {
   updateContexts,
 } from '../config/contexts.ts'
 import { type GlobalFlags, parseToken, parseUrl } from '../config/settings.ts'
-import { usage } from '../failure.ts'
+import { tlsFields, tlsKept } from '../config/tls-fields.ts'
+import { unmet, usage } from '../failure.ts'
 import { linesFor } from '../input/token-files.ts'
 import { type Printable, parseFormat, render } from '../output/print.ts'
 import type { Terminal } from '../output/terminal.ts'
@@ -52,6 +53,8 @@ export function defineConfig(command: Command, { program, context: { terminal } 
   )
   defineSetContext(command, config)
   defineUseContext(command, config)
+  defineCurrentContext(command, config)
+  defineRenameContext(command, config)
   defineDeleteContext(command, config)
   defineGetContexts(command, config)
   defineView(command, config)
@@ -73,6 +76,7 @@ function defineSetContext(command: Command, config: ConfigTools): void {
       async (name: string, { allowHttp, ask }: { readonly allowHttp?: boolean; readonly ask?: Ask }) => {
         if (name.trim() === '') throw usage('a context needs a name')
         const { apiUrl, apiToken, writeToken } = config.flags()
+        const tls = tlsFields(config.flags())
         const known = contextIn(config.load(), name)
         const url = apiUrl ?? known?.api_url
         if (url === undefined) throw usage(`the new context "${name}" needs --api-url`)
@@ -90,6 +94,8 @@ function defineSetContext(command: Command, config: ConfigTools): void {
             api_url: url,
             ...(read && { api_token: read }),
             ...(write && { write_token: write }),
+            ...tlsKept(old),
+            ...tls,
             // A token takes the place of a login.
             ...(login && !tokens.some(Boolean) && { login }),
             ...((allowHttp ?? (old?.api_url === url && old.allow_http)) && { allow_http: true }),
@@ -116,6 +122,42 @@ function defineUseContext(command: Command, config: ConfigTools): void {
       needContext(config.load(), name)
       await config.update((file) => ({ ...file, current_context: name }))
       config.note(`context "${name}" is in use`)
+    })
+}
+
+function defineCurrentContext(command: Command, config: ConfigTools): void {
+  addSubcommand(command, 'current-context', 'The server that is talked to.')
+    .addHelpText('after', `\nExamples:\n  ${PROGRAM} config current-context`)
+    .action(async () => {
+      const file = config.load()
+      const { current_context: name } = file
+      if (!hasContext(file, name)) throw unmet(`no context is in use: ${PROGRAM} config use-context NAME`)
+      await print(config, { value: name, names: [name], human: () => `${name}\n` })
+    })
+}
+
+function defineRenameContext(command: Command, config: ConfigTools): void {
+  addSubcommand(command, 'rename-context', 'Call a server by another name.')
+    .argument('<name>', 'one of get-contexts')
+    .argument('<new-name>', 'its name from now on')
+    .addHelpText('after', `\nExamples:\n  ${PROGRAM} config rename-context flux-api.example.com prod`)
+    .action(async (name: string, other: string) => {
+      if (other.trim() === '') throw usage('a context needs a name')
+      needContext(config.load(), name)
+      await config.update((file) => {
+        if (hasContext(file, other)) throw usage(`there is a context "${other}" already`)
+        const contexts = Object.entries(file.contexts).map(([each, context]) => [
+          each === name ? other : each,
+          context,
+        ])
+        const isCurrent = file.current_context === name
+        return {
+          ...file,
+          ...(isCurrent && { current_context: other }),
+          contexts: Object.fromEntries(contexts),
+        }
+      })
+      config.note(`context "${name}" is called "${other}" now`)
     })
 }
 
@@ -190,6 +232,7 @@ function redact(file: ContextFile): ContextFile {
       ...(api_token && { api_token: HIDDEN }),
       ...(write_token && { write_token: HIDDEN }),
       ...(login && { login: redactLogin(login) }),
+      ...tlsKept(context),
       ...(allow_http && { allow_http }),
       ...(ask && { ask }),
     }

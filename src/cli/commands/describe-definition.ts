@@ -6,9 +6,9 @@ import type { JsonObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { getNew } from '../fleet/read-status.ts'
 import { firstOf } from '../output/count.ts'
-import { cell } from '../output/document-table.ts'
+import { cell } from '../output/document-columns.ts'
 import type { Look } from '../output/print.ts'
-import { REVISION_HEADERS, revisionRow } from '../output/revision-table.ts'
+import { revisionTable } from '../output/revision-table.ts'
 import { fieldsOf, type Noun, nameOf } from '../server/nouns.ts'
 import { readAssigned } from '../server/read-assigned.ts'
 import { getDocument, listAll, pathOf } from '../server/read-documents.ts'
@@ -130,7 +130,7 @@ function layOut(look: Look, noun: Noun, nouns: readonly Noun[], described: Descr
     ]),
     ...(noun.delivery ? [versionSection(look, noun, versions, off)] : []),
     heading(look, 'Last changes', revisions.length),
-    revisions.length === 0 ? '' : look.table(REVISION_HEADERS, revisions.map(revisionRow)),
+    revisionTable(look, revisions),
   ].join('\n')
 }
 

@@ -1,12 +1,11 @@
 // `cluster describe`: everything about one cluster, on one screen.
 import type { Command } from 'commander'
-import type { Revision } from '../../api/wire-types.ts'
 import { equalJson, type Json, type JsonObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { parseAt } from '../input/moments.ts'
-import { cell } from '../output/document-table.ts'
+import { cell } from '../output/document-columns.ts'
 import type { Look } from '../output/print.ts'
-import { REVISION_HEADERS, revisionRow } from '../output/revision-table.ts'
+import { revisionTable } from '../output/revision-table.ts'
 import { plain } from '../output/terminal.ts'
 import { type ExplainedInputs, readInputs } from '../server/cluster-inputs.ts'
 import { fieldsOf, type Noun } from '../server/nouns.ts'
@@ -43,7 +42,7 @@ export function defineDescribe(command: Command, { run, nouns }: Tools, noun: No
               identity(look, noun, nouns, cluster),
               ...delivered.map((type) => describeType(look, type, inputs[type.delivery?.endpoint ?? ''])),
               heading(look, 'Last changes', changes.body.length),
-              lastChanges(look, changes.body),
+              revisionTable(look, changes.body),
             ].join('\n'),
         })
       }),
@@ -113,8 +112,4 @@ function unescaped(pointer: string): string {
 function origin(fields: ExplainedInputs['inputs'][number]['fields']): string {
   const overridden = fields.filter(({ source }) => source === 'override').map(({ path }) => lastOf(path))
   return overridden.length > 0 ? `override: ${overridden.join(', ')}` : 'catalog'
-}
-
-function lastChanges({ table }: Look, revisions: readonly Revision[]): string {
-  return revisions.length === 0 ? '' : table(REVISION_HEADERS, revisions.map(revisionRow))
 }

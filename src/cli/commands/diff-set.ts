@@ -48,7 +48,7 @@ export function defineDiff(command: Command, { run }: Tools): void {
 async function diffMoments(session: Session, moments: Moments): Promise<void> {
   refuseNameOutput(session)
   const compared = await readCompared(session, moments)
-  await session.print({ value: compared, human: (look) => describeCompared(look, compared) })
+  await session.print({ value: compared, isPaged: true, human: (look) => describeCompared(look, compared) })
   if (compared.change_count > 0 || compared.impact.clusters > 0) throw unmet('')
 }
 
@@ -63,6 +63,7 @@ async function diffSet(session: Session, flags: SetFlags): Promise<void> {
   const shown = withoutInventory(session, steps, preview)
   await session.print({
     ...printablePreview(preview),
+    isPaged: true,
     human: (look) => (shown.change_count === 0 ? '' : describePreview(look, shown)),
   })
   // The output has shown what differs: the exit code says that something does.

@@ -1,8 +1,8 @@
 // `NOUN history`: the revisions of one document.
 import type { Command } from 'commander'
 import { PROGRAM, type Tools } from '../cli-command.ts'
+import { printRevisions } from '../fleet/print-revisions.ts'
 import { parseCount } from '../input/option-parsers.ts'
-import { printRevisions } from '../output/revision-table.ts'
 import type { Noun } from '../server/nouns.ts'
 import { pathOf } from '../server/read-documents.ts'
 
@@ -10,10 +10,11 @@ export function defineHistory(command: Command, { run }: Tools, noun: Noun): voi
   command
     .argument('<id>', `id of the ${noun.singular}`)
     .option('--limit <number>', 'at most so many', parseCount, 20)
+    .option('-p, --patch', 'each with what it changed, as show has it')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} ${noun.noun} history ID\n  ${PROGRAM} show REVISION`)
     .action(
-      run((session, id: string, { limit }: { limit: number }) =>
-        printRevisions(session, pathOf(noun, id, 'history'), {}, limit),
+      run((session, id: string, { limit, patch }: { limit: number; patch?: boolean }) =>
+        printRevisions(session, { path: pathOf(noun, id, 'history'), query: {}, limit, isWhole: patch }),
       ),
     )
 }

@@ -2,13 +2,15 @@
 import type { Command } from 'commander'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
-import { columnsFor, watchClusters } from '../fleet/cluster-list.ts'
+import { columnsFor, watchList } from '../fleet/cluster-list.ts'
 import { addDefinitionFlags, selectorWith } from '../input/definition-flags.ts'
 import { parsePair } from '../input/field-values.ts'
 import { parseAt } from '../input/moments.ts'
-import { collect, parseCount } from '../input/option-parsers.ts'
+import { collect, collectIds, parseCount } from '../input/option-parsers.ts'
+import { columnNamed, columnsOf } from '../output/document-columns.ts'
 import { printableList } from '../output/document-table.ts'
-import type { Call } from '../server/api.ts'
+import { sortDocuments } from '../output/sort-documents.ts'
+import { STATUS_TITLES } from '../output/status-table.ts'
 import type { Noun } from '../server/nouns.ts'
 import { listAll, usedBy } from '../server/read-documents.ts'
 import type { Session } from '../session.ts'
@@ -17,8 +19,13 @@ interface Flags {
   readonly selector?: string
   readonly filter?: readonly string[]
   readonly limit?: number
+  readonly offset?: number
   readonly at?: string
   readonly watch?: boolean
+  readonly deleted?: boolean
+  readonly labelColumns?: readonly string[]
+  readonly columns?: readonly string[]
+  readonly sortBy?: string
 }
 
 export function defineList(command: Command, { run, nouns }: Tools, noun: Noun): void {
@@ -35,46 +42,58 @@ export function defineList(command: Command, { run, nouns }: Tools, noun: Noun):
       collect,
     )
     .option('--limit <number>', 'at most so many', parseCount)
+    .option('--offset <number>', 'without the first so many', parseCount)
     .option('--at <revision|time>', 'as it was then')
-  if (noun.cluster) addDefinitionFlags(command, nouns)
-  if (noun.cluster)
-    command.option('-w, --watch', 'go on with a line for every cluster that changes; Ctrl-C ends it')
+  if (noun.cluster) {
+    addDefinitionFlags(command, nouns)
+    command.option('--deleted', 'those that were deleted: when, by whom and why')
+  }
+  command
+    .option('-w, --watch', `go on with a line for every ${noun.singular} that changes; Ctrl-C ends it`)
+    .optionsGroup('What is shown:')
+    .option('-L, --label-columns <keys>', 'these labels in columns of their own', collectIds)
+    .option('--columns <names>', 'these columns: titles, or fields such as labels.region', collectIds)
+    .option('--sort-by <column>', 'ordered by this column, instead of by id')
   command.addHelpText('after', examples(noun)).action(
-    run(async (session, { filter = [], limit, watch, ...flags }: Flags) => {
-      const at = parseAt(flags.at)
+    run(async (session, { filter = [], limit, offset, watch, ...flags }: Flags) => {
       const selector = noun.cluster ? selectorWith(nouns, { ...flags }, flags.selector) : flags.selector
-      const chosen = { ...filters(filter), at }
-      if (watch) return watchClusters(session, { noun, query: { ...chosen, selector }, limit })
-      if (!noun.cluster) return listDefinitions(session, noun, { query: chosen, limit, selector })
-      const list = { noun, query: { ...chosen, selector }, limit }
+      const { sortBy } = flags
+      const choice = { labels: flags.labelColumns, columns: flags.columns, sortBy }
+      checkColumns(noun, nouns, choice)
+      const chosen = { ...filters(filter), at: parseAt(flags.at), ...(flags.deleted && { deleted: 'true' }) }
+      const isPart = sortBy === undefined && (noun.cluster !== undefined || selector === undefined)
+      const part = isPart ? { limit, offset } : {}
+      const query = { ...chosen, ...(noun.cluster && { selector }) }
+      const list = { noun, query, limit: part.limit, offset: part.offset, choice }
+      if (watch) return watchList(session, list)
+      const used =
+        noun.cluster || selector === undefined ? undefined : await usedBy(session, noun, selector, chosen.at)
       const { documents, total } = await listAll(session, noun, list)
-      const columns = session.format.kind === 'human' ? await columnsFor(session, list, documents) : []
-      await session.print(printableList(noun, nouns, documents, columns))
-      noteSize(session, noun, documents.length, total)
+      const found = used ? documents.filter(({ id }) => used.has(id)) : documents
+      const columns = session.format.kind === 'human' || session.format.kind === 'csv' || sortBy !== undefined
+      const more = columns ? await columnsFor(session, list, found) : []
+      const sorted = sortBy === undefined ? found : sortDocuments(noun, nouns, found, more, sortBy)
+      const first = isPart ? 0 : (offset ?? 0)
+      const shown = isPart ? sorted : sorted.slice(first, limit === undefined ? undefined : first + limit)
+      await session.print(printableList(noun, nouns, shown, more, choice))
+      noteSize(session, noun, shown.length, used ? found.length : total)
     }),
   )
 }
 
-interface Definitions {
-  readonly query: Call['query']
-  readonly limit: number | undefined
-  /** Of the clusters that are given them. */
-  readonly selector: string | undefined
+/** Throws where a column is asked for that is not there, before anything is read. */
+function checkColumns(noun: Noun, nouns: readonly Noun[], { columns = [], sortBy }: Choice): void {
+  const all = columnsOf(noun, nouns, noun.cluster ? UNREAD : [])
+  for (const name of sortBy === undefined ? columns : [...columns, sortBy]) columnNamed(noun, all, name)
 }
 
-async function listDefinitions(
-  session: Session,
-  noun: Noun,
-  { query, limit, selector }: Definitions,
-): Promise<void> {
-  const at = query?.at as string | undefined
-  const used = selector === undefined ? undefined : await usedBy(session, noun, selector, at)
-  const listed = await listAll(session, noun, { query, limit: used ? undefined : limit })
-  const found = used ? listed.documents.filter(({ id }) => used.has(id)) : listed.documents
-  const documents = found.slice(0, limit)
-  await session.print(printableList(noun, session.nouns, documents))
-  noteSize(session, noun, documents.length, used ? found.length : listed.total)
+interface Choice {
+  readonly columns?: readonly string[] | undefined
+  readonly sortBy?: string | undefined
 }
+
+/** The columns of what clusters are doing, which is read later. */
+const UNREAD = STATUS_TITLES.map((title) => ({ title, wide: false, read: () => '' }))
 
 function noteSize(session: Session, noun: Noun, shown: number, total: number): void {
   if (shown === 0 && session.format.kind === 'human')
@@ -86,9 +105,8 @@ function filters(given: readonly string[]): Record<string, string> {
   const pairs = given.map((text) => parsePair(text, '--filter'))
   const names = pairs.map(([name]) => name)
   for (const [i, name] of names.entries()) {
-    if (name === 'offset')
-      throw usage('--filter offset: lists are read whole; --limit shows the first of them')
-    if (['limit', 'at', 'selector'].includes(name)) throw usage(`--filter ${name}: use the flag --${name}`)
+    if (['limit', 'offset', 'at', 'selector', 'deleted'].includes(name))
+      throw usage(`--filter ${name}: use the flag --${name}`)
     if (names.indexOf(name) < i) throw usage(`--filter ${name} is given twice: a field has one value`)
   }
   return Object.fromEntries(pairs)
@@ -100,7 +118,7 @@ function examples({ noun, cluster, delivery, filters }: Noun): string {
     ...(cluster
       ? [
           `${PROGRAM} ${noun} list --selector 'environment in (dev,qa),region=eu'`,
-          `${PROGRAM} ${noun} list --component grafana=v1.1.0`,
+          `${PROGRAM} ${noun} list --component grafana=v1.1.0 -L region --sort-by seen`,
           `${PROGRAM} ${noun} list --selector environment=prod --watch`,
         ]
       : []),

@@ -1,53 +1,48 @@
 // `log`: who changed what, when and why.
 import type { Command } from 'commander'
 import { PROGRAM, type Tools } from '../cli-command.ts'
+import { usage } from '../failure.ts'
+import { printRevisions } from '../fleet/print-revisions.ts'
 import { parseMoment } from '../input/moments.ts'
 import { parseCount } from '../input/option-parsers.ts'
-import { printRevisions } from '../output/revision-table.ts'
-import { typeNamed } from '../server/nouns.ts'
+import {
+  addRevisionFilters,
+  filterQuery,
+  parseSince,
+  type RevisionFilters,
+} from '../input/revision-filters.ts'
+import { clusterNoun } from '../server/nouns.ts'
 
-interface Flags {
-  readonly actor?: string
-  readonly cluster?: string
-  readonly type?: string
-  readonly id?: string
+interface Flags extends RevisionFilters {
   readonly since?: string
   readonly until?: string
-  readonly grep?: string
   readonly limit: number
+  readonly patch?: boolean
 }
 
-export function defineLog(command: Command, { run }: Tools): void {
-  command
+export function defineLog(command: Command, { run, nouns }: Tools): void {
+  command.argument(`[${clusterNoun(nouns).noun}]`, 'what concerns this cluster, as --cluster')
+  addRevisionFilters(command)
     .option(
-      '--cluster <id>',
-      'what concerns this cluster: its own document, and definitions while it had them',
+      '--since <revision|time>',
+      'after this revision, or from then on: 40, 2h, 1h30m, yesterday, 2026-01-31',
     )
-    .option('--actor <name>', 'by this actor')
-    .option('--type <name>', 'of this type, such as platform_components')
-    .option('--id <id>', 'of documents with this id')
-    .option('--since <time>', 'from then on: 2h, 3d, 2026-01-31 or an RFC 3339 time')
     .option('--until <time>', 'up to then')
-    .option('--grep <text>', 'with this text in the message, operation, actor or request id')
     .option('--limit <number>', 'at most so many', parseCount, 20)
+    .option('-p, --patch', 'each with what it changed, as show has it')
     .addHelpText(
       'after',
-      `\nExamples:\n  ${PROGRAM} log --cluster qa-eu-01 --since 2d\n  ${PROGRAM} log --actor writer --grep INC-4711 -o json\n  ${PROGRAM} show 12`,
+      `\nExamples:\n  ${PROGRAM} log --cluster qa-eu-01 --since 2d\n  ${PROGRAM} log -l environment=prod --since yesterday\n  ${PROGRAM} log --actor writer --grep INC-4711 -o json\n  ${PROGRAM} log prod-eu-01 -p --limit 3`,
     )
     .action(
-      run(async (session, { grep, since, until, limit, type, ...rest }: Flags) => {
-        const query = {
-          ...rest,
-          type: type && typeNamed(session.nouns, type),
-          q: grep,
-          since: moment(since, '--since'),
-          until: moment(until, '--until'),
-        }
-        await printRevisions(session, '/revisions', query, limit)
+      run(async (session, named: string | undefined, { limit, patch, until, ...flags }: Flags) => {
+        if (named !== undefined && flags.cluster !== undefined)
+          throw usage('the cluster is given twice: as an argument, and by --cluster')
+        const { after, since } = parseSince(flags.since)
+        const filters = filterQuery(session, { ...flags, ...(named !== undefined && { cluster: named }) })
+        const moment = until === undefined ? undefined : parseMoment(until, '--until', new Date())
+        const query = { ...filters, since, until: moment }
+        await printRevisions(session, { path: '/revisions', query, limit, after, isWhole: patch })
       }),
     )
-}
-
-function moment(text: string | undefined, flag: string): string | undefined {
-  return text === undefined ? undefined : parseMoment(text, flag, new Date())
 }

@@ -16,13 +16,16 @@ import {
   withoutTokens,
 } from '../config/contexts.ts'
 import {
+  contextOf,
   type GlobalFlags,
   parseTimeout,
   parseToken,
   parseUrl,
   REQUEST_TIMEOUT_MS,
   type Settings,
+  tlsOf,
 } from '../config/settings.ts'
+import { tlsFields } from '../config/tls-fields.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { askHidden } from '../input/ask.ts'
 import { readStdin } from '../input/read-files.ts'
@@ -32,7 +35,7 @@ import { type Env, painter, plain, type Terminal } from '../output/terminal.ts'
 import type { Api } from '../server/api.ts'
 import { openApi } from '../server/api-client.ts'
 import { type Client, loginByDevice, type Prompt } from '../server/device-login.ts'
-import { Refusal } from '../server/refusal.ts'
+import { TokenRefused } from '../server/own-words.ts'
 
 export function defineLogin(command: Command, { program, context: { terminal, version } }: Tools): void {
   command
@@ -78,6 +81,7 @@ async function login(
       writeToken: token,
       context: undefined,
       login: undefined,
+      tls: tlsOf(flags, env, isKnown ? known.contexts[name] : undefined),
       allowsHttp: false,
       ask: 'always',
       timeoutMs,
@@ -95,18 +99,16 @@ async function login(
   const identity = await as(typeof credential === 'string' ? credential : credential.token, (api) =>
     whoami(api),
   )
-  let isCurrent = false
   await updateContexts(env, (file) => {
-    const current_context = file.current_context ?? name
-    isCurrent = current_context === name
     const old = file.contexts[name]
-    const context = { ...(old && withoutTokens(old)), api_url, ...tokensFor(credential, identity) }
-    return { ...file, current_context, contexts: { ...file.contexts, [name]: context } }
+    const kept = { ...(old && withoutTokens(old)), api_url, ...tlsFields(flags) }
+    const context = { ...kept, ...tokensFor(credential, identity) }
+    return { ...file, current_context: name, contexts: { ...file.contexts, [name]: context } }
   })
   const isRenewed = typeof credential !== 'string' && credential.refresh_token !== undefined
   const what = isRenewed ? describeGrant(identity) : describeIdentity(identity)
   note(`logged in to ${url.href} as ${identity.name}: ${what}`)
-  note(`context "${name}" ${isKnown ? 'changed' : 'added'}${isCurrent ? ', and in use' : ''}`)
+  note(`context "${name}" ${isKnown ? 'changed' : 'added'}, and in use`)
   const overriding = ['FLUX_API_URL', 'FLUX_API_TOKEN', 'FLUX_API_WRITE_TOKEN'].filter((each) =>
     env[each]?.trim(),
   )
@@ -143,7 +145,9 @@ function chooseContext(flags: GlobalFlags, env: Env, file: ContextFile): Chosen 
   if (hasContext(file, current) && (given === undefined || isSame(given, urlOf(current))))
     return { name: current, api_url: urlOf(current), isKnown: true }
   if (given === undefined) throw usage('which server? Give --api-url https://…')
-  const name = parseUrl(given, flags.apiUrl === undefined ? 'FLUX_API_URL' : '--api-url').hostname
+  const source = flags.apiUrl === undefined ? 'FLUX_API_URL' : '--api-url'
+  // With its port: several servers of one machine are several contexts.
+  const name = contextOf(file, given, source) ?? parseUrl(given, source).host
   const isKnown = hasContext(file, name)
   if (isKnown && !isSame(given, urlOf(name)))
     throw usage(`context "${name}" is that of ${urlOf(name)}: give this one a name by --context NAME`)
@@ -193,7 +197,7 @@ async function whoami(api: Api): Promise<CallerIdentity> {
   try {
     return (await api.get('/whoami')).body
   } catch (error) {
-    if (!(error instanceof Refusal && error.status === 401)) throw error
+    if (!(error instanceof TokenRefused)) throw error
     const { details } = error
     throw new Failure(EXIT.refused, `${api.url.href} does not take this token: nothing was kept`, { details })
   }

@@ -1,7 +1,7 @@
 // `token`: who may come in, as what, and until when.
 
 import { type Command, Option } from 'commander'
-import type { CallerIdentity, IssuedToken, ShownToken } from '../../api/wire-types.ts'
+import type { IssuedToken, ShownToken } from '../../api/wire-types.ts'
 import { fromNow } from '../../base/relative-time.ts'
 import { describeGrant, ROLE_MEANINGS, ROLES, scopeOf } from '../../domain/access/grant.ts'
 import { addSubcommand, PROGRAM, type Tools } from '../cli-command.ts'
@@ -17,6 +17,7 @@ import { typeNamed } from '../server/nouns.ts'
 import { pathOf, TOKEN_ROUTES } from '../server/read-documents.ts'
 import { readPages } from '../server/read-pages.ts'
 import { sendChange } from '../server/send-change.ts'
+import { whoamiCommand } from '../server/whoami.ts'
 import type { Session } from '../session.ts'
 
 export function defineToken(command: Command, tools: Tools): void {
@@ -28,7 +29,7 @@ export function defineToken(command: Command, tools: Tools): void {
   defineList(command, tools)
   defineRotate(command, tools)
   defineRevoke(command, tools)
-  defineWhoami(command, tools)
+  whoamiCommand(addSubcommand(command, 'whoami', 'Who the server takes you for, and what you may do.'), tools)
 }
 
 const MESSAGE = ['-m, --message <text>', 'why it is done; kept with the revision'] as const
@@ -228,51 +229,4 @@ async function printRevoked(session: Session, revoked: readonly ShownToken[]): P
     names: revoked.map(({ name }) => `tokens/${name}`),
     human: () => revoked.map(({ name }) => `token "${plain(name)}" revoked\n`).join(''),
   })
-}
-
-function defineWhoami(command: Command, { run }: Tools): void {
-  addSubcommand(command, 'whoami', 'Who the server takes you for, and what you may do.')
-    .addHelpText(
-      'after',
-      `\nWhere changes are made with another token, that one is shown as well.\n\nExamples:\n  ${PROGRAM} token whoami\n  ${PROGRAM} token whoami -o jsonpath='{.role}'`,
-    )
-    .action(
-      run(async (session) => {
-        const { api, settings } = session
-        const isOne = settings.readToken === settings.writeToken
-        const [reader, writer] = (await Promise.all([
-          api.get('/whoami').then(({ body }) => body),
-          isOne ? undefined : api.getAsWriter('/whoami').then(({ body }) => body),
-        ])) as [CallerIdentity, CallerIdentity | undefined]
-        const isSame = !writer || JSON.stringify(writer) === JSON.stringify(reader)
-        await session.print({
-          value: isSame ? reader : { ...reader, writes_as: writer },
-          names: [reader.name],
-          human: (look) =>
-            isSame
-              ? describeIdentity(look, reader)
-              : `To read:\n${describeIdentity(look, reader)}\nTo change:\n${describeIdentity(look, writer)}`,
-        })
-      }),
-    )
-}
-
-const MEANS: Readonly<Record<string, string>> = {
-  environment: "a token of the server's own settings",
-  token: 'a named token',
-  certificate: 'a client certificate',
-  oidc: 'a login at the issuer',
-}
-
-function describeIdentity({ pairs }: Look, identity: CallerIdentity): string {
-  const { name, via, role, expires_at } = identity
-  const expires = expires_at ? `${fromNow(expires_at, new Date())} (${expires_at})` : 'never'
-  const scope = scopeOf(identity)
-  return pairs([
-    ['Name:', name],
-    ['Role:', role],
-    ...(scope ? [['Scope:', scope] as const] : []),
-    ['By:', MEANS[via] ?? via],
-    ['Expires:', expires],
-  ])
 }

@@ -3,9 +3,10 @@ import type { Command } from 'commander'
 import { isObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
-import { readOne } from '../input/read-files.ts'
+import { readOne, STDIN } from '../input/read-files.ts'
 import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
 import { printFleetWrite } from '../output/write-report.ts'
+import { Refusal } from '../server/refusal.ts'
 import { sendChange } from '../server/send-change.ts'
 
 export function defineBatch(command: Command, { run }: Tools): void {
@@ -22,12 +23,24 @@ export function defineBatch(command: Command, { run }: Tools): void {
         if (!isObject(body)) throw usage(`${file} must hold a list of operations`)
         const dryRun = flags.dryRun || body.dry_run === true
         const whole = { ...body, ...(flags.message !== undefined && { message: flags.message }) }
-        const sent = await sendChange(
-          session,
-          { ...flags, dryRun },
-          { method: 'POST', path: '/batch', body: whole },
-        )
+        const request = { method: 'POST', path: '/batch', body: whole, isFile: true } as const
+        const sent = await inFile(file, () => sendChange(session, { ...flags, dryRun }, request))
         await printFleetWrite(session, sent, 'batch')
       }),
     )
+}
+
+/** A refusal that names the file, and counts its operations as people do. */
+async function inFile<T>(file: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const place = (text: string): string =>
+      text.replaceAll(
+        /\/operations\/(\d+):? ?/g,
+        (_all, number: string) => `${file === STDIN ? 'stdin' : file}, operation ${Number(number) + 1}: `,
+      )
+    throw error.reworded(place)
+  }
 }

@@ -1,13 +1,10 @@
 // `show`: one revision, or several as one: their changes, and what they meant for clusters.
 import type { Command } from 'commander'
-import type { Revision } from '../../api/wire-types.ts'
-import type { Impact } from '../../domain/delivery/impact.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { LAST, revisionNamed } from '../fleet/newest-revision.ts'
-import { describeChanges } from '../output/change-report.ts'
 import { describeCompared } from '../output/compared-report.ts'
-import { describeImpact } from '../output/impact-report.ts'
-import { type Look, refuseNameOutput } from '../output/print.ts'
+import { refuseNameOutput } from '../output/print.ts'
+import { describeRevision } from '../output/revision-table.ts'
 import { readCompared } from '../server/read-compared.ts'
 import type { Session } from '../session.ts'
 
@@ -30,6 +27,7 @@ export function defineShow(command: Command, { run }: Tools): void {
         await session.print({
           value: body,
           names: [`revisions/${revision}`],
+          isPaged: true,
           human: (look) => describeRevision(look, body),
         })
       }),
@@ -40,21 +38,6 @@ export function defineShow(command: Command, { run }: Tools): void {
 async function showRange(session: Session, from: string, to: string | undefined): Promise<void> {
   refuseNameOutput(session)
   const compared = await readCompared(session, { from, to })
-  await session.print({ value: compared, human: (look) => describeCompared(look, compared) })
+  await session.print({ value: compared, isPaged: true, human: (look) => describeCompared(look, compared) })
   if (compared.change_count === 0 && session.format.kind === 'human') session.note('no difference')
-}
-
-function describeRevision(look: Look, revision: Revision & { impact?: Impact }): string {
-  const { message, operation, actor, time, changes, change_count, impact } = revision
-  const head = look.pairs([
-    ['Revision:', String(revision.revision)],
-    ['Time:', time],
-    ['Actor:', actor],
-    ['From:', String(revision.client_address ?? '')],
-    ['Message:', message ?? ''],
-    ['Operation:', operation],
-    ['Request id:', String(revision.request_id ?? '')],
-    ['Hash:', String(revision.hash ?? '')],
-  ])
-  return `${head}\n${describeChanges(look, changes, change_count)}${impact ? describeImpact(look, impact) : ''}`
 }

@@ -1,9 +1,11 @@
 // `NOUN update`: some fields of a document, by path.
 import type { Command } from 'commander'
-import { type Json, pointer } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject, pointer } from '../../base/json.ts'
+import { readDocument } from '../apply/read-document.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
 import { dropOperation, overridableFields } from '../input/drop-overrides.ts'
+import { addFieldFlags, readFieldFlags } from '../input/field-flags.ts'
 import {
   applySettings,
   mergePatchOf,
@@ -15,24 +17,25 @@ import {
 } from '../input/field-values.ts'
 import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
 import { printDocumentWrite, printFleetWrite } from '../output/write-report.ts'
-import { isServed, type Noun } from '../server/nouns.ts'
+import { fieldsOf, isServed, type Noun } from '../server/nouns.ts'
 import { getDocument, pathOf, revisionOf } from '../server/read-documents.ts'
 import { Refusal } from '../server/refusal.ts'
 import { type Sent, sendBatch, sendChange } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
 
-interface Flags extends WriteFlags {
+interface Flags extends WriteFlags, Readonly<Record<string, unknown>> {
   readonly selector?: string
   readonly dropOverrides?: boolean
+  readonly file?: string
 }
 
 const TRIES = 5
 
-export function defineUpdate(command: Command, { run }: Tools, noun: Noun): void {
+export function defineUpdate(command: Command, { run, nouns, program }: Tools, noun: Noun): void {
   // --set and --unset are applied in the order in which they are given.
   const settings: Setting[] = []
   command
-    .argument(noun.cluster ? '[id]' : '<id>', `id of the ${noun.singular}`)
+    .argument('[id]', `id of the ${noun.singular}; may come from the file`)
     .option(
       '--set <path=value>',
       'set a field (repeatable): labels.team=web, subjects[0].name=ann',
@@ -45,6 +48,10 @@ export function defineUpdate(command: Command, { run }: Tools, noun: Noun): void
     .option('--unset <path>', 'remove a field, or give it its default (repeatable)', (text) => {
       settings.push({ path: parsePath(text, '--unset'), value: null })
     })
+    .option(
+      '-f, --file <file>',
+      'make the fields that this YAML or JSON file names what it says; - for stdin',
+    )
   if (noun.cluster)
     command.option('-l, --selector <selector>', 'all that match this label selector, instead of one')
   if (noun.delivery)
@@ -52,10 +59,19 @@ export function defineUpdate(command: Command, { run }: Tools, noun: Noun): void
       '--drop-overrides',
       'also give up what clusters set themselves for these fields, so that all have the new value',
     )
-  addWriteFlags(command, { isStaged: isServed(noun) })
+  const fields = addFieldFlags(command.optionsGroup('Its fields:'), fieldsOf(noun, nouns), program)
+  addWriteFlags(command.optionsGroup('How to do it:'), { isStaged: isServed(noun) })
     .addHelpText('after', examples(noun))
     .action(
-      run(async (session, id: string | undefined, flags: Flags) => {
+      run(async (session, given: string | undefined, flags: Flags) => {
+        const read =
+          flags.file === undefined ? undefined : await readDocument(session.terminal, noun, flags.file)
+        const id = given ?? (flags.selector === undefined ? read?.id : undefined)
+        if (read && id !== undefined && read.id !== undefined && read.id !== id)
+          throw usage(`${flags.file} holds "${read.id}", not "${id}"`)
+        const { id: _id, ...named } = read?.document ?? {}
+        const fromFile = Object.entries(named).map(([name, value]): Setting => ({ path: [name], value }))
+        settings.unshift(...fromFile, ...settingsOf(readFieldFlags(fields, flags)))
         checkSettings(settings)
         if ((id === undefined) === (flags.selector === undefined)) {
           throw usage(`which ${noun.singular}? Give its id${noun.cluster ? ', or --selector' : ''}`)
@@ -68,8 +84,18 @@ export function defineUpdate(command: Command, { run }: Tools, noun: Noun): void
     )
 }
 
+/** Flags of fields as settings: pairs of a map are set one by one. */
+function settingsOf(given: JsonObject): Setting[] {
+  return Object.entries(given).flatMap(([name, value]): Setting[] =>
+    isObject(value)
+      ? Object.entries(value).map(([key, each]) => ({ path: [name, key], value: each }))
+      : [{ path: [name], value }],
+  )
+}
+
 function checkSettings(settings: readonly Setting[]): void {
-  if (settings.length === 0) throw usage('what is to be changed? Give --set path=value or --unset path')
+  if (settings.length === 0)
+    throw usage('what is to be changed? Give --set path=value, --unset path, a flag of a field, or --file')
   const seen = new Map<string, Json>()
   for (const { path, value } of settings) {
     const key = JSON.stringify(path)

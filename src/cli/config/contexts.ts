@@ -23,6 +23,11 @@ export interface Context {
   readonly write_token?: string
   /** A login at an issuer, instead of both tokens. */
   readonly login?: IssuerLogin
+  /** How the server is verified, and what is shown to it: absolute paths. */
+  readonly ca_file?: string
+  readonly client_cert?: string
+  readonly client_key?: string
+  readonly insecure_skip_tls_verify?: boolean
   /** Whether to leave out the warning about tokens in plain http. */
   readonly allow_http?: boolean
   /** Whether somebody has to agree to what touches several clusters, or takes something from one. */
@@ -95,6 +100,9 @@ function parseContexts(path: string, text: string): ContextFile {
       throw usage(`${path}: the tokens of context "${name}" must be text`)
     if (isObject(context) && typeof (context.allow_http ?? false) !== 'boolean')
       throw usage(`${path}: allow_http of context "${name}" must be true or false`)
+    for (const file of ['ca_file', 'client_cert', 'client_key'])
+      if (isObject(context) && typeof (context[file] ?? '') !== 'string')
+        throw usage(`${path}: ${file} of context "${name}" must be a path`)
     if (isObject(context) && context.ask !== undefined)
       parseAsk(String(context.ask), `${path}: ask of context "${name}"`)
     if (login !== undefined && !isLogin(login))
@@ -115,8 +123,13 @@ export function hasContext({ contexts }: ContextFile, name: string | undefined):
 }
 
 /** The context of a server that nobody is logged in to. */
-export function withoutTokens({ api_url, allow_http, ask }: Context): Context {
-  return { api_url, ...(allow_http && { allow_http }), ...(ask && { ask }) }
+export function withoutTokens({
+  api_token: _api,
+  write_token: _write,
+  login: _login,
+  ...rest
+}: Context): Context {
+  return rest
 }
 
 export function unknownContext({ contexts }: ContextFile, name: string): Failure {

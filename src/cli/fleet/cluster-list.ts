@@ -1,37 +1,46 @@
-// Clusters with what they are doing: as a list, and as a list that is kept up to date.
+// Lists with what clusters are doing: once, and kept up to date.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FleetStatus, StatusLine } from '../../api/status-schema.ts'
+import type { FleetStatus } from '../../api/status-schema.ts'
+import type { Revision } from '../../api/wire-types.ts'
+import { fromNow } from '../../base/relative-time.ts'
 import type { Document } from '../../domain/types/resource-type.ts'
-import { EXIT, Failure, usage } from '../failure.ts'
-import { type Column, printableList } from '../output/document-table.ts'
+import { usage } from '../failure.ts'
+import type { Column, ColumnChoice } from '../output/document-columns.ts'
+import { printableList } from '../output/document-table.ts'
 import type { Look } from '../output/print.ts'
 import { statusColumns } from '../output/status-table.ts'
 import type { Call } from '../server/api.ts'
 import type { Noun } from '../server/nouns.ts'
-import { listAll } from '../server/read-documents.ts'
+import { listAll, pathOf } from '../server/read-documents.ts'
 import { isTransient } from '../server/refusal.ts'
 import type { Session } from '../session.ts'
 import { findStatus } from './read-status.ts'
 
-export interface ClusterQuery {
+export interface ListQuery {
   readonly noun: Noun
   /** Of the list of documents. */
   readonly query: NonNullable<Call['query']>
   readonly limit: number | undefined
+  readonly offset: number | undefined
+  readonly choice: ColumnChoice
 }
 
 /** Clusters are named to the server up to this many: the names have to fit into a URL. */
 const NAMED = 100
+/** Of so many deleted clusters it is said who deleted them. */
+const EXPLAINED = 200
 const EVERY_MS = 3000
 
 /** The columns of what the clusters of a list are doing; none where the server does not tell. */
 export async function columnsFor(
   session: Session,
-  list: ClusterQuery,
+  list: ListQuery,
   documents: readonly Document[],
 ): Promise<Column[]> {
+  const { noun, query } = list
   // Of the past there is no status.
-  if (list.query.at !== undefined || documents.length === 0) return []
+  if (!noun.cluster || query.at !== undefined || documents.length === 0) return []
+  if (query.deleted !== undefined) return deletionColumns(session, noun, documents)
   const status = await statusOf(session, list, documents)
   return status ? statusColumns(status) : []
 }
@@ -39,12 +48,12 @@ export async function columnsFor(
 /** Asks for the same clusters as the list; what only lists of documents can filter by is asked for by id. */
 function statusOf(
   session: Session,
-  { noun, query }: ClusterQuery,
+  { noun, query, offset = 0 }: ListQuery,
   documents: readonly Document[],
 ): Promise<FleetStatus | undefined> {
   const { selector, at: _at, ...filters } = query
   const others = Object.keys(filters).filter((name) => name !== noun.cluster?.environment)
-  if (others.length === 0)
+  if (others.length === 0 && offset === 0)
     return findStatus(session, { query: { ...filters, selector }, limit: documents.length })
   const ids = documents.map(({ id }) => id)
   return findStatus(session, {
@@ -52,19 +61,49 @@ function statusOf(
   })
 }
 
-/** Prints the list, and then a line for every cluster that changes, until Ctrl-C. */
-export async function watchClusters(session: Session, list: ClusterQuery): Promise<void> {
+/** When each was deleted, by whom and why. */
+async function deletionColumns(
+  session: Session,
+  noun: Noun,
+  documents: readonly Document[],
+): Promise<Column[]> {
+  const found = await Promise.all(
+    documents.slice(0, EXPLAINED).map(async ({ id }): Promise<[string, Revision | undefined]> => {
+      const { body } = await session.api.get(pathOf(noun, id, 'history'), { query: { limit: 1 } })
+      return [id, body[0]]
+    }),
+  )
+  const revisions = new Map(found)
+  const now = new Date()
+  const column = (title: string, read: (revision: Revision) => string): Column => ({
+    title,
+    wide: false,
+    read({ id }) {
+      const revision = revisions.get(String(id))
+      return revision ? read(revision) : ''
+    },
+  })
+  return [
+    column('DELETED', ({ time }) => fromNow(time, now)),
+    column('REVISION', ({ revision }) => String(revision)),
+    column('ACTOR', ({ actor }) => actor),
+    column('MESSAGE', ({ message }) => message ?? ''),
+  ]
+}
+
+/** Prints the list, and then a line for every document that changes, until Ctrl-C. */
+export async function watchList(session: Session, list: ListQuery): Promise<void> {
   if (session.format.kind !== 'human') throw usage('--watch is for tables: leave --output out')
   if (list.query.at !== undefined) throw usage('--watch shows the present: leave --at out')
   let shown = await readList(session, list)
-  await session.print(printableList(list.noun, session.nouns, shown.documents, shown.columns))
+  await session.print(printableList(list.noun, session.nouns, shown.documents, shown.columns, list.choice))
   for (;;) {
     await sleep(EVERY_MS)
     const next = await readPatiently(session, list)
-    const changed = next.documents.filter(({ id }) => stateOf(next, id) !== stateOf(shown, id))
-    const gone = shown.documents.filter(({ id }) => !next.lines.has(id))
+    const changed = next.documents.filter(({ id }) => next.states.get(id) !== shown.states.get(id))
+    const gone = shown.documents.filter(({ id }) => !next.states.has(id))
     shown = next
-    if (changed.length > 0) await append(session, list.noun, next, changed)
+    if (changed.length > 0) await append(session, list, next, changed)
     for (const { id } of gone) session.note(`${id} is no longer in the list`)
   }
 }
@@ -72,23 +111,31 @@ export async function watchClusters(session: Session, list: ClusterQuery): Promi
 interface Shown {
   readonly documents: readonly Document[]
   readonly columns: Column[]
-  readonly lines: ReadonlyMap<string, StatusLine>
+  /** What a new line is shown for, by id. */
+  readonly states: ReadonlyMap<string, string>
 }
 
-async function readList(session: Session, list: ClusterQuery): Promise<Shown> {
+async function readList(session: Session, list: ListQuery): Promise<Shown> {
   const { documents } = await listAll(session, list.noun, list)
-  const status = documents.length === 0 ? undefined : await statusOf(session, list, documents)
-  if (documents.length > 0 && !status)
-    throw new Failure(EXIT.refused, `${session.api.url.origin} does not tell what clusters are doing`)
+  const isCluster = list.noun.cluster !== undefined && documents.length > 0
+  const status = isCluster ? await statusOf(session, list, documents) : undefined
+  const doing = new Map(
+    status?.clusters.map(({ cluster, contact, delivery, health }) => [
+      cluster,
+      [contact, delivery, health].join(),
+    ]),
+  )
   return {
     documents,
     columns: status ? statusColumns(status) : [],
-    lines: new Map(status?.clusters.map((line) => [line.cluster, line])),
+    states: new Map(
+      documents.map((document) => [document.id, `${doing.get(document.id)} ${JSON.stringify(document)}`]),
+    ),
   }
 }
 
 /** Reads again where the server does not respond for a moment. */
-async function readPatiently(session: Session, list: ClusterQuery): Promise<Shown> {
+async function readPatiently(session: Session, list: ListQuery): Promise<Shown> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await readList(session, list)
@@ -103,19 +150,14 @@ async function readPatiently(session: Session, list: ClusterQuery): Promise<Show
 /** Attempts on a server that does not respond: some minutes. */
 const TRIES = 30
 
-function stateOf({ lines }: Shown, id: string): string {
-  const { contact, delivery, health } = lines.get(id) ?? {}
-  return [contact, delivery, health].join()
-}
-
 /** Prints rows below those of before, in columns as wide as theirs. */
 function append(
   session: Session,
-  noun: Noun,
+  { noun, choice }: ListQuery,
   { documents, columns }: Shown,
   changed: readonly Document[],
 ): Promise<void> {
-  const all = printableList(noun, session.nouns, [...documents, ...changed], columns)
+  const all = printableList(noun, session.nouns, [...documents, ...changed], columns, choice)
   const human = (look: Look): string =>
     `${all
       .human(look)

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { SchemaObject } from '../../base/json-schema.ts'
+import type { Noun } from '../server/nouns.ts'
 import { parsePair, parseValue } from './field-values.ts'
 import { collect } from './option-parsers.ts'
 import { WRITE_FLAG_NAMES } from './write-flags.ts'
@@ -24,11 +25,11 @@ function flagName([name, schema]: Field): string {
   return `--${singular.replaceAll('_', '-')}`
 }
 
-function toOption(field: Field): Option {
+function toOption(field: Field, isRequired = false): Option {
   const [, schema] = field
   const { description = '', type, items } = schema
   const flag = flagName(field)
-  const about = `${description.replace(/\.$/, '')}${defaultOf(schema)}`
+  const about = `${description.replace(/\.$/, '')}${isRequired ? ' (required)' : defaultOf(schema)}`
   const option = (what: string, more = '') => new Option(`${flag} ${what}`, `${about}${more}`)
   switch (shapeOf(schema)) {
     case 'pairs':
@@ -54,6 +55,15 @@ function defaultOf({ default: value }: SchemaObject): string {
   return isEmpty ? '' : ` (default ${JSON.stringify(value)})`
 }
 
+interface FlagOptions {
+  /** Flags that the command gets later. */
+  readonly later?: readonly string[]
+  /** The fields that have to be given. */
+  readonly required?: readonly string[]
+  /** Whether help leaves them out. */
+  readonly isHidden?: boolean
+}
+
 /**
  * Adds a flag for each field; returns the fields that have one. A field whose flag has the name of a flag of the
  * command, of the program, of every write or of `later` gets none.
@@ -62,16 +72,73 @@ export function addFieldFlags(
   command: Command,
   fields: readonly Field[],
   program: Command,
-  later: readonly string[] = [],
+  { later = [], required = [], isHidden = false }: FlagOptions = {},
 ): readonly Field[] {
   const reserved = [...program.options.map(({ long }) => long), ...WRITE_FLAG_NAMES]
   return fields.filter((field) => {
-    const option = toOption(field)
+    const option = toOption(field, required.includes(field[0]))
     const taken = [...reserved, ...later, '--help', ...command.options.map(({ long }) => long)]
     if (taken.includes(option.long)) return false
-    command.addOption(option)
+    command.addOption(isHidden ? option.hideHelp() : option)
     return true
   })
+}
+
+/** What clusters can have differently, as flags of a command that has flags for the definition itself: `--cluster-oci-tag`. */
+export function addReferenceFlags(
+  command: Command,
+  program: Command,
+  { delivery }: Noun,
+  { isHidden = false } = {},
+): readonly Field[] {
+  const { id: _id, ...properties } = delivery?.reference.properties ?? {}
+  const fields = Object.entries(properties).map(([name, schema]): Field => {
+    return [name === delivery?.enabled_by ? name : `${OF_CLUSTER}${name}`, schema]
+  })
+  return addFieldFlags(command, fields, program, { isHidden })
+}
+
+const OF_CLUSTER = 'cluster_'
+
+/** The reference that such flags ask for. */
+export function referenceOf(given: JsonObject): JsonObject {
+  const fields = Object.entries(given).map(([name, value]): [string, Json] => [
+    name.replace(OF_CLUSTER, ''),
+    value,
+  ])
+  return Object.fromEntries(fields)
+}
+
+/** Flags of fields with values that somebody could have: ` --environment dev`. */
+export function exampleFlags(fields: readonly Field[]): string {
+  return fields.map((field) => ` ${flagName(field)} ${exampleOf(field[1])}`).join('')
+}
+
+function exampleOf({
+  enum: values,
+  format,
+  items,
+  type,
+  example,
+}: SchemaObject & { example?: unknown }): string {
+  if (typeof example === 'string') return example
+  if (values) return String(values[0])
+  if (format === 'hostname') return 'ID.k8s.example.com'
+  if (items?.properties)
+    return Object.entries(items.properties)
+      .filter(([name]) => items.required?.includes(name) ?? true)
+      .map(([name, schema]) => `${name}=${schema.enum?.[0] ?? 'dev-team'}`)
+      .join(',')
+  return type === 'boolean' ? 'true' : type === 'integer' ? '3' : 'TEXT'
+}
+
+/** Places in a document, as the flags have them: `/cluster_dns` is --cluster-dns. */
+export function inFieldFlags(fields: readonly Field[]): (text: string) => string {
+  const flags = new Map(fields.map((field) => [field[0], flagName(field)]))
+  return (text) =>
+    text.replaceAll(/(^|[\s(])\/([a-z0-9_]+)(?=\s|$)/g, (all, before: string, name: string) =>
+      flags.has(name) ? `${before}${flags.get(name)}` : all,
+    )
 }
 
 /** The value that commander read for a flag. */

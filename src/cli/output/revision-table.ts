@@ -1,40 +1,58 @@
-// Revisions as a table.
-
+// Revisions as a table, and one by one with what they changed.
 import type { Revision } from '../../api/wire-types.ts'
-import type { Call } from '../server/api.ts'
-import { revisionsAt } from '../server/read-revisions.ts'
-import type { Session } from '../session.ts'
+import type { Impact } from '../../domain/delivery/impact.ts'
+import { describeChanges } from './change-report.ts'
+import { describeImpact } from './impact-report.ts'
+import type { Look } from './print.ts'
+import { longTime, shortTime } from './show-time.ts'
 
-export const REVISION_HEADERS = ['REVISION', 'TIME', 'ACTOR', 'CHANGES', 'MESSAGE', 'OPERATION']
+/** How many clusters a revision reached, by environment; undefined where that is not known. */
+export type Reach = ReadonlyMap<number, Impact | undefined>
 
-export function revisionRow({ revision, time, actor, change_count, message, operation }: Revision): string[] {
+export function revisionHeaders(reach?: Reach): string[] {
+  return ['REVISION', 'TIME', 'ACTOR', reach ? 'CLUSTERS' : 'CHANGES', 'MESSAGE', 'OPERATION']
+}
+
+export function revisionRow(look: Look, revision: Revision, reach?: Reach): string[] {
+  const { time, actor, change_count, message, operation } = revision
   return [
-    String(revision),
-    time.replace(/\.\d+Z$/, 'Z'),
+    String(revision.revision),
+    shortTime(look, time),
     actor,
-    String(change_count),
+    reach ? reached(reach.get(revision.revision)) : String(change_count),
     message ?? '',
     operation,
   ]
 }
 
-/** Prints the newest revisions at a path, up to a limit. */
-export async function printRevisions(
-  session: Session,
-  path: string,
-  query: Call['query'],
-  limit: number,
-): Promise<void> {
-  const revisions: Revision[] = []
-  // One more than is shown tells whether there are more.
-  for await (const revision of revisionsAt(session, path, { query, limit: limit + 1 }))
-    revisions.push(revision)
-  const shown = revisions.slice(0, limit)
-  await session.print({
-    value: shown,
-    names: shown.map(({ revision }) => `revisions/${revision}`),
-    human: ({ table }) => (shown.length === 0 ? '' : table(REVISION_HEADERS, shown.map(revisionRow))),
-  })
-  if (shown.length < revisions.length) session.note(`the newest ${shown.length}; --limit shows more`)
-  if (shown.length === 0 && session.format.kind === 'human') session.note('No revisions found.')
+/** `5 (dev 2, prod 3)`; empty where nothing is known. */
+function reached(impact: Impact | undefined): string {
+  if (!impact) return ''
+  const { clusters, by_environment: tiers } = impact
+  const where = Object.entries(tiers).map(([name, number]) => `${name} ${number.toLocaleString('en')}`)
+  return where.length > 0 ? `${clusters.toLocaleString('en')} (${where.join(', ')})` : String(clusters)
+}
+
+export function revisionTable(look: Look, revisions: readonly Revision[], reach?: Reach): string {
+  if (revisions.length === 0) return ''
+  return look.table(
+    revisionHeaders(reach),
+    revisions.map((revision) => revisionRow(look, revision, reach)),
+  )
+}
+
+/** One revision with all that it changed, and what that meant. */
+export function describeRevision(look: Look, revision: Revision & { impact?: Impact }): string {
+  const { message, operation, actor, time, changes, change_count, impact } = revision
+  const head = look.pairs([
+    ['Revision:', String(revision.revision)],
+    ['Time:', longTime(look, time)],
+    ['Actor:', actor],
+    ['From:', String(revision.client_address ?? '')],
+    ['Message:', message ?? ''],
+    ['Operation:', operation],
+    ['Request id:', String(revision.request_id ?? '')],
+    ['Hash:', String(revision.hash ?? '')],
+  ])
+  return `${head}\n${describeChanges(look, changes, change_count)}${impact ? describeImpact(look, impact) : ''}`
 }

@@ -2,8 +2,10 @@
 import type { FleetStatus, StatusLine } from '../../api/status-schema.ts'
 import { ageOf } from '../../base/relative-time.ts'
 import { COLUMNS } from '../../domain/status/status-words.ts'
-import type { Column } from './document-table.ts'
+import type { Column } from './document-columns.ts'
 import type { Look } from './print.ts'
+
+export const STATUS_TITLES = ['CONTACT', 'DELIVERY', 'HEALTH', 'SEEN', 'OPERATOR']
 
 /** The columns that a list of clusters has beside those of their documents. */
 export function statusColumns({ clusters, at }: FleetStatus): Column[] {
@@ -28,7 +30,7 @@ export function statusColumns({ clusters, at }: FleetStatus): Column[] {
 export function statusTable({ table }: Look, { clusters, at }: FleetStatus): string {
   const now = new Date(at)
   return table(
-    ['CLUSTER', 'ENVIRONMENT', 'CONTACT', 'DELIVERY', 'HEALTH', 'SEEN', 'OPERATOR'],
+    ['CLUSTER', 'ENV', 'CONTACT', 'DELIVERY', 'HEALTH', 'SEEN', 'OPERATOR'],
     clusters.map(({ cluster, environment, contact, delivery, health, last_seen, operator_version }) => [
       cluster,
       environment ?? '',

@@ -80,3 +80,18 @@ export function cut(text: string, width: number): string {
   }
   return `${kept}…`
 }
+
+/** The text cut to a number of columns at its beginning. */
+export function cutStart(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  if (width <= 0) return ''
+  let kept = ''
+  let used = 0
+  for (const grapheme of graphemes(text).reverse()) {
+    const next = widthOf(grapheme)
+    if (used + next > width - 1) break
+    kept = grapheme + kept
+    used += next
+  }
+  return `…${kept}`
+}

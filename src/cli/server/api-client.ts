@@ -7,8 +7,10 @@ import type { Settings } from '../config/settings.ts'
 import { EXIT, Failure } from '../failure.ts'
 import type { Env } from '../output/terminal.ts'
 import type { Api, ApiResponse, Call } from './api.ts'
+import { inOwnWords } from './own-words.ts'
 import { Refusal } from './refusal.ts'
 import { describeResponse, EVENTS, explain, type Outgoing, openSender, type Raw } from './send-request.ts'
+import { tlsHint } from './tls-options.ts'
 
 interface Options {
   readonly settings: Settings
@@ -30,7 +32,7 @@ const RETRIED = new Set([429, 502, 503, 504])
 export function openApi(options: Options): Api {
   const { settings, env, version, tries = TRIES, note } = options
   const { url, timeoutMs } = settings
-  const sender = openSender(url.protocol, env, timeoutMs)
+  const sender = openSender(url.protocol, env, timeoutMs, settings.tls)
   const tokens = new Tokens(options)
   let isClosed = false
 
@@ -55,6 +57,7 @@ export function openApi(options: Options): Api {
         reason = `HTTP ${raw.status}`
         delay = retryAfter(raw.headers) ?? delay
       } catch (error) {
+        if (error instanceof Refusal) throw inOwnWords(error, settings, use, method)
         // Nobody waits for a call after the client was closed, because another call has failed.
         if (error instanceof Failure || isClosed) throw error
         if (attempt === tries || !isTransient(error)) {
@@ -207,9 +210,10 @@ function unreachable(url: URL, error: unknown, isProxied: boolean, isWrite: bool
   const source = isByProxy ? ` (by the proxy at ${address}:${port})` : ''
   const mayBeMade = isWrite && code !== 'ECONNREFUSED' && code !== 'ENOTFOUND'
   const hint =
-    code === 'ECONNRESET' && url.protocol === 'http:'
+    tlsHint(error) ??
+    (code === 'ECONNRESET' && url.protocol === 'http:'
       ? 'if it is always so: is it https instead of http?'
-      : `is the service running, and is --api-url or FLUX_API_URL right${isProxied ? ', and the proxy' : ''}?`
+      : `is the service running, and is --api-url or FLUX_API_URL right${isProxied ? ', and the proxy' : ''}?`)
   return new Failure(EXIT.unreachable, `cannot reach ${url.href}: ${explain(error)}${source}`, {
     details: mayBeMade ? [`the change may have been made: see ${PROGRAM} log`] : [],
     hint,

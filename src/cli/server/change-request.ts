@@ -16,6 +16,8 @@ export interface WriteRequest {
   readonly does?: string
   /** How many parts it has; with a size, progress is shown. */
   readonly size?: number
+  /** Whether its operations are from a file, whose places are told. */
+  readonly isFile?: boolean
 }
 
 const BATCH = '/batch'

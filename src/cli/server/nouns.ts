@@ -52,9 +52,19 @@ export function readNouns(openapi: unknown): readonly Noun[] | undefined {
   return nouns.every(isNoun) && nouns.some(({ cluster }) => cluster) ? nouns : undefined
 }
 
+/** Short names, as kubectl has them. */
+const SHORT: Readonly<Record<string, string>> = { namespaces: 'ns', rolebindings: 'rb' }
+
 /** Every name that a noun has on the command line, the proper one first. */
 export function namesOf({ name, noun, singular }: Noun): string[] {
-  return [...new Set([noun, singular.replaceAll(' ', '-'), name, name.replaceAll('_', '-')])]
+  const whole = singular.replaceAll(' ', '-')
+  const names = [noun, whole, name, name.replaceAll('_', '-'), pluralOf(noun), pluralOf(whole)]
+  const short = Object.hasOwn(SHORT, name) ? [SHORT[name] as string] : []
+  return [...new Set([...names, ...short])]
+}
+
+function pluralOf(noun: string): string {
+  return /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : noun.endsWith('s') ? noun : `${noun}s`
 }
 
 /** Which document something is about. */
@@ -66,6 +76,13 @@ export interface DocumentName {
 /** The name of a document: `namespaces/team-a`. */
 export function nameOf({ type, id }: DocumentName): string {
   return `${type}/${id}`
+}
+
+/** A document as files of a set hold it. */
+export function withType({ name, schema }: Noun, document: JsonObject): JsonObject {
+  return Object.hasOwn(schema.properties ?? {}, 'type')
+    ? { type: name, document }
+    : { type: name, ...document }
 }
 
 /** The ids of a type that are assigned to a cluster. */
@@ -108,4 +125,10 @@ export function fieldsOf(noun: Noun, nouns: readonly Noun[]): [name: string, sch
   return Object.entries(noun.schema.properties ?? {}).filter(
     ([name]) => name !== 'id' && !lists.includes(name),
   )
+}
+
+/** The field of a type that holds its labels. */
+export function labelField({ cluster, schema }: Noun): string | undefined {
+  if (cluster) return cluster.labels
+  return schema.properties?.labels?.type === 'object' ? 'labels' : undefined
 }

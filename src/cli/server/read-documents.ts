@@ -32,6 +32,8 @@ function segment(text: string): string {
 interface ListOptions {
   readonly query?: Call['query']
   readonly limit?: number | undefined
+  /** Documents to leave out at the beginning. */
+  readonly offset?: number | undefined
 }
 
 interface Listed {
@@ -41,7 +43,7 @@ interface Listed {
 
 /** All documents of a list, or the first `limit` of them, as of one revision. */
 export async function listAll(session: Session, noun: Noun, options: ListOptions = {}): Promise<Listed> {
-  const { query, limit = Number.POSITIVE_INFINITY } = options
+  const { query, limit = Number.POSITIVE_INFINITY, offset: first = 0 } = options
   const documents: Document[] = []
   let listed = 0
   // The revision of the first page is the one of all others.
@@ -50,7 +52,7 @@ export async function listAll(session: Session, noun: Noun, options: ListOptions
   try {
     const pages = readPages<Document>(
       ({ limit: size, offset }) =>
-        session.api.get(`/${noun.name}`, { query: { ...query, at, limit: size, offset } }),
+        session.api.get(`/${noun.name}`, { query: { ...query, at, limit: size, offset: first + offset } }),
       { size: PAGES.max, limit },
     )
     for await (const { items, total = items.length, response } of pages) {

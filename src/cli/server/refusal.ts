@@ -38,12 +38,19 @@ export class Refusal extends Failure {
     this.#requestId = requestId
   }
 
+  /** The same refusal with another hint. */
+  withHint(hint: string): Failure {
+    return new Failure(this.exitCode, this.message, { details: this.details, hint })
+  }
+
   /** The same refusal in other words. */
   reworded(translate: (text: string) => string): Refusal {
-    const details = detailsOf(this.#body).map(({ path, message }) => ({
-      path: translate(path),
-      message: translate(message),
-    }))
+    const details = detailsOf(this.#body).map(({ path, message }): Detail => {
+      const told = `${path} ${message}`
+      const other = translate(told)
+      // A place that became a flag is said together with what is wrong there.
+      return other === told ? { path, message } : { path: SAID, message: other }
+    })
     const body = { ...this.#body, message: translate(this.#body.message), details }
     return new Refusal(this.status, body, this.#requestId)
   }
@@ -57,8 +64,12 @@ function detailsOf({ details }: ProblemBody): Detail[] {
 /** The places that are wrong, a line each; a single one mostly repeats the message. */
 function linesOf(details: readonly Detail[], message: string): string[] {
   const isRepeated = details.length === 1 && message.includes(String(details[0]?.message))
-  return isRepeated ? [] : details.map((detail) => `${detail.path || '/'} ${detail.message}`)
+  if (isRepeated) return []
+  return details.map(({ path, message: what }) => (path === SAID ? what : `${path || '/'} ${what}`))
 }
+
+/** The path of a detail whose message has it already. */
+const SAID = '\u0000'
 
 /** The failure of a write that its preview says will be refused. */
 export function refusedBy(requirements: readonly Requirement[]): Failure | undefined {

@@ -18,6 +18,7 @@ import type { Session } from '../session.ts'
 import type { ApiResponse, Call } from './api.ts'
 import { batchOf, stagedRequest, type WriteRequest } from './change-request.ts'
 import { clusterNoun } from './nouns.ts'
+import { inFlagWords } from './own-words.ts'
 import { Refusal, refusedBy } from './refusal.ts'
 import { warningsIn } from './response-warnings.ts'
 
@@ -153,7 +154,7 @@ async function withProgress<T>(
 async function send(
   { api }: Session,
   flags: WriteFlags,
-  { method, path, query, headers, body }: WriteRequest,
+  { method, path, query, headers, body, size, isFile }: WriteRequest,
   more: Record<string, string>,
 ): Promise<ApiResponse> {
   const { message, confirm, plan, bypass } = flags
@@ -165,8 +166,21 @@ async function send(
   try {
     return await api.write(method, path, call)
   } catch (error) {
-    throw error instanceof Refusal ? error.reworded((text) => inFlags(flags, text)) : error
+    if (!(error instanceof Refusal)) throw error
+    // Operations that were read from files are named by whoever has read them.
+    const isOwn = size === undefined && isFile !== true
+    throw error.reworded((text) => inFlags(flags, inFlagWords(isOwn ? withoutOperation(text) : text)))
   }
+}
+
+/** Which operation of a command it is nobody can see: `/operations/0/selector` is --selector. */
+function withoutOperation(text: string): string {
+  return text
+    .replaceAll(/\/operations\/\d+\/selector(?![\w/])/g, '--selector')
+    .replaceAll(/\/operations\/\d+\/clusters\/\d+:? ?/g, '')
+    .replaceAll(/\/operations\/\d+\/(?:document|patch|ref|values)(?=\/)/g, '')
+    .replaceAll(/\/operations\/\d+(?=\/)/g, '')
+    .replaceAll(/\/operations\/\d+:? ?/g, '')
 }
 
 /** Headers are bytes on one line; the service reads them as UTF-8. */

@@ -1,6 +1,7 @@
 // One HTTP request and its whole response: proxies, timeouts, and why it failed in words.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Env } from '../output/terminal.ts'
+import { type TlsSettings, tlsOptions, tlsReason } from './tls-options.ts'
 
 export interface Raw {
   readonly status: number
@@ -28,11 +29,12 @@ export const EVENTS = 'text/event-stream'
 const IDLE_MS = 60_000
 
 /** Opens a sender for URLs of one protocol. */
-export function openSender(protocol: string, env: Env, timeoutMs: number): Sender {
+export function openSender(protocol: string, env: Env, timeoutMs: number, tls: TlsSettings = {}): Sender {
   // An import would load these modules with all that they export, the websocket client included: twice the start time.
   const { request, Agent } = process.getBuiltinModule(protocol === 'https:' ? 'node:https' : 'node:http')
   const proxyEnv = proxySettings(env)
-  const agent = new Agent({ keepAlive: true, ...(proxyEnv && { proxyEnv }) })
+  const secure = protocol === 'https:' ? tlsOptions(tls) : {}
+  const agent = new Agent({ keepAlive: true, ...secure, ...(proxyEnv && { proxyEnv }) })
   return {
     isProxied: proxyEnv !== undefined,
     send(target, { method, headers, payload }) {
@@ -103,7 +105,7 @@ const REASONS: Record<string, string> = {
 /** Why no response came. */
 export function explain(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException
-  return REASONS[code] ?? (message || code)
+  return REASONS[code] ?? tlsReason(error) ?? (message || code)
 }
 
 /** Status, content type and redirect of an unexpected response. */

@@ -48,6 +48,8 @@ interface Refusal {
   readonly reason: string
   /** Digest of the credential. */
   readonly hash?: string
+  /** What the caller is told, where it is more than that the credential is not valid. */
+  readonly told?: Problem
 }
 
 export function createAuth(parts: AuthParts): Auth {
@@ -126,6 +128,12 @@ class Identifier implements Auth {
         kind: 'expired',
         reason: `the ${what} "${token.name}" expired at ${end}`,
         hash,
+        // It is the right secret: whoever has it may know why it is refused.
+        told: {
+          code: 'unauthorized',
+          reason: 'credential_expired',
+          message: `the ${what} "${token.name}" expired at ${end}: get a new one`,
+        },
       })
     }
     uses.note(useKeyOf(token), () => addressOf(request))
@@ -166,7 +174,7 @@ class Identifier implements Auth {
     if (expiresAt <= now())
       return this.#refuse(request, {
         kind: 'certificate',
-        reason: 'the client certificate has expired meanwhile',
+        reason: 'the client certificate has expired',
       })
     const own = names.flatMap((name) => {
       const cluster = state.clusterByDns(name)?.id
@@ -186,7 +194,7 @@ class Identifier implements Auth {
     })
   }
 
-  #refuse(request: IncomingMessage, { kind, reason, hash }: Refusal): Authenticated {
+  #refuse(request: IncomingMessage, { kind, reason, hash, told = REFUSED }: Refusal): Authenticated {
     const { metrics, log, addressOf, failures } = this.#parts
     metrics.countAuthFailure(kind)
     if (kind === 'unavailable') {
@@ -198,12 +206,12 @@ class Identifier implements Auth {
       })
     }
     // A request without credentials does not count as a failed attempt.
-    if (kind === 'missing') return fail(UNAUTHORIZED)
+    if (kind === 'missing') return fail(NO_CREDENTIALS)
     const address = addressOf(request)
     const over = failures.count({ network: networkOf(address), credential: hash })
     if (!over || over.isFirst)
       log.warn({ reason, address, ...(over && { limited_for_s: over.wait }) }, 'authentication failed')
-    if (!over) return fail(UNAUTHORIZED)
+    if (!over) return fail(told)
     return fail({
       code: 'rate_limited',
       reason: 'failed_authentication',
@@ -231,7 +239,6 @@ function credentialIn(authorization: string): string | undefined {
   return colon < 0 ? undefined : pair.slice(colon + 1)
 }
 
-const UNAUTHORIZED: Problem = {
-  code: 'unauthorized',
-  message: 'a valid token is needed: send "Authorization: Bearer <token>"',
-}
+const A_TOKEN = 'a valid token is needed: send "Authorization: Bearer <token>"'
+const NO_CREDENTIALS: Problem = { code: 'unauthorized', reason: 'no_credentials', message: A_TOKEN }
+const REFUSED: Problem = { code: 'unauthorized', reason: 'credential_refused', message: A_TOKEN }

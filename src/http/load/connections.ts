@@ -24,20 +24,19 @@ export function limitConnections(
 ): Connections {
   const ofAddresses = new Shares({ perCaller: connectionsPerAddress })
   let open = 0
-  server.maxConnections = connections
-
   server.on('connection', (socket: Socket) => {
     turns.noteConnection()
     open++
     traffic.begin()
     const network = networkToCount(socket.remoteAddress)
-    const isRefused = network !== undefined && ofAddresses.take(network) !== 'taken'
+    const isCounted = network !== undefined && ofAddresses.take(network) === 'taken'
     socket.once('close', () => {
       open--
       traffic.end(socket)
-      if (network !== undefined && !isRefused) ofAddresses.give(network)
+      if (isCounted) ofAddresses.give(network)
     })
-    if (isRefused) socket.destroy()
+    // Node's own limit is one per listening socket.
+    if (open > connections || (network !== undefined && !isCounted)) socket.destroy()
   })
 
   /** The network to count; undefined for trusted proxies and unix sockets, which carry many clients and have no limit. */

@@ -12,6 +12,7 @@ import type { RegisteredType, RegisteredTypes } from '../../registry/build-types
 import {
   AT,
   choiceProblem,
+  flag,
   inQuery,
   limitOf,
   numberIn,
@@ -32,6 +33,8 @@ interface Page {
 }
 
 export interface ListQuery extends Page {
+  /** Whether to list the deleted documents, as they were, instead of those that are there. */
+  readonly deleted: boolean
   /** The label selector of a list of clusters, where one is given. */
   readonly selector?: Selector
   /** Whether a document of a view matches. */
@@ -40,12 +43,19 @@ export interface ListQuery extends Page {
 
 const PAGE = pageOf(PAGES)
 const [LIMIT] = PAGE
+const ID_PREFIX = inQuery('id_prefix', 'Only documents whose id begins with this.')
+const DELETED = flag('deleted', 'The deleted ones, as they were, instead of those that are there.')
 const POLL_LIMIT = limitOf({ max: Number.MAX_SAFE_INTEGER })
 
 /** What a list of documents takes. */
 export function listParameters(types: RegisteredTypes, type: RegisteredType): Parameter[] {
-  const selector = type === types.cluster.type ? [SELECTOR] : []
-  return [...PAGE, AT, ...selector, ...filterParameters(type)]
+  const ofClusters = type === types.cluster.type ? [SELECTOR, DELETED] : []
+  return [...PAGE, AT, ...ofClusters, ...idPrefix(type), ...filterParameters(type)]
+}
+
+/** A type may have a filter of that name itself. */
+function idPrefix(type: RegisteredType): Parameter[] {
+  return type.filters.some(({ name }) => name === ID_PREFIX.name) ? [] : [ID_PREFIX]
 }
 
 /** What the list of clusters for pollers takes. */
@@ -72,7 +82,7 @@ export function parseListQuery(
   query: Query,
   status: StatusReader,
 ): Result<ListQuery> {
-  const listed = readQuery(type, query, LIMIT)
+  const listed = listedIn(type, query)
   if (query.selector === undefined) return succeed(listed)
   const selected = parseSelector(types, query.selector, { status, version: servedVersions(types) })
   if (!selected.ok) return invalid([{ path: '?selector', message: selected.message }])
@@ -84,6 +94,16 @@ export function parseListQuery(
   })
 }
 
+function listedIn(type: RegisteredType, query: Query): ListQuery {
+  const listed = { ...readQuery(type, query, LIMIT), deleted: query.deleted === 'true' }
+  const prefix = idPrefix(type).length > 0 ? query.id_prefix : undefined
+  if (prefix === undefined) return listed
+  return {
+    ...listed,
+    matches: (document, view) => document.id.startsWith(prefix) && listed.matches(document, view),
+  }
+}
+
 /** Without a limit, returns everything. Unknown parameters are ignored: a poll must not break. */
 export function parsePollQuery(type: RegisteredType, query: Query): Result<ListQuery> {
   const details = checkValues(pollParameters(type), query)
@@ -92,7 +112,11 @@ export function parsePollQuery(type: RegisteredType, query: Query): Result<ListQ
 
 function readQuery(type: RegisteredType, query: Query, limit: Parameter): ListQuery {
   const filters = type.filters.flatMap(({ name }) => filterFor(type, name, query[name]) ?? [])
-  return { ...pageIn(query, limit), matches: (document) => filters.every((filter) => filter(document)) }
+  return {
+    ...pageIn(query, limit),
+    deleted: false,
+    matches: (document) => filters.every((filter) => filter(document)),
+  }
 }
 
 /** The page of a query that was checked. */

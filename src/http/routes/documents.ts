@@ -139,12 +139,17 @@ function* listPage(
   const documents: Document[] = []
   const keys = query.selector && new UnknownKeys(cluster, query.selector)
   const page = new PageWindow(query)
-  for (const { document } of view.all(type)) {
+  const listed = query.deleted ? [...view.tombstones(type)].sort(byId) : view.all(type)
+  for (const { document } of listed) {
     yield
     keys?.see(document)
     if (page.takes(document, view)) documents.push(document)
   }
   return { documents, total: page.total, revision: view.revision, warnings: keys?.warnings(view) ?? [] }
+}
+
+function byId(one: Entry, other: Entry): number {
+  return one.id < other.id ? -1 : 1
 }
 
 function readRoute(service: Service, type: RegisteredType): Route {

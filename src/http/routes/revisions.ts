@@ -4,10 +4,16 @@ import { ref } from '../../api/component-ref.ts'
 import { CHANGE_PAGES, CHANGES_IN_LIST } from '../../api/limits.ts'
 import { REVISION_SCHEMAS } from '../../api/revision-schema.ts'
 import type { RevisionWithImpact } from '../../api/wire-types.ts'
-import { type Result, succeed } from '../../base/problem.ts'
+import { invalid, type Result, succeed } from '../../base/problem.ts'
+import type { Steps } from '../../base/steps.ts'
+import type { Selector } from '../../domain/access/selector.ts'
+import type { View } from '../../domain/documents/view.ts'
+import { HOLDS } from '../../domain/rollouts/hold.ts'
+import { referencesOf, type Types } from '../../domain/types/resource-type.ts'
 import { searchableTypes } from '../../domain/types/system-types.ts'
 import { spansOf } from '../../engine/audit.ts'
-import type { HistoryQuery } from '../../engine/past.ts'
+import type { DocumentSpan, HistoryQuery } from '../../engine/past.ts'
+
 import { inspectFor } from '../load/callers.ts'
 import { LOOKING_BACK, ok, READING } from '../openapi/openapi-operation.ts'
 import {
@@ -20,11 +26,13 @@ import {
   pageOf,
   type Query,
   REVISION,
+  SELECTOR,
   time,
   timeIn,
 } from '../request/parameters.ts'
 import { presentRevision } from '../request/present-revision.ts'
 import { sendProblem } from '../request/problem-response.ts'
+import { selectedIn } from '../request/selected-in.ts'
 import {
   inLines,
   REVISION_LIST,
@@ -37,6 +45,7 @@ import {
 import { withRevision } from '../request/with-revision.ts'
 import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
+import { listFor } from '../status/list-for.ts'
 
 const SINCE = time('since', 'Only from this time on (RFC 3339).')
 const UNTIL = time('until', 'Only up to this time (RFC 3339).')
@@ -88,6 +97,11 @@ function filterParameters(names: readonly string[]): Parameter[] {
     ),
     inQuery('id', 'Only those that changed a document of this id.'),
     inQuery('cluster', 'Only those that changed this cluster, or a definition while it was assigned to it.'),
+    {
+      ...SELECTOR,
+      description:
+        'Only those that changed a cluster which matches this label selector now, or a definition that such a cluster has now.',
+    },
     SINCE,
     UNTIL,
     inQuery('q', 'Only with this text in the message, the operation, the actor or the request id.'),
@@ -115,16 +129,42 @@ async function documentsIn(
   names: readonly string[],
 ): Promise<Result<HistoryQuery['documents']>> {
   const { engine, types } = service
-  const { type, id, cluster } = request.query as Query
+  const { type, id, cluster, selector } = request.query as Query
   const wanted = names
     .filter((name) => type === undefined || name === type)
     .map((name) => ({ type: name, id: String(id) }))
-  if (cluster === undefined) return succeed(id === undefined ? undefined : wanted)
-  const spans = await inspectFor(service, request, (past) => spansOf(types, past, engine.state, cluster))
+  if (cluster !== undefined && selector !== undefined)
+    return invalid([{ path: '?selector', message: 'does not go with cluster: give one of them' }])
+  if (cluster === undefined && selector === undefined) return succeed(id === undefined ? undefined : wanted)
+  const spans =
+    cluster === undefined
+      ? await selectedSpans(service, request)
+      : await inspectFor(service, request, (past) => spansOf(types, past, engine.state, cluster))
   if (!spans.ok) return spans
   const isWanted = (span: { type: string; id: string }): boolean =>
     wanted.some((item) => item.type === span.type && (id === undefined || item.id === span.id))
   return succeed(spans.value.filter(isWanted))
+}
+
+/** The clusters that a selector chooses, and all that these are assigned. */
+async function selectedSpans(service: Service, request: FastifyRequest): Promise<Result<DocumentSpan[]>> {
+  const matches = selectedIn(service, request.query as Query)
+  if (!matches.ok) return matches
+  return listFor(service, request, (_fleet, view) => spansIn(service.types, view, matches.value))
+}
+
+function* spansIn(types: Types, view: View, matches: Selector['matches']): Steps<DocumentSpan[]> {
+  const spans = new Map<string, DocumentSpan>()
+  const add = (type: string, id: string): void => void spans.set(`${type}/${id}`, { type, id })
+  for (const { id, document } of view.all(types.cluster.type.name)) {
+    yield
+    if (!matches(document, view)) continue
+    add(types.cluster.type.name, id)
+    add(HOLDS, id)
+    for (const { name, delivery } of types.delivered)
+      for (const reference of referencesOf(document, delivery)) add(name, reference.id)
+  }
+  return [...spans.values()]
 }
 
 function verifyRoute(service: Service): Route {
