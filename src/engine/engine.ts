@@ -84,17 +84,9 @@ const MAX_WAITING = 1000
 
 /** Loads the state and follows the store until stopped. */
 export async function startEngine(parts: EngineParts): Promise<Engine> {
-  const { store, types, now, brake = DEFAULT_BRAKE, snapshots, upstream } = parts
+  const { store, types, now, brake = DEFAULT_BRAKE, snapshots, upstream, onLoading } = parts
   const { fleetStatus = DEFAULT_STATUS, onStoreError = () => {}, onStoreBack = () => {} } = parts
-  const follower = new Follower({
-    store,
-    types,
-    now,
-    onStoreError,
-    onStoreBack,
-    upstream,
-    onLoading: parts.onLoading,
-  })
+  const follower = new Follower({ store, types, now, onStoreError, onStoreBack, onLoading, upstream })
   const { state } = follower
   const checks = new HeadChecks(follower)
   const past = openPast(store, types, state, now)
