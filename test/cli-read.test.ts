@@ -1276,7 +1276,7 @@ test('there is completion for three shells, and for no other', async () => {
   const [bash, zsh, fish, other] = await each(['bash', 'zsh', 'fish', 'tcsh'], (shell) =>
     run(['completion', shell], { url: AWAY }),
   )
-  assert.match(bash?.stdout ?? '', /^complete .*-F \S+ flux-resourceset-cli$/m)
+  assert.match(bash?.stdout ?? '', /^complete .*-F \S+ flux-resourceset-cli frs$/m)
   assert.match(zsh?.stdout ?? '', /^#compdef flux-resourceset-cli frs\n/)
   assert.match(fish?.stdout ?? '', /^for name in flux-resourceset-cli frs$/m)
   for (const script of [bash, zsh, fish]) assert.deepEqual([script?.code, script?.stderr], [0, ''])
