@@ -187,6 +187,35 @@ describe('a change with a rollout', PARALLEL, () => {
     assert.match(unknown.stderr, /^Error: --rollout names no strategy "nine"/)
   })
 
+  test('shows the strategy that is built in, until one of its name is there', async (t) => {
+    const { print } = await start(t)
+    assert.match(
+      await print('strategy list'),
+      /^default +dev > qa > uat > canary > 10-percent > 50-percent > rest /m,
+    )
+    const described = await print('strategy describe default')
+    assert.match(
+      described,
+      /^canary +1 cluster of the rest +100% applied, 100% healthy, 0 failed, soak 10m$/m,
+    )
+    await print(
+      `strategy create default --wave 'all: 100%; failures=3; window=0 6 * * * for 2h in Europe/Vienna'`,
+    )
+    assert.match(await print('strategy list'), /^ID .*\ndefault +all +pause\n$/)
+    assert.match(
+      await print('strategy describe default'),
+      /^all +up to 100% of the rest +100% applied, at most 3 failed, only at 0 6 \* \* \* \(Europe\/Vienna\) for 2h$/m,
+    )
+  })
+
+  test('is previewed with who is away, and why', async (t) => {
+    const { print } = await start(t)
+    await print('hold create alpha --reason audit --yes')
+    const preview = await print(`${CHANGE} ${WAVES} --dry-run`)
+    assert.match(preview, /^dev +1 +1 +1\/1 applied, 0 failed +alpha\nrest .*\nAway in dev: alpha \(held\)$/m)
+    assert.match(preview, /^Warning: wave "dev" does not pass before one of its clusters answers/m)
+  })
+
   test('names the wave of the command line where a wave is wrong', async (t) => {
     const { url } = await start(t)
     const wrong = (wave: string) => [
@@ -300,6 +329,12 @@ describe('a rollout', PARALLEL, () => {
     await print(`component patch a --cluster gamma --set y=1 --rollout-wave 'w: 1; approve-before=1' --yes`)
     await fail(2, 'which rollout? There are r3, r2: give its id', ['rollout', 'watch'], { url })
     await fail(2, 'what is to be left out?', ['rollout', 'skip', 'r2'], { url })
+    await fail(
+      1,
+      'the approval is about another plan',
+      wordsOf(`rollout approve r2 --of sha256:${'0'.repeat(64)}`),
+      { url },
+    )
     await fail(1, 'names no wave: "x"', ['rollout', 'skip', 'r2', '--wave', 'x'], { url })
     await fail(1, 'there is nothing to resume', ['rollout', 'resume', 'r2'], { url })
     await fail(

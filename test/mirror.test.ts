@@ -284,7 +284,7 @@ describe('a mirror', { concurrency: 2 }, () => {
     for (const id of ['one', 'two', 'three']) await write(upstream, id)
     await pruneOlder(upstream, store)
     proxy.heal()
-    const { body } = await degradesFor(mirror, /gave up what is before it, and this store is at 1/)
+    const { body } = await degradesFor(mirror, /pruned what is before it, and this store is at 1/)
     assert.ok(body.reason.includes(`stop this mirror, delete ${mirror.path} and start it again`), body.reason)
     assert.deepEqual(await servedBy(mirror, 1), known)
   })

@@ -122,6 +122,9 @@ describe('a freeze', () => {
     // Clocks are put forward in the night of 28 to 29 March 2026: it lasts ten hours all the same.
     fleet.pass((Date.parse('2026-03-28T23:00:00Z') - fleet.now()) / 1000)
     assert.deepEqual([(await status()).open, (await status()).next_open], [false, '2026-03-29T07:00:00.000Z'])
+    const unknown = await fleet.service.call('GET', '/freezes/day/status')
+    assert.deepEqual([unknown.status, unknown.body.error], [404, 'not_found'], unknown.text)
+    assert.match(unknown.body.message, /"day"/)
   })
 })
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../src/base/json.ts'
+import { asRollout } from '../src/domain/rollouts/rollout.ts'
 import { fleetOf } from './reporting-clusters.ts'
 import { type RolledFleet, startRolled, tagOf, wavesOf } from './rolled-fleet.ts'
 
@@ -161,6 +162,24 @@ describe('an amendment', () => {
     await fleet.act(id, 'amend', { ...OTHER, restart: true })
     assert.deepEqual(await tags(fleet), ['v3.0.0', 'v1.0.0', 'v1.0.0'])
     assert.deepEqual(await fleet.waves(id), ['open', 'waiting', 'waiting'])
+  })
+
+  test('acts from then on with what the one who amended it may do', async (t) => {
+    const { fleet, id } = await started(t)
+    const token = await fleet.token('ann', { role: 'editor', selector: 'environment=dev' })
+    const amended = await fleet.act(
+      id,
+      'amend',
+      { ...OTHER, message: 'CVE-2026-1' },
+      { token, query: '?bypass=true' },
+    )
+    assert.equal(amended.status, 200, amended.text)
+    const { grant } = asRollout(fleet.service.engine.state.get('rollouts', id) ?? assert.fail(id))
+    assert.deepEqual(grant, { role: 'editor', selector: 'environment=dev' })
+    await fleet.service.call('POST', '/freezes', { body: { id: 'end', reason: 'holidays' } })
+    await settled(fleet, 'one')
+    assert.deepEqual(await fleet.waves(id), ['passed', 'waiting', 'waiting'])
+    assert.match((await fleet.rollout(id)).waiting_for, /freeze "end"/)
   })
 
   test('leaves members in their waves, whatever became of them, and keeps what was skipped', async (t) => {
@@ -334,4 +353,23 @@ test('what a preview showed is what is started: with its plan, a rollout of othe
   const { body: again } = await fleet.service.call('POST', '/batch?dry_run=true', { body })
   const done = await fleet.service.call('POST', '/batch', { body: { ...body, plan: again.plan } })
   assert.deepEqual([done.status, done.body.rollout.plan], [202, again.plan], done.text)
+})
+
+test('a wave whose selector matches nobody at all is told apart from one that the change does not reach', async (t) => {
+  const { service } = await startRolled(t, fleetOf({ one: {}, two: { environment: 'qa', components: [] } }))
+  const waves = [
+    { name: 'typo', selector: 'enviroment=dev' },
+    { name: 'qa', selector: 'environment=qa' },
+    { name: 'uat', count: 1 },
+    { name: 'half', percent: 50 },
+    { name: 'rest', rest: true },
+  ]
+  const { status, body } = await service.call('POST', '/batch?dry_run=true', {
+    body: { operations: CHANGE, rollout: { waves } },
+  })
+  assert.equal(status, 200)
+  assert.deepEqual(body.warnings.slice(0, 2), [
+    'wave "typo" is skipped: no cluster of the fleet matches enviroment=dev',
+    'waves "qa", "half", "rest" have no members, and are skipped',
+  ])
 })

@@ -260,7 +260,7 @@ describe('prune-history', AT_ONCE, () => {
     assert.deepEqual(await run(['prune-history', '--before', '2026-01-01T04:00:00Z'], env), {
       code: 0,
       stdout:
-        `gave up 3 revisions, up to revision 3 of ${hour(3)}\n` +
+        `pruned 3 revisions, up to revision 3 of ${hour(3)}\n` +
         `the history is verifiable from there on: anchor ${hashes[2]}\n`,
       stderr: '',
     })
@@ -294,7 +294,7 @@ describe('prune-history', AT_ONCE, () => {
     assert.deepEqual(JSON.parse(second.stdout), { dry_run: false, revisions: 0, anchor })
     assert.deepEqual(await run(args, env), {
       code: 0,
-      stdout: `no revision is from before ${hour(3)}: nothing to give up\n`,
+      stdout: `no revision is from before ${hour(3)}: nothing to prune\n`,
       stderr: '',
     })
     assert.deepEqual(rowsOf(path), rows)
@@ -316,7 +316,7 @@ describe('prune-history', AT_ONCE, () => {
     assert.deepEqual(await run([...args, '--dry-run'], env), {
       code: 0,
       stdout:
-        `would give up 3 revisions, up to revision 3 of ${hour(3)}\n` +
+        `would prune 3 revisions, up to revision 3 of ${hour(3)}\n` +
         `the history is verifiable from there on: anchor ${hashes[2]}\n`,
       stderr: '',
     })
@@ -336,7 +336,7 @@ describe('prune-history', AT_ONCE, () => {
     for (const more of [[], ['--dry-run']]) {
       const { code, stdout, stderr } = await run(['prune-history', '--before', hour(4), ...more], env)
       assert.deepEqual({ code, stderr }, { code: 4, stderr: '' })
-      assert.match(stdout, /^nothing was given up/)
+      assert.match(stdout, /^nothing was pruned/)
       assert.match(stdout, /^ {2}revision 2 is not what it was/m)
     }
     assert.deepEqual(rowsOf(path), rows)

@@ -1671,8 +1671,8 @@ describe('the token commands', () => {
     await token('create', 'one', '--role=cluster', '--cluster=one')
     assert.deepEqual(await token('list'), [
       'ci: role editor for (environment=dev) clusters,namespaces, until 2099-01-31T11:00:00.000Z, last used never',
-      'one: role cluster for one, for ever, last used never',
-      'ops: role admin, for ever, last used never',
+      'one: role cluster for one, never expires, last used never',
+      'ops: role admin, never expires, last used never',
     ])
     const [listed = ''] = await token('list', '-o', 'json')
     assert.deepEqual(
@@ -1751,7 +1751,7 @@ describe('the token commands', () => {
     await token(...create)
     const lines: string[] = []
     await runTokenCommand(['list'], readOnly, types, (line) => lines.push(line))
-    assert.deepEqual(lines, ['x: role admin, for ever, last used never'])
+    assert.deepEqual(lines, ['x: role admin, never expires, last used never'])
   })
 
   test('speak of flags that there are', async (t) => {
@@ -1780,7 +1780,7 @@ describe('the token commands', () => {
     await service.stop()
     const lines: string[] = []
     await runTokenCommand(['list'], { DATABASE_URL: `sqlite://${path}` }, types, (line) => lines.push(line))
-    assert.deepEqual(lines, ['ci: role viewer, for ever, last used never'])
+    assert.deepEqual(lines, ['ci: role viewer, never expires, last used never'])
   })
 
   test('work for a user without a name, as in a container with a uid of its own', async (t) => {

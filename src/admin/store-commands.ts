@@ -99,7 +99,7 @@ async function pruneHistory(args: readonly string[], env: Environment, print: Pr
   const dryRun = values['dry-run'] === true
   const result = await withStore(env, { write: !dryRun }, (store) => pruneLog(store, before, dryRun))
   if (!result.ok) {
-    if (!json) print('nothing was given up: the history is not whole, and pruning would hide that')
+    if (!json) print('nothing was pruned: the history is not whole, and pruning would hide that')
     printVerification(result.verification, json, print)
     return NOT_WHOLE
   }
@@ -107,9 +107,9 @@ async function pruneHistory(args: readonly string[], env: Environment, print: Pr
   if (json) {
     print(JSON.stringify({ dry_run: dryRun, revisions, anchor: anchor ?? null }))
   } else if (revisions === 0) {
-    print(`no revision is from before ${before}: nothing to give up`)
+    print(`no revision is from before ${before}: nothing to prune`)
   } else {
-    const done = dryRun ? 'would give up' : 'gave up'
+    const done = dryRun ? 'would prune' : 'pruned'
     print(`${done} ${revisions} revisions, up to revision ${anchor?.revision} of ${anchor?.time}`)
     print(`the history is verifiable from there on: anchor ${anchor?.hash}`)
   }

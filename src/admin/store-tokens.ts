@@ -75,7 +75,7 @@ async function list(args: readonly string[], use: Use, print: Print): Promise<vo
     else
       for (const token of rows) {
         const { name, expires_at, last_used_at } = token
-        const until = expires_at ? `until ${expires_at}` : 'for ever'
+        const until = expires_at ? `until ${expires_at}` : 'never expires'
         print(`${name}: ${describeGrant(token)}, ${until}, last used ${last_used_at ?? 'never'}`)
       }
   })

@@ -152,7 +152,7 @@ function addGauges(
   )
   gauge(
     'flux_resourceset_store_up',
-    'Whether the store can be followed: 1, or 0 when it is away or has another history.',
+    'Whether the store can be followed: 1, or 0 when it is unavailable or its history diverged.',
     () => (engine.status.problem === undefined ? 1 : 0),
   )
   new Gauge({

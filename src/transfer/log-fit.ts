@@ -51,7 +51,7 @@ export async function checkFit(store: Store, header: Header, known: Head): Promi
   }
   if (anchor && at > 0 && at < anchor.revision)
     throw unfit(
-      `begins with revision ${anchor.revision}, as the source gave up what is before it, and this store is at ${at}: begin with an empty store`,
+      `begins with revision ${anchor.revision}, as the source pruned what is before it, and this store is at ${at}: begin with an empty store`,
     )
   const told = [
     [since, header.hash],

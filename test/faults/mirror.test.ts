@@ -448,7 +448,7 @@ describe('an upstream that gave up its older history', { concurrency: 2 }, () =>
     await promisify(execFile)(process.execPath, [MAIN, 'prune-history', '--before', before], { env })
     await checkSame(present, upstream, await write(upstream, 'more'))
     proxy.heal()
-    const { body } = await degradesFor(away, /gave up what is before it, and this store is at 1/)
+    const { body } = await degradesFor(away, /pruned what is before it, and this store is at 1/)
     assert.deepEqual(await servedBy(away, 1), known)
     assert.equal(await away.stop(), 0)
     const [, told] = /delete (\S+) and start it again/.exec(body.reason) ?? []

@@ -1,5 +1,5 @@
 // The site: the pages of docs/ as they are, in four groups, with search, dark mode and pictures.
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DefaultTheme, defineConfig } from 'vitepress'
 import { slug } from '../slug.ts'
@@ -20,6 +20,18 @@ function sidebar(): DefaultTheme.SidebarItem[] {
       text,
       link: `/${page.replace(/(^|\/)README$/, '$1')}`,
     })),
+  }))
+}
+
+/** Every record, by its number and heading. */
+function decisions(): DefaultTheme.SidebarItem[] {
+  const files = readdirSync(join(DOCS, 'decisions')).filter((name) => /^\d.*\.md$/.test(name))
+  return files.sort().map((name) => ({
+    text:
+      readFileSync(join(DOCS, 'decisions', name), 'utf8')
+        .split('\n', 1)[0]
+        ?.replace(/^# /, '') ?? name,
+    link: `/decisions/${name.replace(/\.md$/, '')}`,
   }))
 }
 
@@ -70,7 +82,10 @@ export default defineConfig({
       })),
       { text: `v${version}`, link: '/why#status-and-stability' },
     ],
-    sidebar: groups,
+    sidebar: {
+      '/decisions/': [{ text: 'Decisions', items: decisions() }, ...groups],
+      '/': groups,
+    },
     outline: [2, 3],
     search: { provider: 'local' },
     ...(repository && {
@@ -87,6 +102,12 @@ export default defineConfig({
         const token = tokens[index]
         if (token?.info.trim() === 'mermaid') return `<Mermaid code="${encodeURIComponent(token.content)}" />`
         return fence?.(tokens, index, options, env, self) ?? ''
+      }
+      const inline = md.renderer.rules.code_inline
+      md.renderer.rules.code_inline = (tokens, index, options, env, self) => {
+        // Braces in code are none of Vue's.
+        tokens[index]?.attrSet('v-pre', '')
+        return inline?.(tokens, index, options, env, self) ?? ''
       }
       const link = md.renderer.rules.link_open
       md.renderer.rules.link_open = (tokens, index, options, env, self) => {

@@ -174,7 +174,7 @@ class Identifier implements Auth {
     if (expiresAt <= now())
       return this.#refuse(request, {
         kind: 'certificate',
-        reason: 'the client certificate has expired meanwhile',
+        reason: 'the client certificate has expired',
       })
     const own = names.flatMap((name) => {
       const cluster = state.clusterByDns(name)?.id

@@ -44,7 +44,7 @@ const PROBLEMS: Readonly<Record<number, DescribedProblem>> = {
     description: 'History before that revision was pruned.',
     error: 'gone',
     reason: 'history_pruned',
-    message: 'history from before revision 40 was given up',
+    message: 'history before revision 40 was pruned',
   },
   412: {
     description: 'If-Match or If-None-Match does not hold.',
