@@ -45,6 +45,7 @@ export function drawChart(title: string, sizes: readonly number[], lines: readon
     )
   }
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">
+<title>${title}</title>
 <rect width="${WIDTH}" height="${HEIGHT}" fill="white"/>
 ${parts.join('\n')}
 </svg>
