@@ -17,4 +17,6 @@ export interface PageEntry {
 export const PAGES: readonly PageEntry[] = [
   { path: '/', name: 'Home', icon: 'home', key: 'h', needs: 'read' },
   { path: '/fleet', name: 'Fleet', icon: 'fleet', key: 'f', needs: 'read' },
+  { path: '/rollouts', name: 'Rollouts', icon: 'rollouts', key: 'r', needs: 'read' },
+  { path: '/changes', name: 'Changes', icon: 'changes', key: 'c', needs: 'read', needsDocuments: true },
 ]

@@ -1,7 +1,10 @@
 // The routes: every view is a link, and its filters are search parameters. Pages are loaded when they are opened.
 import type { QueryClient } from '@tanstack/react-query'
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import { parseChangePage, parseChangeSearch } from './api/change-search.ts'
+import { parseClusterSearch } from './api/cluster-search.ts'
 import { parseFleetSearch } from './api/fleet-search.ts'
+import { parseRolloutSearch, parseStartSearch } from './api/rollout-search.ts'
 import { CrashPage, NotFoundPage } from './shell/crash-page.tsx'
 import { Shell } from './shell/shell.tsx'
 
@@ -23,11 +26,45 @@ const fleet = createRoute({
 const cluster = createRoute({
   getParentRoute: () => root,
   path: '/clusters/$cluster',
-  validateSearch: parseFleetSearch,
+  validateSearch: parseClusterSearch,
   component: lazyRouteComponent(() => import('./pages/cluster/cluster-page.tsx'), 'ClusterPage'),
 })
 
-const routeTree = root.addChildren([home, fleet, cluster])
+const rollouts = createRoute({
+  getParentRoute: () => root,
+  path: '/rollouts',
+  validateSearch: parseRolloutSearch,
+  component: lazyRouteComponent(() => import('./pages/rollouts/rollouts-page.tsx'), 'RolloutsPage'),
+})
+
+const newRollout = createRoute({
+  getParentRoute: () => root,
+  path: '/rollouts/new',
+  validateSearch: parseStartSearch,
+  component: lazyRouteComponent(() => import('./pages/rollouts/start-page.tsx'), 'StartPage'),
+})
+
+const rollout = createRoute({
+  getParentRoute: () => root,
+  path: '/rollouts/$rollout',
+  component: lazyRouteComponent(() => import('./pages/rollouts/rollout-page.tsx'), 'RolloutPage'),
+})
+
+const changes = createRoute({
+  getParentRoute: () => root,
+  path: '/changes',
+  validateSearch: parseChangeSearch,
+  component: lazyRouteComponent(() => import('./pages/changes/changes-page.tsx'), 'ChangesPage'),
+})
+
+const change = createRoute({
+  getParentRoute: () => root,
+  path: '/changes/$revision',
+  validateSearch: parseChangePage,
+  component: lazyRouteComponent(() => import('./pages/changes/change-page.tsx'), 'ChangePage'),
+})
+
+const routeTree = root.addChildren([home, fleet, cluster, rollouts, newRollout, rollout, changes, change])
 
 export function createConsoleRouter(client: QueryClient) {
   return createRouter({

@@ -3,7 +3,7 @@ import { Badge, Button, createTheme, Modal, Table, TextInput, Tooltip } from '@m
 
 export const theme = createTheme({
   primaryColor: 'indigo',
-  primaryShade: { light: 7, dark: 4 },
+  primaryShade: { light: 7, dark: 8 },
   autoContrast: true,
   defaultRadius: 'sm',
   respectReducedMotion: true,

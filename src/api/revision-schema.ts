@@ -49,6 +49,19 @@ export const CHANGE_SCHEMA: SchemaObject = {
 
 const count = { type: 'integer', minimum: 0 }
 
+/** What is found when the log is verified. */
+export interface Verification {
+  readonly verified: boolean
+  readonly from: number
+  readonly to: number
+  readonly hash: string
+  readonly revisions: number
+  readonly documents: number
+  /** Where the log begins, once older revisions were given up. */
+  readonly anchor: { readonly revision: number; readonly time: string } | null
+  readonly problems: readonly string[]
+}
+
 const VERIFICATION_SCHEMA = {
   type: 'object',
   required: ['verified', 'from', 'to', 'hash', 'revisions', 'documents', 'anchor', 'problems'],

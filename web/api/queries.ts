@@ -2,13 +2,16 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import type { Attention } from '../../src/api/attention-schema.ts'
 import type { ConsoleSettings } from '../../src/api/console-settings.ts'
-import type { ShownRollout } from '../../src/api/rollout-schema.ts'
+import type { Propagation } from '../../src/api/propagation-schema.ts'
+import type { Verification } from '../../src/api/revision-schema.ts'
+import type { ShownHold, ShownMember, ShownRollout } from '../../src/api/rollout-schema.ts'
 import type { ClusterStatus, FleetStatus } from '../../src/api/status-schema.ts'
 import type { VersionList } from '../../src/api/versions-schema.ts'
-import type { CallerIdentity, Revision } from '../../src/api/wire-types.ts'
+import type { CallerIdentity, Explanation, Revision, RevisionWithImpact } from '../../src/api/wire-types.ts'
 import type { JsonObject } from '../../src/base/json.ts'
+import type { ReceivedInput } from '../../src/domain/delivery/differing-inputs.ts'
 import type { RolloutState } from '../../src/domain/rollouts/rollout.ts'
-import { pathOf, type QueryValues, type Reply, send } from './client.ts'
+import { ApiProblem, pathOf, type QueryValues, type Reply, send } from './client.ts'
 
 /** The states of a rollout that has not ended. */
 const ACTIVE = ['running', 'paused', 'baking', 'pending'] as const satisfies readonly RolloutState[]
@@ -35,7 +38,13 @@ export interface Page {
   readonly limit: number
 }
 
-export type RevisionFilter = Readonly<Partial<Record<'actor' | 'type' | 'id' | 'cluster' | 'q', string>>>
+export const REVISION_FILTERS = ['actor', 'type', 'id', 'cluster', 'q', 'since', 'until', 'before'] as const
+export type RevisionFilter = Readonly<Partial<Record<(typeof REVISION_FILTERS)[number], string>>>
+
+/** What a cluster gets, as it polls for it. */
+export interface ClusterInputs {
+  readonly inputs: readonly ReceivedInput[]
+}
 
 async function read<T>(path: string, query: QueryValues, signal: AbortSignal): Promise<T> {
   return (await send<T>({ method: 'GET', path, query, signal })).body
@@ -106,10 +115,79 @@ export const queries = {
       queryKey: ['revisions', 'list', filter, limit],
       queryFn: ({ signal }) => read<Revision[]>('/revisions', { ...filter, limit }, signal),
     }),
-  rollouts: (limit: number) =>
+  /** It never changes; what it meant for clusters neither. */
+  revision: (revision: number, { offset, limit }: Page) =>
     queryOptions({
-      queryKey: ['rollouts', 'list', limit],
-      queryFn: ({ signal }) => read<ShownRollout[]>('/rollouts', { limit }, signal),
+      queryKey: ['revision', revision, offset, limit],
+      queryFn: ({ signal }) =>
+        read<RevisionWithImpact>(
+          pathOf('revisions', String(revision)),
+          { offset, limit, impact_limit: 0 },
+          signal,
+        ),
+      staleTime: Number.POSITIVE_INFINITY,
+      placeholderData: keepPreviousData,
+    }),
+  propagation: (revision: number) =>
+    queryOptions({
+      queryKey: ['status', 'propagation', revision],
+      queryFn: ({ signal }) =>
+        read<Propagation>(pathOf('revisions', String(revision), 'propagation'), {}, signal),
+      refetchInterval: STATUS_REFRESH_MS,
+    }),
+  /** It takes a while: only when somebody asks for it. */
+  verification: () =>
+    queryOptions({
+      queryKey: ['verification'],
+      queryFn: ({ signal }) => read<Verification>('/revisions/verify', {}, signal),
+      enabled: false,
+    }),
+  rollouts: (state: string | undefined, page: Page) =>
+    queryOptions({
+      queryKey: ['rollouts', 'list', state, page.offset, page.limit],
+      queryFn: ({ signal }): Promise<Reply<ShownRollout[]>> =>
+        send<ShownRollout[]>({ method: 'GET', path: '/rollouts', query: { state, ...page }, signal }),
+      refetchInterval: STATUS_REFRESH_MS,
+      placeholderData: keepPreviousData,
+    }),
+  rollout: (id: string) =>
+    queryOptions({
+      queryKey: ['rollouts', 'one', id],
+      queryFn: ({ signal }) => read<ShownRollout>(pathOf('rollouts', id), {}, signal),
+      refetchInterval: STATUS_REFRESH_MS,
+    }),
+  /** Of one that goes on. */
+  rolloutMembers: (id: string, wave: string, limit: number) =>
+    queryOptions({
+      queryKey: ['rollouts', 'members', id, wave, limit],
+      queryFn: ({ signal }) =>
+        read<ShownMember[]>(pathOf('rollouts', id, 'members'), { wave, limit }, signal),
+      refetchInterval: STATUS_REFRESH_MS,
+    }),
+  /** What a cluster gets; `type` is that of clusters, `at` a revision or a time. */
+  inputs: (type: string, id: string, endpoint: string, at?: string) =>
+    queryOptions({
+      queryKey: ['documents', type, id, 'inputs', endpoint, at],
+      queryFn: ({ signal }) => read<ClusterInputs>(pathOf(type, id, 'inputs', endpoint), { at }, signal),
+    }),
+  explanation: (type: string, id: string, endpoint: string, at?: string) =>
+    queryOptions({
+      queryKey: ['documents', type, id, 'explanation', endpoint, at],
+      queryFn: ({ signal }) =>
+        read<Explanation>(pathOf(type, id, 'inputs', endpoint), { at, explain: true }, signal),
+    }),
+  /** Null where the cluster is not held. */
+  hold: (cluster: string) =>
+    queryOptions({
+      queryKey: ['documents', 'holds', cluster],
+      queryFn: async ({ signal }): Promise<Reply<ShownHold> | null> => {
+        try {
+          return await send<ShownHold>({ method: 'GET', path: pathOf('holds', cluster), signal })
+        } catch (error) {
+          if (error instanceof ApiProblem && error.status === 404) return null
+          throw error
+        }
+      },
     }),
   /** Those that have not ended. */
   activeRollouts: () =>

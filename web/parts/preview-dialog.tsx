@@ -5,6 +5,7 @@ import { useEffect, useState } from 'react'
 import { MAX_MESSAGE } from '../../src/api/limits.ts'
 import type { Preview } from '../../src/api/wire-types.ts'
 import { ApiProblem, type Call, type Reply, send } from '../api/client.ts'
+import { ConflictReport, type EditedDocument } from './conflict-report.tsx'
 import { CopyAs } from './copy-as.tsx'
 import { Loaded } from './loaded.tsx'
 import { PreviewReport } from './preview-report.tsx'
@@ -19,6 +20,10 @@ export interface Action {
   readonly call: Call
   readonly cli?: string
   readonly isDestructive?: boolean
+  /** What `ifMatch` is about: where somebody was quicker, three versions of it are shown. */
+  readonly edited?: EditedDocument
+  /** Whether the reason goes into the body too, as `remark`. */
+  readonly hasRemark?: boolean
 }
 
 interface PreviewDialogProps<T> {
@@ -39,33 +44,24 @@ export function PreviewDialog<T>({ action, onClose, onDone }: PreviewDialogProps
 type StepsProps<T> = Omit<PreviewDialogProps<T>, 'action'> & { readonly action: Action }
 
 function Steps<T>({ action, onClose, onDone }: StepsProps<T>) {
-  const { call, verb, isDestructive = false } = action
-  const client = useQueryClient()
+  const { verb, edited, isDestructive = false } = action
   const [message, setMessage] = useState('')
   const [confirmed, setConfirmed] = useState<readonly string[]>([])
-  const preview = useMutation({
-    mutationFn: async () => (await send<Preview>({ ...call, query: { ...call.query, dry_run: true } })).body,
+  const { call, preview, write, lookAgain } = usePlan<T>(action, { message, confirmed }, async (reply) => {
+    onDone?.(reply)
+    onClose()
   })
-  const write = useMutation({
-    mutationFn: ({ plan }: Preview) =>
-      send<T>({ ...call, message, query: { ...call.query, plan, ...confirmationOf(confirmed) } }),
-    onSuccess: async (reply) => {
-      await client.invalidateQueries()
-      onDone?.(reply)
-      onClose()
-    },
-  })
-  const { mutate: look } = preview
-  useEffect(() => look(), [look])
   const isOutdated = write.error instanceof ApiProblem && [409, 412].includes(write.error.status)
-  const again = (): void => {
-    write.reset()
+  const again = (etag = call.ifMatch): void => {
     setConfirmed([])
-    look()
+    lookAgain(etag)
   }
+  const refused = write.error ?? preview.error
+  if (edited && refused instanceof ApiProblem && refused.status === 412)
+    return <ConflictReport {...{ edited, error: refused, onCancel: onClose, onGoOn: again }} />
   return (
     <Stack gap="md">
-      <Loaded query={asQuery(preview)} lines={5}>
+      <Loaded query={asQuery(preview, again)} lines={5}>
         {(found) => (
           <>
             <PreviewReport preview={found} />
@@ -81,7 +77,9 @@ function Steps<T>({ action, onClose, onDone }: StepsProps<T>) {
               autosize
               minRows={2}
             />
-            {write.error && <ProblemNotice error={write.error} onRetry={isOutdated ? again : undefined} />}
+            {write.error && (
+              <ProblemNotice error={write.error} onRetry={isOutdated ? () => again() : undefined} />
+            )}
             <Group justify="space-between">
               <CopyAs call={call} {...(action.cli !== undefined && { cli: action.cli })} />
               <Group gap="xs">
@@ -105,14 +103,52 @@ function Steps<T>({ action, onClose, onDone }: StepsProps<T>) {
   )
 }
 
+interface Given {
+  readonly message: string
+  readonly confirmed: readonly string[]
+}
+
+/** The dry run of an action, and the write that is bound to what it found. */
+function usePlan<T>(action: Action, { message, confirmed }: Given, onDone: (reply: Reply<T>) => void) {
+  const client = useQueryClient()
+  const [ifMatch, setIfMatch] = useState(action.call.ifMatch)
+  const call: Call = { ...action.call, ifMatch }
+  const preview = useMutation({
+    mutationFn: async (etag: string | undefined) =>
+      (await send<Preview>({ ...call, ifMatch: etag, query: { ...call.query, dry_run: true } })).body,
+  })
+  const write = useMutation({
+    mutationFn: ({ plan }: Preview) => {
+      const query = { ...call.query, plan, ...confirmationOf(confirmed) }
+      const remark = message.trim()
+      const isRemark = action.hasRemark && remark !== ''
+      const body = isRemark ? { ...(call.body as object), remark } : call.body
+      return send<T>({ ...call, body, message, query })
+    },
+    onSuccess: async (reply) => {
+      await client.invalidateQueries()
+      onDone(reply)
+    },
+  })
+  const { mutate: look } = preview
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once; later looks are asked for
+  useEffect(() => look(ifMatch), [look])
+  const lookAgain = (etag: string | undefined): void => {
+    write.reset()
+    setIfMatch(etag)
+    look(etag)
+  }
+  return { call, preview, write, lookAgain }
+}
+
 /** A dry run is asked for once, not kept: what it says is bound to the moment. */
-function asQuery(preview: { data: Preview | undefined; error: Error | null; mutate: () => void }) {
-  return { data: preview.data, error: preview.error, refetch: async () => preview.mutate() }
+function asQuery({ data, error }: { data: Preview | undefined; error: Error | null }, again: () => void) {
+  return { data, error, refetch: async () => again() }
 }
 
 function confirmationOf(confirmed: readonly string[]): { confirm?: string; bypass?: boolean } {
-  const confirm = confirmed.find((name) => name !== BYPASS)
-  return { ...(confirm && { confirm }), ...(confirmed.includes(BYPASS) && { bypass: true }) }
+  const confirm = confirmed.filter((name) => name !== BYPASS).join(',')
+  return { ...(confirm !== '' && { confirm }), ...(confirmed.includes(BYPASS) && { bypass: true }) }
 }
 
 const BYPASS = 'bypass'

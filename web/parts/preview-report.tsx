@@ -1,37 +1,20 @@
 // What a dry run found: how many clusters receive what differently, the changed fields, and warnings.
-import { Alert, Badge, Code, Group, List, ScrollArea, Stack, Text } from '@mantine/core'
+import { Alert, ScrollArea, Stack, Text } from '@mantine/core'
 import type { Preview } from '../../src/api/wire-types.ts'
-import { diffFields } from '../../src/base/diff.ts'
-import type { Json } from '../../src/base/json.ts'
-import type { DescribedChange } from '../../src/domain/documents/describe-change.ts'
-import classes from './preview-report.module.css'
+import { ChangedDocument } from './changed-document.tsx'
+import { ImpactSummary } from './impact-summary.tsx'
+import { PlannedWaves } from './planned-waves.tsx'
 
 /** Changes to show; the count above says how many there are. */
 const SHOWN = 20
 
 export function PreviewReport({ preview }: { readonly preview: Preview }) {
-  const { impact, change_count, changes, warnings } = preview
+  const { impact, change_count, changes, warnings, waves, expected_duration_s } = preview
   return (
     <Stack gap="sm">
       <Text size="sm">{summaryOf(preview)}</Text>
-      {Object.keys(impact.by_environment).length > 0 && (
-        <Group gap={6}>
-          {Object.entries(impact.by_environment).map(([environment, count]) => (
-            <Badge key={environment} color="gray" variant="default">
-              {environment} {count}
-            </Badge>
-          ))}
-        </Group>
-      )}
-      {impact.inputs.length > 0 && (
-        <List size="sm" spacing={2}>
-          {impact.inputs.slice(0, SHOWN).map(({ endpoint, id, added, removed, changed }) => (
-            <List.Item key={`${endpoint}/${id}`}>
-              <Code>{id}</Code> {effectOf({ added, removed, changed })}
-            </List.Item>
-          ))}
-        </List>
-      )}
+      <ImpactSummary impact={impact} />
+      {waves && <PlannedWaves waves={waves} seconds={expected_duration_s ?? 0} />}
       {warnings.length > 0 && (
         <Alert color="orange" variant="outline" title={warnings.length === 1 ? 'Warning' : 'Warnings'}>
           {warnings.map((warning) => (
@@ -72,42 +55,4 @@ function summaryOf({ change_count, impact }: Preview): string {
   ] as const
   const named = effects.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
   return `${documents}; ${clusters} something different${named.length > 0 ? ` (${named.join('; ')})` : ''}.`
-}
-
-function effectOf(counts: {
-  readonly added: number
-  readonly removed: number
-  readonly changed: number
-}): string {
-  const parts = Object.entries(counts).filter(([, count]) => count > 0)
-  return parts.map(([what, count]) => `${what} on ${count}`).join(', ')
-}
-
-/** A document with the fields that change. */
-function ChangedDocument({ change }: { readonly change: DescribedChange }) {
-  const { type, id, op, before, after } = change
-  return (
-    <div className={classes.document}>
-      <Text size="xs" fw={600}>
-        {op} {type}/{id}
-      </Text>
-      {op === 'update' &&
-        diffFields(before ?? undefined, after ?? undefined).map((field) => (
-          <div key={field.path} className={classes.field}>
-            <Code>{field.path}</Code>
-            <Value value={field.before} kind="before" />
-            <Value value={field.after} kind="after" />
-          </div>
-        ))}
-    </div>
-  )
-}
-
-function Value({ value, kind }: { readonly value: Json; readonly kind: 'before' | 'after' }) {
-  return (
-    <code className={classes.value} data-kind={kind}>
-      <span className="visually-hidden">{kind} </span>
-      {value === null ? 'none' : JSON.stringify(value)}
-    </code>
-  )
 }

@@ -14,13 +14,33 @@ interface StateBadgeProps {
 export function StateBadge({ state, isQuiet = false }: StateBadgeProps) {
   const { tone, meaning } = STATES[state]
   return (
-    <Tooltip label={meaning} multiline maw={280}>
-      <span className={classes.badge} data-tone={tone} data-quiet={isQuiet || undefined}>
-        <span aria-hidden="true" className={classes.shape}>
-          {SHAPES[tone]}
-        </span>
-        {state}
+    <ToneBadge tone={tone} meaning={meaning} isQuiet={isQuiet}>
+      {state}
+    </ToneBadge>
+  )
+}
+
+interface ToneBadgeProps {
+  readonly tone: Tone
+  readonly meaning?: string
+  readonly isQuiet?: boolean
+  readonly children: string
+}
+
+/** Of a word that is no state of a cluster or of a rollout. */
+export function ToneBadge({ tone, meaning, isQuiet = false, children }: ToneBadgeProps) {
+  const badge = (
+    <span className={classes.badge} data-tone={tone} data-quiet={isQuiet || undefined}>
+      <span aria-hidden="true" className={classes.shape}>
+        {SHAPES[tone]}
       </span>
+      {children}
+    </span>
+  )
+  if (meaning === undefined) return badge
+  return (
+    <Tooltip label={meaning} multiline maw={280}>
+      {badge}
     </Tooltip>
   )
 }

@@ -1,7 +1,6 @@
 // `cluster diff`: what two clusters get differently, or one cluster now and then.
 import type { Command } from 'commander'
-import { diffFields, type FieldChange } from '../../base/diff.ts'
-import type { JsonObject } from '../../base/json.ts'
+import { differingInputs, type InputsDifference } from '../../domain/delivery/differing-inputs.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { EXIT, unmet, usage } from '../failure.ts'
 import { parseAt } from '../input/moments.ts'
@@ -13,15 +12,9 @@ import { type ClusterInputs, readInputs } from '../server/cluster-inputs.ts'
 import { type Noun, namesOf } from '../server/nouns.ts'
 import type { Session } from '../session.ts'
 
-interface EndpointDiff {
+interface EndpointDiff extends InputsDifference {
   readonly endpoint: string
-  readonly added: readonly string[]
-  readonly removed: readonly string[]
-  readonly changed: readonly { readonly id: string; readonly fields: readonly FieldChange[] }[]
 }
-
-/** What says whose input it is, and which version of it: never what one looks for. */
-const IDENTITY = ['cluster', 'digest', 'answer_digest']
 
 export function defineClusterDiff(command: Command, { run, nouns }: Tools, noun: Noun): void {
   command
@@ -68,26 +61,9 @@ function compare(
   one: ClusterInputs | undefined,
   two: ClusterInputs | undefined,
 ): EndpointDiff | undefined {
-  const [first, second] = [byId(one), byId(two)]
-  const added = [...second.keys()].filter((id) => !first.has(id))
-  const removed = [...first.keys()].filter((id) => !second.has(id))
-  const changed = [...first].flatMap(([id, input]) => {
-    const other = second.get(id)
-    const fields = other ? diffFields(input, other) : []
-    return fields.length > 0 ? [{ id, fields }] : []
-  })
-  return added.length + removed.length + changed.length > 0
-    ? { endpoint, added, removed, changed }
-    : undefined
-}
-
-function byId(inputs: ClusterInputs | undefined): Map<string, JsonObject> {
-  return new Map(
-    (inputs?.inputs ?? []).map((input) => {
-      const told = Object.entries(input).filter(([name]) => !IDENTITY.includes(name))
-      return [input.id, Object.fromEntries(told) as JsonObject]
-    }),
-  )
+  const found = differingInputs(one?.inputs ?? [], two?.inputs ?? [])
+  const { added, removed, changed } = found
+  return added.length + removed.length + changed.length > 0 ? { endpoint, ...found } : undefined
 }
 
 async function report(session: Session, found: readonly EndpointDiff[]): Promise<void> {

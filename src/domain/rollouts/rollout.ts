@@ -212,11 +212,13 @@ export function asPlan({ document }: Pick<Entry, 'document'>): RolloutPlan {
 }
 
 const INSTANTS: ReadonlySet<string> = new Set<keyof Rollout | keyof Wave | keyof Approval>([
+  // A reason may be thought of after the preview, and is a part of what the rollout says that it waits for.
+  ...(['remark', 'waiting_for'] as const),
   ...(['started_at', 'ended_at', 'retried_at', 'baking_since', 'at'] as const),
   ...(['opened_at', 'widened_at', 'gates_hold_since', 'checks_since', 'passed_at'] as const),
 ])
 
-/** A rollout without the times of its steps: each decision of the same step makes them anew. */
+/** A rollout without the times and the reasons of its steps: each decision of the same step makes them anew. */
 export function withoutInstants(rollout: Rollout): object {
   return JSON.parse(JSON.stringify(rollout, (key, value) => (INSTANTS.has(key) ? undefined : value)))
 }

@@ -11,6 +11,7 @@ import {
 import type { SchemaObject } from '../../base/json-schema.ts'
 import { parseTime } from '../../base/time.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
+import { CONFIRMATIONS } from '../../domain/guards/guard.ts'
 import { schemaOf } from '../../registry/validator.ts'
 
 export interface Parameter {
@@ -192,8 +193,13 @@ export const WRITE_PARAMETERS: readonly Parameter[] = [
   ),
   inQuery(
     'confirm',
-    'removals confirms a write that takes inputs from many clusters, or the last of a type from one; finish confirms the finish of a rollout with waves that are not through.',
-    { type: 'string', enum: ['removals', 'finish'] },
+    'removals confirms a write that takes inputs from many clusters, or the last of a type from one; finish confirms the finish of a rollout with waves that are not through. Both are joined by a comma.',
+    { type: 'string', pattern: `^(?:${CONFIRMATIONS.join('|')})(?:,(?:${CONFIRMATIONS.join('|')}))*$` },
+    (text) =>
+      text
+        .split(',')
+        .map((each) => choiceProblem(CONFIRMATIONS, each))
+        .find((problem) => problem !== undefined),
   ),
   flag(
     'bypass',

@@ -78,7 +78,10 @@ export function parseOptions(
   const field = (name: string): Json | undefined => bodyField(request, name)
   const dryRun = query.dry_run === 'true' || field('dry_run') === true
   const plan = (query.plan ?? field('plan')) as string | undefined
-  const confirm = [query.confirm ?? [], (field('confirm') as readonly string[] | undefined) ?? []].flat()
+  const confirm = [
+    query.confirm?.split(',') ?? [],
+    (field('confirm') as readonly string[] | undefined) ?? [],
+  ].flat()
   // A plan in the URL was checked with the query, so only one in the body can fail here.
   if (plan !== undefined && !isPlan(plan)) return invalid([{ path: '/plan', message: NO_PLAN }])
   const limit = query.impact_limit === undefined ? field('impact_limit') : Number(query.impact_limit)

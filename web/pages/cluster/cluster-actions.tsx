@@ -24,12 +24,14 @@ export function ClusterActions({ type, cluster }: { readonly type: string; reado
     title: `${isProtected ? 'Allow deletion of' : 'Protect'} ${cluster}`,
     verb: isProtected ? 'Allow deletion' : 'Protect',
     call: { method: 'PATCH', path, body: { [PROTECTION]: !isProtected }, ifMatch: etag },
+    edited: { type, id: cluster, base: body, mine: { ...body, [PROTECTION]: !isProtected } },
     cli: `cluster patch ${inShell(cluster)} --deletion-protection=${!isProtected}`,
   }
   const remove: Action = {
     title: `Delete ${cluster}`,
     verb: 'Delete',
     call: { method: 'DELETE', path, ifMatch: etag },
+    edited: { type, id: cluster, base: body, mine: undefined },
     cli: `cluster delete ${inShell(cluster)}`,
     isDestructive: true,
   }

@@ -3,7 +3,7 @@ import { Group, SimpleGrid } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import type { ClusterStatus } from '../../../src/api/status-schema.ts'
-import { filterOf } from '../../api/fleet-search.ts'
+import { filterOf, parseFleetSearch } from '../../api/fleet-search.ts'
 import { queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
 import { CopyAs, inShell } from '../../parts/copy-as.tsx'
@@ -14,10 +14,18 @@ import { useHasDocuments } from '../../session/permissions.ts'
 import { ClusterActions } from './cluster-actions.tsx'
 import { ClusterHistory } from './cluster-history.tsx'
 import classes from './cluster-page.module.css'
+import { ClusterViews } from './cluster-views.tsx'
+import { CompareView } from './compare-view.tsx'
 import { ComponentsPanel } from './components-panel.tsx'
 import { DocumentPanel } from './document-panel.tsx'
 import { EndpointsPanel } from './endpoints-panel.tsx'
+import { FluxUiLink } from './flux-ui-link.tsx'
+import { HeldNote } from './hold-panel.tsx'
+import { InputsView } from './inputs-view.tsx'
 import { Neighbours } from './neighbours.tsx'
+import { OwnValuesPanel } from './own-values-panel.tsx'
+import { RestoreNotice } from './restore-notice.tsx'
+import { SetupView } from './setup-view.tsx'
 import { TransitionsPanel } from './transitions-panel.tsx'
 
 const route = getRouteApi('/clusters/$cluster')
@@ -25,6 +33,7 @@ const route = getRouteApi('/clusters/$cluster')
 export function ClusterPage() {
   const { cluster } = route.useParams()
   const search = route.useSearch()
+  const { view = 'status' } = search
   const settings = useQuery(queries.settings())
   const type = settings.data?.types.find((each) => each.cluster)?.name ?? ''
   const status = useQuery({ ...queries.clusterStatus(type, cluster), enabled: type !== '' })
@@ -44,30 +53,58 @@ export function ClusterPage() {
       }
       actions={
         <>
-          {search.at !== undefined && <Neighbours filter={filterOf(search)} at={search.at} />}
+          {search.at !== undefined && (
+            <Neighbours filter={filterOf(parseFleetSearch({ ...search }))} at={search.at} />
+          )}
           <CopyAs
             call={{ method: 'GET', path: `/${type}/${encodeURIComponent(cluster)}/status` }}
             cli={`cluster status ${inShell(cluster)}`}
           />
+          {hasDocuments && type !== '' && <FluxUiLink type={type} cluster={cluster} />}
           {hasDocuments && type !== '' && <ClusterActions type={type} cluster={cluster} />}
         </>
       }
     >
-      <Loaded query={status} lines={12}>
-        {(found) => (
-          <>
-            <Columns status={found} />
-            <EndpointsPanel status={found} />
-            <ComponentsPanel status={found} />
-            <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
-              <TransitionsPanel status={found} />
-              {hasDocuments && <ClusterHistory cluster={cluster} />}
-            </SimpleGrid>
-            {hasDocuments && <DocumentPanel type={type} cluster={cluster} />}
-          </>
-        )}
-      </Loaded>
+      {hasDocuments && <ClusterViews />}
+      {hasDocuments && view === 'inputs' && <InputsView type={type} cluster={cluster} />}
+      {hasDocuments && view === 'values' && (
+        <>
+          <OwnValuesPanel type={type} cluster={cluster} />
+          <DocumentPanel type={type} cluster={cluster} />
+        </>
+      )}
+      {hasDocuments && view === 'compare' && <CompareView type={type} cluster={cluster} />}
+      {hasDocuments && view === 'setup' && <SetupView type={type} cluster={cluster} />}
+      {(view === 'status' || !hasDocuments) && (
+        <Loaded query={status} lines={12}>
+          {(found) => (
+            <>
+              {hasDocuments && found.contact.state === 'deleted' && (
+                <RestoreNotice type={type} cluster={cluster} />
+              )}
+              <StatusView status={found} />
+            </>
+          )}
+        </Loaded>
+      )}
     </Page>
+  )
+}
+
+function StatusView({ status }: { readonly status: ClusterStatus }) {
+  const hasDocuments = useHasDocuments()
+  const { data: hold } = useQuery(queries.hold(status.cluster))
+  return (
+    <>
+      {hold && <HeldNote hold={hold.body} />}
+      <Columns status={status} />
+      <EndpointsPanel status={status} />
+      <ComponentsPanel status={status} />
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+        <TransitionsPanel status={status} />
+        {hasDocuments && <ClusterHistory cluster={status.cluster} />}
+      </SimpleGrid>
+    </>
   )
 }
 

@@ -1,5 +1,6 @@
 // What the cluster should get at each endpoint, what it was served, and what it reports to have applied.
 import { Code } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
 import type { ClusterStatus, EndpointStatus } from '../../../src/api/status-schema.ts'
 import { Age } from '../../parts/age.tsx'
 import { Facts } from '../../parts/facts.tsx'
@@ -28,10 +29,19 @@ export function EndpointsPanel({ status: { endpoints } }: { readonly status: Clu
   )
 }
 
-function Delivery({ endpoint: { delivery, reason, message } }: { readonly endpoint: EndpointStatus }) {
+function Delivery({
+  endpoint: { delivery, reason, message, served, desired },
+}: {
+  readonly endpoint: EndpointStatus
+}) {
   return (
     <>
       <StateBadge state={delivery} /> {[reason, message].filter(Boolean).join(': ')}
+      {served && served.digest !== desired && (
+        <Link to="." search={(kept) => ({ ...kept, view: 'compare', past: String(served.revision) })}>
+          what differs
+        </Link>
+      )}
     </>
   )
 }

@@ -1,0 +1,126 @@
+// A cluster that is held keeps what it is served, whatever is written: hold it, say for how long and why, and release it.
+import { Button, Group, Select, Stack, Text, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { ShownHold } from '../../../src/api/rollout-schema.ts'
+import { pathOf } from '../../api/client.ts'
+import { queries } from '../../api/queries.ts'
+import { atServer } from '../../api/server-clock.ts'
+import { Age } from '../../parts/age.tsx'
+import { inShell } from '../../parts/copy-as.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
+import { Panel } from '../../parts/page.tsx'
+import { type Action, PreviewDialog } from '../../parts/preview-dialog.tsx'
+import { useMay } from '../../session/permissions.ts'
+
+const HOUR_MS = 3_600_000
+/** For how many hours. */
+const FOR_EVER = '0'
+const SPANS = [
+  { value: '2', label: '2 hours' },
+  { value: '24', label: 'a day' },
+  { value: '72', label: '3 days' },
+  { value: '168', label: 'a week' },
+  { value: FOR_EVER, label: 'until it is released' },
+]
+
+export function HoldPanel({ cluster }: { readonly cluster: string }) {
+  const query = useQuery(queries.hold(cluster))
+  const mayWrite = useMay('write')
+  const [action, setAction] = useState<Action>()
+  return (
+    <Panel title="Hold">
+      <Stack gap="sm" p="sm">
+        <Loaded query={query} lines={2}>
+          {(held) => (
+            <>
+              {held ? (
+                <HeldNote hold={held.body} />
+              ) : (
+                <Text size="sm">It is not held: it gets what is written.</Text>
+              )}
+              {mayWrite && held && (
+                <Button
+                  variant="default"
+                  w="fit-content"
+                  onClick={() =>
+                    setAction({
+                      title: `Release ${cluster}`,
+                      verb: 'Release',
+                      call: { method: 'DELETE', path: pathOf('holds', cluster), ifMatch: held.etag },
+                      cli: `hold release ${inShell(cluster)}`,
+                    })
+                  }
+                >
+                  Release…
+                </Button>
+              )}
+              {mayWrite && !held && <HoldForm cluster={cluster} onAction={setAction} />}
+            </>
+          )}
+        </Loaded>
+        <PreviewDialog action={action} onClose={() => setAction(undefined)} />
+      </Stack>
+    </Panel>
+  )
+}
+
+export function HeldNote({ hold }: { readonly hold: ShownHold }) {
+  const { held_by, since, until, reason } = hold
+  return (
+    <Text size="sm">
+      Held by {held_by} <Age at={since} />
+      {until ? (
+        <>
+          {', and released '}
+          <Age at={until} />
+        </>
+      ) : (
+        ', until it is released'
+      )}
+      : {reason}
+    </Text>
+  )
+}
+
+interface HoldFormProps {
+  readonly cluster: string
+  readonly onAction: (action: Action) => void
+}
+
+function HoldForm({ cluster, onAction }: HoldFormProps) {
+  const [reason, setReason] = useState('')
+  const [hours, setHours] = useState('24')
+  const ask = () => {
+    const until =
+      hours === FOR_EVER
+        ? {}
+        : { until: atServer(Math.round(Date.now() / 1000) * 1000 + Number(hours) * HOUR_MS) }
+    onAction({
+      title: `Hold ${cluster}`,
+      verb: 'Hold',
+      call: { method: 'PUT', path: pathOf('holds', cluster), body: { reason: reason.trim(), ...until } },
+      cli: `hold create ${inShell(cluster)}${hours === FOR_EVER ? '' : ` --for ${hours}h`} --reason ${inShell(reason.trim())}`,
+    })
+  }
+  return (
+    <Group gap="sm" align="flex-end">
+      <TextInput
+        label="Why it is held"
+        value={reason}
+        onChange={({ currentTarget }) => setReason(currentTarget.value)}
+      />
+      <Select
+        label="For how long"
+        data={SPANS}
+        value={hours}
+        onChange={(chosen) => setHours(chosen ?? '24')}
+        allowDeselect={false}
+        size="sm"
+      />
+      <Button onClick={ask} disabled={reason.trim() === ''}>
+        Hold…
+      </Button>
+    </Group>
+  )
+}

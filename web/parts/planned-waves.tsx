@@ -1,0 +1,54 @@
+// The waves of a rollout that has not started: who is in each, what it has to prove, and how long all takes at least.
+import { Stack, Text } from '@mantine/core'
+import type { PlannedWave } from '../../src/api/rollout-schema.ts'
+import { howLong } from '../../src/base/relative-time.ts'
+import { Facts } from './facts.tsx'
+
+interface PlannedWavesProps {
+  readonly waves: readonly PlannedWave[]
+  readonly seconds: number
+}
+
+export function PlannedWaves({ waves, seconds }: PlannedWavesProps) {
+  return (
+    <Stack gap={4}>
+      <Text size="sm">
+        {waves.length} {waves.length === 1 ? 'wave' : 'waves'}; it takes at least {howLong(seconds * 1000)},
+        if every cluster answers in time.
+      </Text>
+      <Facts
+        label="Planned waves"
+        head={['Wave', 'Clusters', 'Passes when', 'Waits for']}
+        rows={waves.map((wave) => ({
+          id: wave.name,
+          cells: [
+            wave.name,
+            <span key="members" title={wave.details.join(', ')}>
+              {wave.members}
+              {wave.absent > 0 && `, ${wave.absent} absent now`}
+            </span>,
+            wave.gates.map(wordsOf).join(', '),
+            waitsOf(wave).join(', ') || 'nothing else',
+          ],
+        }))}
+      />
+    </Stack>
+  )
+}
+
+function wordsOf({ kind, needed, of }: PlannedWave['gates'][number]): string {
+  if (kind === 'failures') return `at most ${needed} of ${of} fail`
+  return `${needed} of ${of} ${kind.replace('_percent', '')}`
+}
+
+function waitsOf({ soak_s, checks, approval, start_at, window, max_concurrent }: PlannedWave): string[] {
+  return [
+    ...(soak_s ? [`${howLong(soak_s * 1000)} of soaking`] : []),
+    ...(checks ?? []).map(({ name }) => `the check ${name}`),
+    ...(approval?.before ? ['approval before it opens'] : []),
+    ...(approval?.after ? ['approval after its gates hold'] : []),
+    ...(start_at ? [`${new Date(start_at).toLocaleString()}`] : []),
+    ...(window ? [`its window (${window.cron}${window.zone ? `, ${window.zone}` : ''})`] : []),
+    ...(max_concurrent ? [`${max_concurrent} at a time`] : []),
+  ]
+}
