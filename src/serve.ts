@@ -140,6 +140,7 @@ async function startStores(
         log.error({ err: error, doing }, 'the store failed')
       },
       onStoreBack: () => log.info('store connection restored'),
+      onLoading: (documents) => log.info({ documents }, 'loading'),
       controlsRollouts: config.mode === 'crud' && !upstream,
       checks: checkSettings(config),
       onRolloutProblem: (err) => log.warn({ err }, 'a step of a rollout cannot be taken now'),

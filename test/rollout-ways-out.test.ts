@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../src/base/json.ts'
+import { asRollout } from '../src/domain/rollouts/rollout.ts'
 import { fleetOf } from './reporting-clusters.ts'
 import { type RolledFleet, startRolled, tagOf, wavesOf } from './rolled-fleet.ts'
 
@@ -161,6 +162,24 @@ describe('an amendment', () => {
     await fleet.act(id, 'amend', { ...OTHER, restart: true })
     assert.deepEqual(await tags(fleet), ['v3.0.0', 'v1.0.0', 'v1.0.0'])
     assert.deepEqual(await fleet.waves(id), ['open', 'waiting', 'waiting'])
+  })
+
+  test('acts from then on with what the one who amended it may do', async (t) => {
+    const { fleet, id } = await started(t)
+    const token = await fleet.token('ann', { role: 'editor', selector: 'environment=dev' })
+    const amended = await fleet.act(
+      id,
+      'amend',
+      { ...OTHER, message: 'CVE-2026-1' },
+      { token, query: '?bypass=true' },
+    )
+    assert.equal(amended.status, 200, amended.text)
+    const { grant } = asRollout(fleet.service.engine.state.get('rollouts', id) ?? assert.fail(id))
+    assert.deepEqual(grant, { role: 'editor', selector: 'environment=dev' })
+    await fleet.service.call('POST', '/freezes', { body: { id: 'end', reason: 'holidays' } })
+    await settled(fleet, 'one')
+    assert.deepEqual(await fleet.waves(id), ['passed', 'waiting', 'waiting'])
+    assert.match((await fleet.rollout(id)).waiting_for, /freeze "end"/)
   })
 
   test('leaves members in their waves, whatever became of them, and keeps what was skipped', async (t) => {

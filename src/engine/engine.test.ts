@@ -666,3 +666,48 @@ test('a write of an administrator does not wait for a long one of somebody else,
   assert.equal(urgent.revision, 2)
   assert.equal(done(await long).revision, 3)
 })
+
+test('a load that takes long says every few seconds how far it is', async (t) => {
+  const store = openMemoryStore()
+  let clock = performance.now()
+  t.mock.method(performance, 'now', () => clock)
+  const load: Store['load'] = async (take) => {
+    for (let n = 1; n <= 3500; n++) {
+      clock += 1
+      take(1, {
+        type: 'namespaces',
+        id: `n${n}`,
+        after: { document: { id: `n${n}` }, deleted: false, size: 1 },
+      })
+    }
+    return { revision: 1, hash: 'x' }
+  }
+  const told: number[] = []
+  await start(t, { ...store, load }, { onLoading: (documents) => told.push(documents) })
+  assert.deepEqual(told, [2000])
+})
+
+test('a process does not read its own commit back, also when its head is looked at before it is published', async (t) => {
+  const store = openSqliteStore({ path: join(temporaryFolder(t), 'fleet.db'), write: true })
+  let reads = 0
+  const watched: Store = {
+    ...store,
+    changesSince(revision) {
+      reads++
+      return store.changesSince(revision)
+    },
+    async commit(...given) {
+      const result = await store.commit(...given)
+      // As the timer does it that looks for commits of others.
+      setImmediate(() => void engine.check())
+      await breathe()
+      await breathe()
+      return result
+    },
+  }
+  const engine = await start(t, watched)
+  const before = reads
+  for (const n of ['a', 'b', 'c']) done(await engine.write([namespace(n)], author))
+  assert.equal(engine.state.revision, 3)
+  assert.equal(reads, before)
+})

@@ -65,6 +65,8 @@ export interface EngineParts {
   readonly onStoreError?: (error: StoreError, doing: StoreUse) => void
   /** Called when the store can be followed again after a failure. */
   readonly onStoreBack?: () => void
+  /** Called every few seconds while a large state is loaded. */
+  readonly onLoading?: (documents: number) => void
   /** What to start from while the store is unavailable. */
   readonly snapshots?: Snapshots
   /** Only of a mirror: how far its copy is behind the upstream. */
@@ -82,9 +84,9 @@ const MAX_WAITING = 1000
 
 /** Loads the state and follows the store until stopped. */
 export async function startEngine(parts: EngineParts): Promise<Engine> {
-  const { store, types, now, brake = DEFAULT_BRAKE, snapshots, upstream } = parts
+  const { store, types, now, brake = DEFAULT_BRAKE, snapshots, upstream, onLoading } = parts
   const { fleetStatus = DEFAULT_STATUS, onStoreError = () => {}, onStoreBack = () => {} } = parts
-  const follower = new Follower({ store, types, now, onStoreError, onStoreBack, upstream })
+  const follower = new Follower({ store, types, now, onStoreError, onStoreBack, onLoading, upstream })
   const { state } = follower
   const checks = new HeadChecks(follower)
   const past = openPast(store, types, state, now)

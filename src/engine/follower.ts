@@ -16,9 +16,14 @@ export interface FollowerParts {
   readonly now: () => Date
   readonly onStoreError: (error: StoreError, doing: StoreUse) => void
   readonly onStoreBack: () => void
+  /** Called every few seconds of a long load, with the number of documents that were read so far. */
+  readonly onLoading: ((documents: number) => void) | undefined
   /** Only of a mirror: how far its copy is behind the upstream. */
   readonly upstream: (() => ReplicationStatus) | undefined
 }
+
+/** Of a load that takes long. */
+const TELL_MS = 2000
 
 interface Loaded {
   readonly state: State
@@ -210,9 +215,16 @@ export class Follower {
   }
 
   async #load(): Promise<void> {
-    const { store, types } = this.#parts
+    const { store, types, onLoading } = this.#parts
     const state = new State(types)
-    const head = await store.load((revision, document) => state.put(revision, document))
+    let documents = 0
+    let tellAt = performance.now() + TELL_MS
+    const head = await store.load((revision, document) => {
+      state.put(revision, document)
+      if (++documents % 1000 > 0 || performance.now() < tellAt) return
+      onLoading?.(documents)
+      tellAt = performance.now() + TELL_MS
+    })
     state.revision = head.revision
     state.settle()
     this.#storeRevision = head.revision

@@ -59,6 +59,7 @@ describe('the fleet', { skip, timeout: 120_000 }, () => {
   test('a cluster shows what was typed and sent as text', async () => {
     const { page, faults } = await visit(service, '/clusters/dev-eu-00')
     await page.getByText(`InstallFailed: helm install failed: ${ATTACK}`).waitFor()
+    await page.getByRole('link', { name: 'Own values' }).click()
     await page.getByText(ATTACK, { exact: true }).waitFor()
     assert.deepEqual(faults, [])
   })
@@ -100,7 +101,7 @@ describe('the fleet', { skip, timeout: 120_000 }, () => {
   })
 
   test('what others change arrives by itself', async () => {
-    const { page } = await visit(service, '/clusters/prod-eu-07')
+    const { page } = await visit(service, '/clusters/prod-eu-07?view=values')
     await page.getByText('live', { exact: true }).waitFor()
     await service.call('PATCH', '/clusters/prod-eu-07', { body: { vm_image: 'debian-of-another' } })
     await page.getByText('debian-of-another').first().waitFor()

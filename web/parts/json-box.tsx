@@ -1,6 +1,7 @@
 // A box for JSON that says where it is none.
 import { Textarea } from '@mantine/core'
 import type { Json } from '../../src/base/json.ts'
+import classes from './json-box.module.css'
 
 interface JsonBoxProps {
   readonly label: string
@@ -33,7 +34,7 @@ export function JsonBox({ label, description, value, onChange, minRows = 8 }: Js
       autosize
       minRows={minRows}
       maxRows={24}
-      ff="monospace"
+      classNames={{ input: classes.input ?? '' }}
       spellCheck={false}
     />
   )

@@ -68,7 +68,7 @@ export function waveTable(
     number(wave.failed),
     number(wave.set_aside),
     wave.gates
-      .filter(({ holds }) => hasAllGates || !holds)
+      .filter((gate) => hasAllGates || isMissing(gate))
       .map(gateText)
       .join(', '),
   ])
@@ -87,6 +87,11 @@ export function waveTable(
     ],
     rows,
   )
+}
+
+/** As long as nobody was served it, the limit of failures does not hold either: others say so already. */
+function isMissing({ kind, holds, count, needed_count }: GateResult): boolean {
+  return !holds && (kind !== 'failures' || count > needed_count)
 }
 
 /** `2/4 applied`: so many of those that are needed; `1 failed, at most 0`. */

@@ -31,6 +31,8 @@ interface Prepared {
 export class State implements PolledView {
   revision = 0
   readonly #types: Types
+  /** Types whose documents polls look up by their ids. */
+  readonly #delivered: ReadonlySet<string>
   #collections = new Map<string, Collection>()
   #indexes: StateIndexes
   #parts: SharedParts
@@ -40,6 +42,7 @@ export class State implements PolledView {
 
   constructor(types: Types) {
     this.#types = types
+    this.#delivered = new Set(types.delivered.map(({ name }) => name))
     this.#indexes = new StateIndexes(types)
     this.#parts = new SharedParts(types)
     this.#ceilings = new ClusterCeilings(types)
@@ -156,7 +159,7 @@ export class State implements PolledView {
 
   #prepare(revision: number, { type, id: given, after }: Applied): Prepared {
     const isCluster = type === this.#types.cluster.type.name
-    const id = this.#types.get(type)?.delivery ? internalise(given) : given
+    const id = this.#delivered.has(type) ? internalise(given) : given
     if (!after) return { type, id, entry: undefined, place: undefined }
     const { document, deleted, size } = after
     // With room for what is rendered of it, which takes less than to add it later.

@@ -208,9 +208,11 @@ export function amended(
     const isNext = waves.slice(0, at).every((each) => each.opened > 0 || each.members.length === 0)
     return opened === 0 ? wave : { ...wave, ...(isNext && { state: 'open' }), opened_at, opened_revision }
   })
-  const { baking_since: _, joined: __, checks: ___, ...rest } = rollout
+  // It acts with what the one who amended it may do from here on, who may be allowed less than its starter.
+  const { baking_since: _, joined: __, checks: ___, grant: ____, bypass: _____, ...rest } = rollout
   return {
     ...rest,
+    ...(staged.grant && { grant: staged.grant }),
     ...(staged.bypass && { bypass: true }),
     amended_by: by,
     message: staged.message ?? rollout.message,

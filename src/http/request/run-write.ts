@@ -1,6 +1,6 @@
 // Runs the write of a route: parses the request, calls the engine, sends the response.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { invalid, type Result } from '../../base/problem.ts'
+import { invalid, type Result, succeed } from '../../base/problem.ts'
 import { may, type Permission } from '../../domain/access/permissions.ts'
 import type { Command, Outcome, WriteCommand } from '../../domain/commands/command.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
@@ -12,7 +12,7 @@ import type { Span } from '../../runtime/spans.ts'
 import { identityOf } from '../auth/identity.ts'
 import { onlyPreviews } from '../auth/require-access.ts'
 import { inLane, senderOf } from '../load/callers.ts'
-import { previewRollout } from '../rollouts/preview-rollout.ts'
+import { previewRollout, type RolloutPreview } from '../rollouts/preview-rollout.ts'
 import type { Service } from '../service.ts'
 import { sendProblem } from './problem-response.ts'
 import {
@@ -119,7 +119,10 @@ async function runWrite(
       ...(idempotency.value && !dryRun && { idempotency: idempotency.value }),
     })
   const started = performance.now()
-  const running = dryRun ? inLane(service.admission.costly, sender, write) : write()
+  const preview = (): Promise<Result<Previewed>> => previewWrite(service, write, signal)
+  const running: Promise<Result<Previewed>> = dryRun
+    ? inLane(service.admission.costly, sender, preview)
+    : write()
   const result = await running.catch((error: unknown) => {
     span?.end('internal_error')
     throw error
@@ -133,9 +136,23 @@ async function runWrite(
     return sendWriteAnswer(reply.header('Idempotent-Replayed', 'true'), JSON.parse(replayed))
   if (kept !== undefined) return sendWriteAnswer(reply, JSON.parse(kept))
   if (!dryRun) return sendWriteAnswer(reply, answerTo(result.value))
-  const { staged } = result.value
-  const rollout = staged && (await runTimeSliced(previewRollout(service, staged), signal))
-  return sendWriteAnswer(reply, previewAnswer(service.types, result.value, rollout))
+  return sendWriteAnswer(reply, previewAnswer(service.types, result.value, result.value.planned))
+}
+
+interface Previewed extends Written {
+  readonly planned?: RolloutPreview
+}
+
+/** A preview is one piece of work, what it says of a rollout included: it ends when its caller leaves, or takes too long. */
+async function previewWrite(
+  service: Service,
+  write: () => Promise<Result<Written>>,
+  signal: AbortSignal | undefined,
+): Promise<Result<Previewed>> {
+  const result = await write()
+  if (!result.ok || !result.value.staged) return result
+  const planned = await runTimeSliced(previewRollout(service, result.value.staged), signal)
+  return succeed({ ...result.value, planned })
 }
 
 /** Names and attributes are of our own routes and types: nothing of what was sent. */
