@@ -31,7 +31,8 @@ const COLUMNS: PagedColumn<Row>[] = [
     header: 'Own values',
     cell: ({ row: { original } }) => {
       const fields = Object.keys(original.overrides)
-      const values = original.patches > 0 ? [`${original.patches} ${original.patches === 1 ? 'value' : 'values'}`] : []
+      const values =
+        original.patches > 0 ? [`${original.patches} ${original.patches === 1 ? 'value' : 'values'}`] : []
       return [...fields, ...values].join(', ')
     },
   },
