@@ -749,7 +749,9 @@ describe('pruning', CONCURRENTLY, () => {
     const { stdout: list } = await done(service, ['applied-set', 'list', '-o', 'name'])
     assert.equal(list, 'applied_sets/fleet\n')
     const { stdout: shown } = await done(service, ['applied-set', 'get', 'fleet', '-o', 'json'])
-    assert.deepEqual(JSON.parse(shown), { id: 'fleet', documents: { namespaces: ['x', 'y'] } })
+    const { digest, ...held } = JSON.parse(shown)
+    assert.match(digest, /^sha256:[0-9a-f]{64}$/)
+    assert.deepEqual(held, { id: 'fleet', documents: { namespaces: ['x', 'y'] } })
     await done(service, ['applied-set', 'delete', 'fleet'])
     assert.deepEqual(await ids(service, 'namespaces'), ['team-a', 'team-b', 'x', 'y'])
     put(folder, 'fleet/set.json', namespaces('y'))
@@ -977,15 +979,18 @@ describe('diff', CONCURRENTLY, () => {
     const folder = files(t, { 'set.json': { clusters: [{ id: 'two', node_count: 3 }] } })
     const result = await on(service, ['diff', '-f', join(folder, 'set.json'), '-o', 'json'])
     assert.equal(result.code, 4)
+    const found = JSON.parse(result.stdout)
+    const { after } = found.changes.find(({ type }: { type: string }) => type === 'applied_sets')
+    assert.deepEqual(after.documents, { clusters: ['two'] })
     const { body } = await service.call('POST', '/batch?dry_run=true', {
       body: {
         operations: [
           { op: 'patch', type: 'clusters', id: 'two', patch: { node_count: 3 } },
-          { op: 'create', type: 'applied_sets', document: { id: 'set', documents: { clusters: ['two'] } } },
+          { op: 'create', type: 'applied_sets', document: after },
         ],
       },
     })
-    assert.deepEqual(JSON.parse(result.stdout), body)
+    assert.deepEqual(found, body)
     assert.equal(revisionOf(service), 1)
   })
 
@@ -1330,7 +1335,7 @@ describe('at the same time as others', CONCURRENTLY, () => {
       await done(service, ['apply', '-f', join(folder, 'set.json')])
       const front = await standBefore(t, service, { before: beforeFirstWrite(() => happens(service)) })
       put(folder, 'set.json', { namespaces: ['x', 'y'].map((id) => ({ id, labels: { a: '2' } })) })
-      await done(front, ['apply', '-f', join(folder, 'set.json'), '--prune'])
+      await done(front, ['apply', '-f', join(folder, 'set.json'), '--prune', '--overwrite'])
       assert.deepEqual(await ids(service, 'namespaces'), ['team-a', 'team-b', 'x', 'y'])
       assert.deepEqual((await get(service, '/namespaces/x')).labels, { a: '2' })
       assert.deepEqual((await get(service, '/namespaces/y')).labels, { a: '2' })

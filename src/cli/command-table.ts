@@ -52,6 +52,13 @@ export const FLEET_COMMANDS: readonly FleetCommand[] = [
     define: async () => (await import('./commands/diff-set.ts')).defineDiff,
   },
   {
+    name: 'pull',
+    group: CHANGE,
+    types: 'fresh',
+    summary: 'take what others have changed into the files',
+    define: async () => (await import('./commands/pull.ts')).definePull,
+  },
+  {
     name: 'batch',
     group: CHANGE,
     types: true,

@@ -40,7 +40,7 @@ export async function readSet(
 }
 
 /** The documents in a value: one with its type, a list of them, or a seed file (lists of documents by type). */
-function documentsIn(nouns: readonly Noun[], { value, source }: Parsed): Wanted[] {
+export function documentsIn(nouns: readonly Noun[], { value, source }: Parsed): Wanted[] {
   if (Array.isArray(value)) {
     return value.flatMap((item, i) => documentsIn(nouns, { value: item, source: `${source} [${i}]` }))
   }

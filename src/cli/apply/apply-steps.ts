@@ -5,28 +5,38 @@ import { readDocuments } from '../server/read-documents.ts'
 import type { Session } from '../session.ts'
 import { completer, operationFor, type Step, type Wanted } from './apply-set.ts'
 import { type ApplyPlan, inventoryNoun, planInventory } from './inventory.ts'
+import { findOverwritten, type Overwritten } from './others-changes.ts'
 import type { SetFlags } from './set-flags.ts'
 
 /** What the service takes at once, with room for what surrounds it. */
 const MAX_BYTES = 30 * 1024 * 1024
 
+interface SetPlan extends Omit<ApplyPlan, 'last'> {
+  /** What others have changed since the set was last applied, and the steps would take back. */
+  readonly overwritten: readonly Overwritten[]
+}
+
 /** The steps that make the fleet hold the set. */
-export async function planApply(
-  session: Session,
-  flags: SetFlags,
-  set: readonly Wanted[],
-): Promise<ApplyPlan> {
+export async function planApply(session: Session, flags: SetFlags, set: readonly Wanted[]): Promise<SetPlan> {
   const current = await readDocuments(session, set)
-  const complete = new Map(session.nouns.map((noun) => [noun.name, completer(noun)]))
-  const steps = set.flatMap((wanted): Step[] => {
-    const { type, document } = wanted
-    const full = complete.get(type)?.(document) ?? document
-    const operation = operationFor({ ...wanted, document: full }, current.get(nameOf(wanted)))
-    return operation ? [{ operation, wanted }] : []
+  const full = completed(session, set)
+  const steps = full.flatMap((wanted, i): Step[] => {
+    const operation = operationFor(wanted, current.get(nameOf(wanted)))
+    return operation ? [{ operation, wanted: set[i] as Wanted }] : []
   })
-  const inventory = await planInventory(session, flags, set)
+  const { last, ...inventory } = await planInventory(session, flags, set)
+  const overwritten = last ? await findOverwritten(session, full, current, last) : []
   const all = [...steps, ...inventory.steps]
-  return { ...inventory, steps: all.length > 0 ? all : nothingToDo(session, set) }
+  return { ...inventory, overwritten, steps: all.length > 0 ? all : nothingToDo(session, set) }
+}
+
+/** The documents of a set, with their fields as the service has them. */
+export function completed({ nouns }: Session, set: readonly Wanted[]): Wanted[] {
+  const complete = new Map(nouns.map((noun) => [noun.name, completer(noun)]))
+  return set.map((wanted) => {
+    const { type, document } = wanted
+    return { ...wanted, document: complete.get(type)?.(document) ?? document }
+  })
 }
 
 /** An operation that changes nothing, so that the service gives its answer: an empty patch, or one of no cluster. */

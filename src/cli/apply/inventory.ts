@@ -1,6 +1,7 @@
 // The inventory of a set: which documents it held when it was last applied, kept on the server for pruning.
-
+import { createHash } from 'node:crypto'
 import type { Preview } from '../../api/wire-types.ts'
+import type { JsonObject } from '../../base/json.ts'
 import { usage } from '../failure.ts'
 import { type DocumentName, type Noun, nameOf } from '../server/nouns.ts'
 import { findDocument, listAll, readDocuments, revisionOf } from '../server/read-documents.ts'
@@ -19,9 +20,17 @@ export interface ApplyPlan {
   readonly steps: readonly Step[]
   /** What could be pruned, and is not. */
   readonly unpruned: readonly UnprunedEntry[]
+  /** What the set was when it was last applied; undefined when that is not known. */
+  readonly last: AppliedBefore | undefined
 }
 
-const NO_STEPS: ApplyPlan = { steps: [], unpruned: [] }
+/** The revision in which a set was last applied, and the names of what it held. */
+export interface AppliedBefore {
+  readonly revision: number
+  readonly held: ReadonlySet<string>
+}
+
+const NO_STEPS: ApplyPlan = { steps: [], unpruned: [], last: undefined }
 
 /** The steps that bring the inventory up to date, and delete what the set holds no longer. */
 export async function planInventory(
@@ -52,8 +61,10 @@ export async function planInventory(
   const candidates = flags.prune ? await heldByNoOther(session, noun, id, existing) : []
   const { prunable, unpruned } = await choosePrunable(session, noun, id, candidates)
   const documents = inventoryOf([...(flags.prune ? unpruned : existing), ...set])
+  // A server of an earlier release keeps no digest.
+  const digest = noun.schema.properties?.digest ? { digest: digestOf(set) } : {}
   const write = operationFor(
-    { type: noun.name, id, document: { id, documents }, source: '' },
+    { type: noun.name, id, document: { id, documents, ...digest }, source: '' },
     recorded?.document,
   )
   const expect = recorded ? { if_revision: revisionOf(recorded) } : {}
@@ -61,7 +72,30 @@ export async function planInventory(
     ...prunable.map((entry) => ({ operation: { op: 'delete', ...entry } })),
     ...(write ? [{ operation: { ...write, ...expect } }] : []),
   ]
-  return { steps, unpruned }
+  return { steps, unpruned, last: lastApplied(recorded) }
+}
+
+/** Without a digest, the inventory may have been the same in many revisions. */
+function lastApplied(recorded: Recorded | undefined): AppliedBefore | undefined {
+  if (!recorded?.document.digest) return undefined
+  const held = entriesOf((recorded.document.documents ?? {}) as Inventory)
+  return { revision: revisionOf(recorded), held: new Set(held.map(nameOf)) }
+}
+
+interface Recorded {
+  readonly document: JsonObject
+  readonly etag: string
+}
+
+function digestOf(set: readonly Wanted[]): string {
+  const texts = set.map((each) => `${nameOf(each)} ${JSON.stringify(each.document)}\n`)
+  return `sha256:${createHash('sha256').update(texts.toSorted().join('')).digest('hex')}`
+}
+
+/** When the set was last applied. */
+export async function findLastApplied(session: Session, flags: SetFlags): Promise<AppliedBefore | undefined> {
+  const noun = inventoryNoun(session)
+  return noun && lastApplied(await findDocument(session, noun, setName(flags)))
 }
 
 /** The entries that no other set holds. */

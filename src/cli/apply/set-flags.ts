@@ -9,16 +9,23 @@ export interface SetFlags {
   readonly file: readonly string[]
   readonly prune?: boolean
   readonly name?: string
+  readonly overwrite?: boolean
 }
 
 export function addSetFlags(command: Command, { isOptional = false } = {}): Command {
+  return addFileFlags(command, { isOptional })
+    .option('--prune', 'delete what the set held before and holds no longer')
+    .option('--overwrite', 'also what others have changed since the set was last applied')
+}
+
+/** The flags of what only reads or writes the files of a set. */
+export function addFileFlags(command: Command, { isOptional = false } = {}): Command {
   const file = new Option(
     '-f, --file <path>',
     'a file, a folder with all below it, or - for stdin (repeatable)',
   )
   return command
     .addOption(file.argParser(collect).makeOptionMandatory(!isOptional))
-    .option('--prune', 'delete what the set held before and holds no longer')
     .option('--name <name>', 'name of the set (default: that of the first file or folder)')
 }
 

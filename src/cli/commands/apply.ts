@@ -5,6 +5,7 @@ import { readSet, type Step } from '../apply/apply-set.ts'
 import { planApply, splitBySize } from '../apply/apply-steps.ts'
 import { warnOfUnpruned } from '../apply/choose-prunable.ts'
 import { inventoryNoun, withoutInventory } from '../apply/inventory.ts'
+import { agreeToOverwrite, refuseOverwritten, warnOfOverwritten } from '../apply/others-changes.ts'
 import { inTermsOfFiles, namingFiles, sendSteps } from '../apply/send-set.ts'
 import { addSetFlags, type SetFlags, setName } from '../apply/set-flags.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
@@ -41,7 +42,10 @@ What is missing is created. Of what is there, the fields that a file names becom
 does not name stay (null removes one). All of it is one revision.
 
 --prune deletes what the same set held before and holds no longer, as far as the log shows that this set applied it;
-what somebody else only wrote into the set stays, and is named. A set is known by its name: --name, or else the name
+what somebody else only wrote into the set stays, and is named.
+
+What others have changed since the same set was last applied, and the files would change back, is named with who did it
+and why, and stops apply (on a terminal it asks): take it into the files with pull, or add --overwrite. A set is known by its name: --name, or else the name
 of the first file or folder. What is applied is remembered with it (${PROGRAM} applied-set list).`
 
 export function defineApply(command: Command, { run }: Tools): void {
@@ -57,10 +61,13 @@ export function defineApply(command: Command, { run }: Tools): void {
 async function apply(session: Session, flags: Flags): Promise<void> {
   const set = await readSet(session.terminal, session.nouns, flags.file)
   for (let attempt = 1; ; attempt++) {
-    const { steps, unpruned } = await planApply(session, flags, set)
+    const { steps, unpruned, overwritten } = await planApply(session, flags, set)
     if (attempt === 1) warnOfUnpruned(session, unpruned)
+    if (flags.dryRun) await warnOfOverwritten(session, overwritten)
+    else await agreeToOverwrite(session, flags, overwritten)
     try {
-      return await report(session, flags, steps, await sendAll(session, flags, steps))
+      await report(session, flags, steps, await sendAll(session, flags, steps))
+      return flags.dryRun ? refuseOverwritten(flags, overwritten) : undefined
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       // Another writer has changed one of the documents: the steps have to be planned again.

@@ -4,6 +4,7 @@ import { readSet } from '../apply/apply-set.ts'
 import { planApply } from '../apply/apply-steps.ts'
 import { warnOfUnpruned } from '../apply/choose-prunable.ts'
 import { withoutInventory } from '../apply/inventory.ts'
+import { refuseOverwritten, warnOfOverwritten } from '../apply/others-changes.ts'
 import { inTermsOfFiles, sendSteps } from '../apply/send-set.ts'
 import { addSetFlags, type SetFlags } from '../apply/set-flags.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
@@ -30,7 +31,7 @@ export function defineDiff(command: Command, { run }: Tools): void {
     .option('-l, --selector <selector>', 'only for clusters that match this label selector, at either moment')
     .addHelpText(
       'after',
-      `\nExits with 0 when there is no difference and with ${EXIT.unmet} when there is one.\n\nExamples:\n  ${PROGRAM} diff -f fleet/\n  ${PROGRAM} diff -f fleet/ --prune -o json\n  ${PROGRAM} diff --from 40 --to now -l environment=prod\n  ${PROGRAM} diff --from yesterday`,
+      `\nExits with 0 when there is no difference and with ${EXIT.unmet} when there is one;\nwith ${EXIT.usage} when apply would overwrite what others have changed since the set was last applied.\n\nExamples:\n  ${PROGRAM} diff -f fleet/\n  ${PROGRAM} diff -f fleet/ --prune -o json\n  ${PROGRAM} diff --from 40 --to now -l environment=prod\n  ${PROGRAM} diff --from yesterday`,
     )
     .action(
       run((session, flags: Flags) => {
@@ -54,8 +55,9 @@ async function diffMoments(session: Session, moments: Moments): Promise<void> {
 
 async function diffSet(session: Session, flags: SetFlags): Promise<void> {
   const set = await readSet(session.terminal, session.nouns, flags.file)
-  const { steps, unpruned } = await planApply(session, flags, set)
+  const { steps, unpruned, overwritten } = await planApply(session, flags, set)
   warnOfUnpruned(session, unpruned)
+  await warnOfOverwritten(session, overwritten)
   const { preview } = await inTermsOfFiles(steps, () =>
     sendSteps(session, { dryRun: true }, steps, steps.length),
   )
@@ -66,6 +68,7 @@ async function diffSet(session: Session, flags: SetFlags): Promise<void> {
     isPaged: true,
     human: (look) => (shown.change_count === 0 ? '' : describePreview(look, shown)),
   })
+  refuseOverwritten(flags, overwritten)
   // The output has shown what differs: the exit code says that something does.
   if (shown.change_count > 0) throw unmet('')
 }

@@ -74,6 +74,7 @@ async function login(
   }
   const url = parseUrl(api_url, '--api-url')
   const timeoutMs = parseTimeout(flags.timeout) ?? REQUEST_TIMEOUT_MS
+  const tls = tlsOf(flags, env, isKnown ? known.contexts[name] : undefined)
   const as = <T>(token: string | undefined, use: (api: Api) => Promise<T>): Promise<T> => {
     const settings: Settings = {
       url,
@@ -81,7 +82,7 @@ async function login(
       writeToken: token,
       context: undefined,
       login: undefined,
-      tls: tlsOf(flags, env, isKnown ? known.contexts[name] : undefined),
+      tls,
       allowsHttp: false,
       ask: 'always',
       timeoutMs,
@@ -94,7 +95,9 @@ async function login(
   const token = await givenToken(terminal, withToken)
   const client = token === undefined && !withToken ? await as(undefined, issuerOf) : undefined
   const credential = client
-    ? await loginByDevice(client, { env, version, timeoutMs }, (prompt) => show(terminal, prompt))
+    ? await loginByDevice(client, { env, version, timeoutMs, caFile: tls.caFile }, (prompt) =>
+        show(terminal, prompt),
+      )
     : (token ?? (await typedToken(terminal, url)))
   const identity = await as(typeof credential === 'string' ? credential : credential.token, (api) =>
     whoami(api),

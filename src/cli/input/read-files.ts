@@ -20,11 +20,16 @@ const MAX_ALIASES = 10_000
 /** Reads the documents of a file, of every YAML and JSON file below a folder, or of stdin. */
 export async function readFiles(terminal: Terminal, path: string): Promise<Parsed[]> {
   if (path === STDIN) return parseText(await readStdin(terminal), 'stdin')
+  const parsed: Parsed[] = []
+  for (const file of filesOf(path)) parsed.push(...(await parseText(readText(file), file)))
+  return parsed
+}
+
+/** The file of a path, or the YAML and JSON files below a folder. */
+export function filesOf(path: string): string[] {
   const files = isFolder(path) ? filesBelow(path, new Set()) : [path]
   if (files.length === 0) throw usage(`${path} holds no .yaml, .yml or .json file`)
-  const parsed: Parsed[] = []
-  for (const file of files) parsed.push(...(await parseText(readText(file), file)))
-  return parsed
+  return files
 }
 
 /** Reads a file that holds one document. */

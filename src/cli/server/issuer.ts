@@ -8,12 +8,15 @@ import type { IssuerLogin } from '../config/contexts.ts'
 import { EXIT, Failure } from '../failure.ts'
 import type { Env } from '../output/terminal.ts'
 import { describeResponse, explain, openSender, type Raw } from './send-request.ts'
+import { tlsHint } from './tls-options.ts'
 
 /** How an issuer is asked. */
 export interface IssuerOptions {
   readonly env: Env
   readonly version: string
   readonly timeoutMs: number
+  /** A CA that is trusted too: an issuer may have a public certificate where the service has a private one. */
+  readonly caFile?: string | undefined
 }
 
 export interface FormResponse {
@@ -76,7 +79,7 @@ async function send(
   form: string | undefined,
   options: IssuerOptions,
 ): Promise<Raw> {
-  const sender = openSender(url.protocol, options.env, options.timeoutMs)
+  const sender = openSender(url.protocol, options.env, options.timeoutMs, { alsoCaFile: options.caFile })
   const payload = form === undefined ? undefined : Buffer.from(form)
   const headers = {
     accept: 'application/json',
@@ -89,7 +92,9 @@ async function send(
   try {
     return await sender.send(url, { method, headers, payload })
   } catch (error) {
-    throw new Failure(EXIT.unreachable, `cannot reach the issuer at ${url.origin}: ${explain(error)}`)
+    throw new Failure(EXIT.unreachable, `cannot reach the issuer at ${url.origin}: ${explain(error)}`, {
+      hint: tlsHint(error),
+    })
   } finally {
     sender.close()
   }

@@ -95,8 +95,9 @@ export async function findDocument(
   session: Session,
   noun: Noun,
   id: string,
+  query: Call['query'] = {},
 ): Promise<{ readonly document: JsonObject; readonly etag: string } | undefined> {
-  const { status, body, headers } = await session.api.get(pathOf(noun, id), { expect: [404] })
+  const { status, body, headers } = await session.api.get(pathOf(noun, id), { query, expect: [404] })
   return status === 404 ? undefined : { document: body, etag: String(headers.etag) }
 }
 
@@ -109,17 +110,18 @@ export function revisionOf({ etag }: Pick<ApiResponse['headers'], 'etag'>): numb
 export async function readDocuments(
   session: Session,
   entries: readonly DocumentName[],
+  query: Call['query'] = {},
 ): Promise<Map<string, JsonObject>> {
   const documents = new Map<string, JsonObject>()
   for (const [type, wanted] of Map.groupBy(entries, (each) => each.type)) {
     const noun = session.nouns.find(({ name }) => name === type)
     if (!noun) continue
     if (wanted.length > FEW) {
-      const { documents: listed } = await listAll(session, noun)
+      const { documents: listed } = await listAll(session, noun, { query })
       for (const document of listed) documents.set(nameOf({ type, id: document.id }), document)
       continue
     }
-    const found = await Promise.all(wanted.map(({ id }) => findDocument(session, noun, id)))
+    const found = await Promise.all(wanted.map(({ id }) => findDocument(session, noun, id, query)))
     for (const [i, each] of found.entries()) {
       if (each) documents.set(nameOf(wanted[i] as DocumentName), each.document)
     }

@@ -13,7 +13,7 @@ const TIMEOUT_MS = 15_000
 /** The settings with a token that is valid for a while. */
 export async function renewLogin(
   settings: Settings,
-  options: Omit<IssuerOptions, 'timeoutMs'>,
+  options: Omit<IssuerOptions, 'timeoutMs' | 'caFile'>,
 ): Promise<Settings> {
   const { login, context: name } = settings
   if (!login || name === undefined || msLeft(login) > SOON_MS) return settings
@@ -27,7 +27,11 @@ export async function renewLogin(
         renewed = context.login
         return file
       }
-      renewed = await refresh(context.login, { ...options, timeoutMs: TIMEOUT_MS })
+      renewed = await refresh(context.login, {
+        ...options,
+        timeoutMs: TIMEOUT_MS,
+        caFile: settings.tls?.caFile,
+      })
       return { ...file, contexts: { ...file.contexts, [name]: { ...context, login: renewed } } }
     })
   } catch (error) {

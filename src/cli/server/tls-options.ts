@@ -6,12 +6,20 @@ import { usage } from '../failure.ts'
 /** Files, and whether to verify at all. */
 export interface TlsSettings {
   readonly caFile?: string | undefined
+  /** A CA beside those of the system, where caFile is the only one. */
+  readonly alsoCaFile?: string | undefined
   readonly clientCert?: string | undefined
   readonly clientKey?: string | undefined
   readonly isInsecure?: boolean | undefined
 }
 
-export function tlsOptions({ caFile, clientCert, clientKey, isInsecure }: TlsSettings): AgentOptions {
+export function tlsOptions({
+  caFile,
+  alsoCaFile,
+  clientCert,
+  clientKey,
+  isInsecure,
+}: TlsSettings): AgentOptions {
   const { getCACertificates } = process.getBuiltinModule('node:tls')
   if (clientCert !== undefined && clientKey === undefined)
     throw usage('--client-cert needs --client-key: the key of the certificate')
@@ -19,15 +27,19 @@ export function tlsOptions({ caFile, clientCert, clientKey, isInsecure }: TlsSet
     throw usage('--client-key needs --client-cert: the certificate of the key')
   return {
     // The CAs of the system are trusted too, as every other program there does it.
-    ca: caFile === undefined ? trusted(getCACertificates) : read(caFile, '--ca-file'),
+    ca: caFile === undefined ? trusted(getCACertificates, alsoCaFile) : read(caFile, '--ca-file'),
     ...(clientCert !== undefined && { cert: read(clientCert, '--client-cert') }),
     ...(clientKey !== undefined && { key: read(clientKey, '--client-key') }),
     ...(isInsecure && { rejectUnauthorized: false }),
   }
 }
 
-function trusted(certificates: (kind: 'default' | 'system') => string[]): string[] {
-  return [...new Set([...certificates('default'), ...certificates('system')])]
+function trusted(
+  certificates: (kind: 'default' | 'system') => string[],
+  more: string | undefined,
+): (string | Buffer)[] {
+  const found = [...new Set([...certificates('default'), ...certificates('system')])]
+  return more === undefined ? found : [...found, read(more, '--ca-file')]
 }
 
 function read(path: string, flag: string): Buffer {
