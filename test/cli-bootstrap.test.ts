@@ -55,7 +55,11 @@ async function run(args: readonly string[], options: CliOptions = {}): Promise<R
 /** Runs it where it has nothing to remark; answers its stdout. */
 async function output(args: readonly string[], options: CliOptions = {}): Promise<string> {
   const { code, stdout, stderr } = await run(args, options)
-  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' }, stderr)
+  const remarks = stderr.replace(
+    /^rotating the? ?tokens? .*: earlier secrets are valid for \w+: apply the bundle by then\n/,
+    '',
+  )
+  assert.deepEqual({ code, remarks }, { code: 0, remarks: '' }, stderr)
   return stdout
 }
 

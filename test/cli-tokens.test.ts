@@ -180,12 +180,12 @@ describe('token list', AT_ONCE, () => {
         .split('\n')
         .map((line) => line.split(/ {2,}/))
     const [head, a, b, c] = await lines()
-    assert.deepEqual(head, ['NAME', 'ROLE', 'SCOPE', 'EXPIRES', 'LAST-USED', 'FROM'])
-    assert.deepEqual(a, ['a', 'editor', '(environment=dev) namespaces', 'never', 'never'])
-    assert.match(b?.join('|') ?? '', /^b\|cluster\|two\|in \d+d\|never$/)
-    assert.match(c?.join('|') ?? '', /^c\|admin\|never\|\d+[sm] ago\|127\.0\.0\.1$/)
+    assert.deepEqual(head, ['NAME', 'ROLE', 'SCOPE', 'EXPIRES', 'SECRETS', 'LAST-USED', 'FROM'])
+    assert.deepEqual(a, ['a', 'editor', '(environment=dev) namespaces', 'never', '1', 'never'])
+    assert.match(b?.join('|') ?? '', /^b\|cluster\|two\|in \d+d\|2\|never$/)
+    assert.match(c?.join('|') ?? '', /^c\|admin\|never\|1\|\d+[sm] ago\|127\.0\.0\.1$/)
     const [wideHead, , wideB] = await lines('-o', 'wide')
-    assert.deepEqual(wideHead?.slice(6), ['ID', 'CREATED', 'BY', 'ROTATED'])
+    assert.deepEqual(wideHead?.slice(7), ['ID', 'CREATED', 'BY', 'ROTATED'])
     assert.match(wideB?.slice(-4).join('|') ?? '', /^tok-[0-9a-f]{16}\|\d+[sm] ago\|writer\|\d+[sm] ago$/)
     assert.deepEqual(
       (await lines('--role', 'cluster', '--no-headers')).map(([name]) => name),

@@ -160,6 +160,7 @@ function creation(open: Open): void {
       created_by: 'writer',
       last_used_at: null,
       last_used_from: null,
+      valid_secrets: 1,
     }
     assert.deepEqual(answer.body, { ...token, secret })
     assert.ok(isSecret(secret))
@@ -577,6 +578,7 @@ function rotation(open: Open): void {
       old_secrets_expire_at: '2026-02-01T12:01:10.000Z',
       last_used_at: null,
       last_used_from: null,
+      valid_secrets: 2,
     }
     assert.deepEqual(shown, token)
     assert.deepEqual((await service.call('GET', '/tokens/ci')).body, token)

@@ -74,6 +74,10 @@ export const TOKEN_SCHEMA: SchemaObject = {
     },
     last_used_at: { type: ['string', 'null'], format: 'date-time', description: 'To the minute.' },
     last_used_from: { type: ['string', 'null'], description: 'The address that used it last.' },
+    valid_secrets: {
+      type: 'integer',
+      description: 'How many of its secrets are valid now: earlier ones are until their grace is over.',
+    },
   },
 }
 

@@ -95,6 +95,7 @@ export interface Explanation {
 export interface ShownToken extends PublicToken {
   readonly last_used_at: string | null
   readonly last_used_from: string | null
+  readonly valid_secrets: number
 }
 
 /** The only response with a secret in it. */

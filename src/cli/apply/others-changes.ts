@@ -36,9 +36,11 @@ export async function findOverwritten(
   })
   if (differing.length === 0) return []
   const then = await readThen(session, differing, revision)
+  // What was read before the revision was known may be older than it.
+  const latest = await readDocuments(session, differing)
   return differing.flatMap((wanted) => {
     const before = then.get(nameOf(wanted))
-    const changes = before ? changedIn(wanted, before, current.get(nameOf(wanted))) : []
+    const changes = before ? changedIn(wanted, before, latest.get(nameOf(wanted))) : []
     return changes.map((change) => ({ ...change, wanted, since: revision }))
   })
 }

@@ -19,7 +19,7 @@ import { receivers } from '../output/impact-report.ts'
 import type { Printable } from '../output/print.ts'
 import { startProgress } from '../output/progress.ts'
 import { printStarted } from '../output/started-report.ts'
-import { printablePreview } from '../output/write-report.ts'
+import { endOfDryRun, printablePreview } from '../output/write-report.ts'
 import { nameOf } from '../server/nouns.ts'
 import { changesIn } from '../server/read-revisions.ts'
 import { Refusal } from '../server/refusal.ts'
@@ -148,7 +148,7 @@ async function report(
   const [first] = sent
   if (first?.preview) {
     const shown = withoutInventory(session, steps, first.preview)
-    const human: Printable['human'] = (look) => describePreview(look, shown)
+    const human: Printable['human'] = (look) => `${describePreview(look, shown)}${endOfDryRun(shown)}`
     return session.print({ ...printablePreview(first.preview), human })
   }
   if (first?.started) return printStarted(session, first.started)

@@ -6,12 +6,13 @@ import { isObject } from '../../base/json.ts'
 import { DEFAULT_GRACE } from '../../domain/access/token.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
+import { agree, isAsked } from '../input/agree.ts'
 import { fillSecret, identityIn, parseManifests, pollsInPlain } from '../output/bundle-manifests.ts'
 import { count } from '../output/count.ts'
 import { harmless } from '../output/print.ts'
 import { startProgress } from '../output/progress.ts'
 import { checkFolder, writeOwnFile } from '../output/write-files.ts'
-import { issueClusterToken } from '../server/bootstrap-token.ts'
+import { issueClusterToken, tokensThere } from '../server/bootstrap-token.ts'
 import { checkGrace } from '../server/mint-token.ts'
 import { clusterNoun, type Noun } from '../server/nouns.ts'
 import { listAll, pathOf } from '../server/read-documents.ts'
@@ -26,6 +27,7 @@ interface Flags {
   readonly tokenSecret?: string
   readonly withToken?: boolean
   readonly tokenGrace?: string
+  readonly yes?: boolean
   readonly certSecret?: string
   readonly fluxInstance?: boolean
   readonly ack?: string
@@ -67,6 +69,7 @@ export function defineBootstrap(command: Command, { run, program }: Tools): void
       '--token-grace <duration>',
       `how long the token stays valid that the cluster has already (default ${DEFAULT_GRACE})`,
     )
+    .option('-y, --yes', 'do not ask before tokens are rotated')
     .option('--cert-secret <name>', 'a Secret with a client certificate, or with the authority of the server')
     .option('--no-flux-instance', 'leave Flux itself out: it is installed already')
     .option(
@@ -79,7 +82,7 @@ export function defineBootstrap(command: Command, { run, program }: Tools): void
       `
 Apply the bundle once, when the Flux Operator is there; the cluster polls from then on. Applied again it changes
 nothing. The Secret ${TOKEN_SECRET} is empty unless --with-token fills it: with the token cluster-ID, which polls
-for this cluster and no other. One that is there already is rotated.
+for this cluster and no other. One that is there already is rotated, which is asked about on a terminal.
 
 Examples:
   ${PROGRAM} bootstrap demo-cluster-01 --external-url https://fleet.example.com --with-token | kubectl apply -f -
@@ -128,6 +131,8 @@ async function bootstrap(session: Session, cluster: string | undefined, flags: F
     }
     return String(response.body)
   }
+  const ids = cluster === undefined ? await idsOf(session, noun, selector) : [cluster]
+  if (withToken) await agreeToRotate(session, flags, await tokensThere(session, ids))
   if (outputDir === undefined) {
     const bundle = await read(cluster as string)
     return print(
@@ -135,8 +140,17 @@ async function bootstrap(session: Session, cluster: string | undefined, flags: F
       withToken ? await issueAndFill(session, cluster as string, bundle, tokenGrace) : bundle,
     )
   }
-  const ids = cluster === undefined ? await idsOf(session, noun, selector) : [cluster]
   await writeFiles(session, ids, { ...flags, outputDir }, read)
+}
+
+/** Tokens that clusters have already get another secret: asked on a terminal, noted where there is none. */
+async function agreeToRotate(session: Session, flags: Flags, names: readonly string[]): Promise<void> {
+  if (names.length === 0) return
+  const what = names.length === 1 ? `token ${names[0]}` : `the tokens of ${names.length} clusters`
+  const ends = `earlier secrets are valid for ${flags.tokenGrace ?? DEFAULT_GRACE}: apply the bundle by then`
+  const question = { does: `rotate ${what}`, word: 'yes', notes: [ends], isOptional: true }
+  if (!isAsked(session, flags) || !(await agree(session, question, 'add --yes')))
+    session.note(`rotating ${what}: ${ends}`)
 }
 
 /** Reads the bundle of a cluster from the API. */

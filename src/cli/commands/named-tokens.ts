@@ -12,10 +12,9 @@ import { collectIds } from '../input/option-parsers.ts'
 import { checkWriteFlags } from '../input/write-flags.ts'
 import type { Look } from '../output/print.ts'
 import { plain } from '../output/terminal.ts'
-import { checkGrace, createToken, rotateToken } from '../server/mint-token.ts'
+import { checkGrace, createToken, readTokens, rotateToken } from '../server/mint-token.ts'
 import { typeNamed } from '../server/nouns.ts'
 import { pathOf, TOKEN_ROUTES } from '../server/read-documents.ts'
-import { readPages } from '../server/read-pages.ts'
 import { sendChange } from '../server/send-change.ts'
 import { whoamiCommand } from '../server/whoami.ts'
 import type { Session } from '../session.ts'
@@ -107,7 +106,7 @@ function defineList(command: Command, { run }: Tools): void {
     )
     .action(
       run(async (session, { role, cluster }: { role?: string; cluster?: string }) => {
-        const tokens = await readAll(session, { role, cluster })
+        const tokens = await readTokens(session, { role, cluster })
         await session.print({
           value: tokens,
           names: tokens.map(({ name }) => `tokens/${name}`),
@@ -116,22 +115,6 @@ function defineList(command: Command, { run }: Tools): void {
         if (tokens.length === 0 && session.format.kind === 'human') session.note('No tokens found.')
       }),
     )
-}
-
-const PAGE_SIZE = 1000
-
-/** All tokens; one that moves from a page to the next while they are read is there once. */
-async function readAll(
-  { api }: Session,
-  query: { readonly role: string | undefined; readonly cluster: string | undefined },
-): Promise<ShownToken[]> {
-  const found = new Map<string, ShownToken>()
-  const pages = readPages<ShownToken>(
-    ({ limit, offset }) => api.getAsWriter('/tokens', { query: { ...query, limit, offset } }),
-    { size: PAGE_SIZE },
-  )
-  for await (const { items } of pages) for (const token of items) found.set(token.id, token)
-  return [...found.values()]
 }
 
 function describeTokens({ table, wide }: Look, tokens: readonly ShownToken[]): string {
@@ -144,12 +127,13 @@ function describeTokens({ table, wide }: Look, tokens: readonly ShownToken[]): s
     token.role,
     scopeOf(token),
     ago(token.expires_at, 'never'),
+    String(token.valid_secrets ?? ''),
     ago(token.last_used_at, 'never'),
     token.last_used_from ?? '',
     ...(wide ? [token.id, ago(token.created_at, ''), token.created_by, ago(token.rotated_at, 'never')] : []),
   ])
   const more = wide ? ['ID', 'CREATED', 'BY', 'ROTATED'] : []
-  return table(['NAME', 'ROLE', 'SCOPE', 'EXPIRES', 'LAST-USED', 'FROM', ...more], rows)
+  return table(['NAME', 'ROLE', 'SCOPE', 'EXPIRES', 'SECRETS', 'LAST-USED', 'FROM', ...more], rows)
 }
 
 function defineRotate(command: Command, { run }: Tools): void {

@@ -4,7 +4,7 @@ import type { Revision } from '../../api/wire-types.ts'
 import { fromNow } from '../../base/relative-time.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { LAST, revisionNamed } from '../fleet/newest-revision.ts'
-import { agree, isAsked } from '../input/agree.ts'
+import type { Question } from '../input/agree.ts'
 import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
 import { printFleetWrite } from '../output/write-report.ts'
 import { sendChange } from '../server/send-change.ts'
@@ -23,11 +23,10 @@ export function defineRevert(command: Command, { run }: Tools): void {
     .action(
       run(async (session, text: string | undefined, flags: WriteFlags) => {
         const revision = await revisionNamed(session, text ?? LAST)
-        if (text === undefined && !flags.dryRun && isAsked(session, flags))
-          await agreeToLast(session, revision)
         const sent = await sendChange(session, flags, {
           method: 'POST',
           path: `/revisions/${revision}/revert`,
+          ...(text === undefined && { always: await lastOf(session, revision) }),
         })
         await printFleetWrite(session, sent, `revert revision ${revision}`)
       }),
@@ -35,11 +34,10 @@ export function defineRevert(command: Command, { run }: Tools): void {
 }
 
 /** Whoever names no revision is shown which one is the last. */
-async function agreeToLast(session: Session, revision: number): Promise<void> {
+async function lastOf(session: Session, revision: number): Promise<Pick<Question, 'does' | 'notes'>> {
   const { body } = await session.api.get(`/revisions/${revision}`, { query: { limit: 1, impact_limit: 0 } })
   const { actor, time, operation, message } = body as Revision
   const what = `${operation}${message ? ` (${message})` : ''}`
   const notes = [`revision ${revision}, ${fromNow(time, new Date())} by ${actor}: ${what}`]
-  const question = { does: `revert revision ${revision}`, word: 'yes', notes }
-  await agree(session, question, `name it: revert ${revision}; or add --yes`)
+  return { does: `revert revision ${revision}`, notes }
 }

@@ -22,11 +22,16 @@ interface DocumentWrite {
   readonly done: string
 }
 
+/** The end of what a dry run prints. */
+export function endOfDryRun({ change_count: count }: Preview): string {
+  return count === 0 ? '' : 'nothing was changed\n'
+}
+
 export function printablePreview(preview: Preview): Printable {
   return {
     value: preview,
     names: preview.changes.map(nameOf),
-    human: (look) => describePreview(look, preview),
+    human: (look) => `${describePreview(look, preview)}${endOfDryRun(preview)}`,
   }
 }
 

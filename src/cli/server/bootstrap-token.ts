@@ -6,7 +6,7 @@ import { DEFAULT_GRACE } from '../../domain/access/token.ts'
 import { PROGRAM } from '../cli-command.ts'
 import { EXIT, Failure } from '../failure.ts'
 import type { Session } from '../session.ts'
-import { createToken, rotateToken } from './mint-token.ts'
+import { createToken, readTokens, rotateToken } from './mint-token.ts'
 import { pathOf, TOKEN_ROUTES } from './read-documents.ts'
 import { Refusal } from './refusal.ts'
 
@@ -34,6 +34,21 @@ export async function issueClusterToken(
       { hint: `${PROGRAM} token revoke ${name}, if nobody needs it` },
     )
   return rotateToken(session, name, grace, message)
+}
+
+/** The names of the tokens of these clusters that are there already, and would be rotated. */
+export async function tokensThere(session: Session, ids: readonly string[]): Promise<string[]> {
+  try {
+    const wanted = new Set(ids.map((id) => `cluster-${id}`))
+    const [only] = ids
+    const query = { role: 'cluster', ...(ids.length === 1 && { cluster: only }) }
+    const tokens = await readTokens(session, query)
+    return tokens.flatMap(({ name }) => (wanted.has(name) ? [name] : []))
+  } catch (error) {
+    // Whoever may not see tokens may make none: the request for one says so in its own words.
+    if (error instanceof Refusal) return []
+    throw error
+  }
 }
 
 function needsAdmin({ message, details }: Refusal, id: string): Failure {

@@ -6,6 +6,7 @@ import type { Tools } from '../cli-command.ts'
 import { openApi } from './api-client.ts'
 import { clusterNoun } from './nouns.ts'
 import { pathOf, ROLLOUT_ROUTES, TOKEN_ROUTES } from './read-documents.ts'
+import { Refusal } from './refusal.ts'
 import { tokenRenewal } from './token-renewal.ts'
 
 export type Candidate = readonly [name: string, about?: string]
@@ -62,10 +63,18 @@ export function ids(tools: Tools, list: string, typed = '', isDeleted = false): 
     ...(isDeleted && { deleted: 'true' }),
   })
   if (list !== TOKEN_ROUTES.name)
-    return candidatesAt(tools, `/${list}?${query}`, (body: { id: string }[]) => body.map(({ id }) => [id]))
+    return candidatesAt(tools, `/${list}?${query}`, (body: { id: string }[]) => body.map(({ id }) => [id]), {
+      otherwise: `/${list}?${withoutPrefix(query)}`,
+    })
   const read = (body: { name: string; role: string }[]): Candidate[] =>
     body.map(({ name, role }) => [name, role])
   return candidatesAt(tools, `/${list}`, read, { isForWriters: true })
+}
+
+function withoutPrefix(query: URLSearchParams): URLSearchParams {
+  const rest = new URLSearchParams(query)
+  rest.delete('id_prefix')
+  return rest
 }
 
 /** Rollouts with what they are about: all of the newest, or those that have not ended. */
@@ -88,7 +97,7 @@ export async function candidatesAt<Body>(
   { context, settings, isServerUnreachable }: Tools,
   path: string,
   read: (body: Body) => Candidate[],
-  { isForWriters = false } = {},
+  { isForWriters = false, otherwise }: { isForWriters?: boolean; otherwise?: string } = {},
 ): Promise<Candidate[]> {
   if (isServerUnreachable) return []
   const { terminal, version } = context
@@ -99,7 +108,13 @@ export async function candidatesAt<Body>(
     try {
       // One thing has no pages.
       const query = path.lastIndexOf('/') === 0 && !path.includes('?') ? { limit: MOST_IDS } : {}
-      const { body } = await (isForWriters ? api.getAsWriter(path, { query }) : api.get(path, { query }))
+      const ask = (place: string) =>
+        isForWriters ? api.getAsWriter(place, { query }) : api.get(place, { query })
+      const { body } = await ask(path).catch((error) => {
+        // A server of an earlier release does not know every parameter.
+        if (otherwise === undefined || !(error instanceof Refusal && error.status === 400)) throw error
+        return ask(otherwise)
+      })
       return read(body)
     } finally {
       api.close()

@@ -1,6 +1,7 @@
 // A write as a request: what is sent for a change, and what it becomes where it is to be rolled out wave by wave.
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
 import { usage } from '../failure.ts'
+import type { Question } from '../input/agree.ts'
 import { type RolloutFlags, stagingOf } from '../input/rollout-flags.ts'
 import { pathOf, ROLLOUT_ROUTES } from './read-documents.ts'
 
@@ -14,6 +15,8 @@ export interface WriteRequest {
   readonly operation?: JsonObject
   /** What it does, for the question, where its changes do not tell: `abort rollout r42`. */
   readonly does?: string
+  /** What it is asked about with, however little it changes. */
+  readonly always?: Pick<Question, 'does' | 'notes'>
   /** How many parts it has; with a size, progress is shown. */
   readonly size?: number
   /** Whether its operations are from a file, whose places are told. */

@@ -1,5 +1,5 @@
 // Creating and rotating tokens: the service shows a secret once, so one that gets lost is reported.
-import type { IssuedToken } from '../../api/wire-types.ts'
+import type { IssuedToken, ShownToken } from '../../api/wire-types.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { GRACE, parseGrace } from '../../domain/access/token.ts'
 import { PROGRAM } from '../cli-command.ts'
@@ -7,6 +7,7 @@ import { EXIT, Failure, usage } from '../failure.ts'
 import type { Session } from '../session.ts'
 import type { ApiResponse } from './api.ts'
 import { pathOf, TOKEN_ROUTES } from './read-documents.ts'
+import { readPages } from './read-pages.ts'
 import { sendChange } from './send-change.ts'
 
 export async function createToken(
@@ -53,4 +54,20 @@ function issued({ body }: ApiResponse, done: string, next: string): IssuedToken 
 export function checkGrace(text: string | undefined, flag: string): void {
   if (text !== undefined && parseGrace(text) === undefined)
     throw usage(`${flag} must be ${GRACE}, not "${text}"`)
+}
+
+const PAGE_SIZE = 1000
+
+/** All tokens; one that moves from a page to the next while they are read is there once. */
+export async function readTokens(
+  { api }: Session,
+  query: { readonly role?: string | undefined; readonly cluster?: string | undefined },
+): Promise<ShownToken[]> {
+  const found = new Map<string, ShownToken>()
+  const pages = readPages<ShownToken>(
+    ({ limit, offset }) => api.getAsWriter('/tokens', { query: { ...query, limit, offset } }),
+    { size: PAGE_SIZE },
+  )
+  for await (const { items } of pages) for (const token of items) found.set(token.id, token)
+  return [...found.values()]
 }

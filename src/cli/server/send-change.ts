@@ -5,7 +5,7 @@ import type { Preview } from '../../api/wire-types.ts'
 import { isObject, type Json } from '../../base/json.ts'
 import { STATUS_KEYS } from '../../domain/access/selector-subjects.ts'
 import { unmet, usage } from '../failure.ts'
-import { agree, isAsked } from '../input/agree.ts'
+import { agree, isAsked, type Question } from '../input/agree.ts'
 import { INTERRUPTED } from '../input/ask.ts'
 import { asServed, inManner, questionFor } from '../input/change-question.ts'
 import { inFlags } from '../input/rollout-flags.ts'
@@ -190,6 +190,14 @@ function asHeader(message: string): string {
 
 const PREVIEW_FIRST = 'look at it with --dry-run; then add --yes, or --plan with the plan that it prints'
 
+function alwaysAsked(question: Question | undefined, { always }: WriteRequest): Question | undefined {
+  if (!always) return question
+  const { does, notes } = always
+  if (!question) return { word: 'yes', ...always }
+  const isOptional = false
+  return { ...question, does: `${does}: ${question.does}`, notes: [...notes, ...question.notes], isOptional }
+}
+
 /** Asks for agreement where it is needed; returns the plan and the confirmation that somebody agreed to. */
 async function agreeTo(
   session: Session,
@@ -207,7 +215,7 @@ async function agreeTo(
   const failure = refusedBy(refused)
   if (failure) throw failure
   const asked = questionFor(session.nouns, request.does === undefined ? seen : asServed(seen), confirm)
-  const question = inManner(asked, seen, { ...flags, does: request.does })
+  const question = alwaysAsked(inManner(asked, seen, { ...flags, does: request.does }), request)
   if (!question) return {}
   const hint = `${PREVIEW_FIRST}${confirm === undefined ? '' : `; and --confirm ${confirm}`}`
   const summary = receivers(seen.impact)

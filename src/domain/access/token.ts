@@ -49,6 +49,12 @@ export function withoutSecrets({ secrets, ...token }: Token): PublicToken {
   }
 }
 
+/** How many of its secrets are valid at a time: none once it has expired itself. */
+export function validSecrets({ secrets, expires_at }: Token, now: Date): number {
+  const isLater = (end: string | undefined): boolean => end === undefined || Date.parse(end) > now.getTime()
+  return isLater(expires_at) ? secrets.filter((secret) => isLater(secret.expires_at)).length : 0
+}
+
 /** The key of a token's uses; another token of the same name has another key. */
 export function useKeyOf({ id, created_at }: Token): string {
   return `${id} ${created_at}`

@@ -21,6 +21,7 @@ import {
   TOKENS,
   type Token,
   useKeyOf,
+  validSecrets,
   withoutSecrets,
 } from '../../domain/access/token.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
@@ -88,7 +89,7 @@ export function whoamiRoutes(): Route[] {
   ]
 }
 
-async function present({ engine }: Service, tokens: readonly Token[]): Promise<ShownToken[]> {
+async function present({ engine, now }: Service, tokens: readonly Token[]): Promise<ShownToken[]> {
   const uses = await engine.uses.of(tokens.map(useKeyOf))
   return tokens.map((token) => {
     const use = uses.get(useKeyOf(token))
@@ -96,6 +97,7 @@ async function present({ engine }: Service, tokens: readonly Token[]): Promise<S
       ...withoutSecrets(token),
       last_used_at: use?.time ?? null,
       last_used_from: use?.address ?? null,
+      valid_secrets: validSecrets(token, now()),
     }
   })
 }
@@ -191,7 +193,7 @@ function createRoute(service: Service): Route {
       return answerWrite({ service, request, reply }, command, ({ after }) => ({
         status: 201,
         headers: { Location: `/tokens/${token.id}`, ...headersOf(after, token.id) },
-        body: { ...withoutSecrets(token), last_used_at: null, last_used_from: null },
+        body: { ...withoutSecrets(token), last_used_at: null, last_used_from: null, valid_secrets: 1 },
         shownOnce: { secret },
       }))
     },
@@ -278,10 +280,15 @@ function rotateRoute(service: Service): Route {
       const graceEnd = new Date(time.getTime() + grace.value * 1000).toISOString()
       const command = { op: 'rotate_token', id, name, secret: kept, graceEnd, path: '' } as const
       return answerWrite({ service, request, reply }, command, ({ after }) => {
-        const shown = withoutSecrets(asToken((after.get(TOKENS, id) as Entry).document))
+        const rotated = asToken((after.get(TOKENS, id) as Entry).document)
         return {
           headers: headersOf(after, id),
-          body: { ...shown, last_used_at, last_used_from },
+          body: {
+            ...withoutSecrets(rotated),
+            last_used_at,
+            last_used_from,
+            valid_secrets: validSecrets(rotated, time),
+          },
           shownOnce: { secret },
         }
       })
