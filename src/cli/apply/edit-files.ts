@@ -1,5 +1,5 @@
 // Changes of values in YAML and JSON files that leave all else as it is, comments included.
-import type { Document, YAMLSeq } from 'yaml'
+import type { Document } from 'yaml'
 import { isObject, type Json } from '../../base/json.ts'
 import { parseText, readText } from '../input/read-files.ts'
 import type { Noun } from '../server/nouns.ts'
@@ -32,7 +32,7 @@ export async function editText(
   for (const document of documents) {
     for (const { type, id, path } of placesIn(nouns, document.toJS() as Json)) {
       for (const edit of edits.filter((each) => each.type === type && each.id === id)) {
-        put(document, path, edit, yaml.isSeq)
+        put(document, path, edit, yaml)
         isEdited = true
       }
     }
@@ -77,7 +77,7 @@ function put(
   document: Document,
   start: Path,
   { place, value }: Edit,
-  isSeq: (node: unknown) => node is YAMLSeq,
+  { isSeq, isScalar }: typeof import('yaml'),
 ): void {
   const path: (string | number)[] = [...start]
   for (const step of place) {
@@ -90,6 +90,9 @@ function put(
     const at = list.items.findIndex((_, i) => document.getIn([...path, i, 'id']) === step.id)
     path.push(at === -1 ? list.items.length : at)
   }
+  const node = document.getIn(path, true)
   if (value === undefined) document.deleteIn(path)
+  // A scalar that stays one keeps its comment and its quotes.
+  else if (isScalar(node) && (value === null || typeof value !== 'object')) node.value = value
   else document.setIn(path, document.createNode(value))
 }

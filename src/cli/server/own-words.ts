@@ -25,6 +25,9 @@ export function inOwnWords(
   return method === 'GET' ? refusal.reworded(inFlagWords) : refusal
 }
 
+/** Parameters of bundles are flags of bootstrap. */
+const BOOTSTRAP = /\?(flavor|interval|token_secret|cert_secret|ack|events)(?= must be)/g
+
 /** `?at` is --at, and a parameter that is unknown was a filter. */
 export function inFlagWords(text: string): string {
   return text
@@ -33,6 +36,8 @@ export function inFlagWords(text: string): string {
       return `--filter ${name}: there is no such filter: there are ${filters.join(', ') || 'none here'}`
     })
     .replaceAll(new RegExp(`\\?(${FLAGS})(?![\\w=])`, 'g'), '--$1')
+    .replaceAll(/\?api_url(?= must be)/g, '--external-url')
+    .replaceAll(BOOTSTRAP, (_all, name: string) => `--${name.replaceAll('_', '-')}`)
     .replaceAll(/\?(\w+) (?=must be|is)/g, '--filter $1 ')
     .replace(': correct it, or set allow_empty to true', '')
     .replace('you may preview it with dry_run=true', 'you may preview it with --dry-run')
