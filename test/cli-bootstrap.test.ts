@@ -737,7 +737,7 @@ describe('what goes wrong', AT_ONCE, () => {
       '--external-url',
       'fleet',
     ])
-    await fail(1, '?selector', ['--selector', '!!', '--output-dir', folder])
+    await fail(1, '--selector is not a selector', ['--selector', '!!', '--output-dir', folder])
     await fail(1, 'HTTP 401', ['one'], { env: { FLUX_API_TOKEN: 'wrong' } })
     const readOnly = await start(t, { mode: 'read-only' })
     await fail(1, 'HTTP 404', ['one', ...HTTPS], { url: readOnly.url })

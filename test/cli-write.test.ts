@@ -833,7 +833,7 @@ if (!response.ok) process.exit(1)`,
     const env = { EDITOR: command, TMPDIR: folder }
     const run = await fleet.run(['namespace', 'edit', 'team-a'], { env })
     assertFailed(run, 1, /somebody else has changed it meanwhile/)
-    const kept = /your edit is kept in (.*)$/m.exec(run.stderr)?.[1] ?? ''
+    const kept = /your edit is kept in (\S+): /.exec(run.stderr)?.[1] ?? ''
     assert.match(readFileSync(kept, 'utf8'), /^ {2}team: mine$/m)
     assert.equal((await fleet.get('/namespaces/team-a')).labels.team, 'a')
     const quiet = await fleet.run(['namespace', 'edit', 'team-a', '--quiet'], { env })

@@ -43,7 +43,7 @@ function isEqual(a: Json | undefined, b: Json | undefined): boolean {
 }
 
 /** The items of a list by their ids; undefined for what is no such list. */
-export function itemsById(value: Json | undefined): JsonObject | undefined {
+function itemsById(value: Json | undefined): JsonObject | undefined {
   if (!Array.isArray(value)) return undefined
   const items: [string, Json][] = []
   for (const item of value) {
