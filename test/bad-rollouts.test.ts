@@ -295,6 +295,7 @@ const ACTIONS: readonly (readonly [action: string, body: Json, status: number, s
   ['approve', { wave: 'none' }, 400, /names no wave/],
   ['approve', {}, 400, /names a wave that needs no approval after it/],
   ['check', { wave: 'all' }, 400, /^\/name is required/],
+  ['check', { wave: 'none', name: 'smoke', ok: true }, 400, /^\/wave names no wave: "none"/],
   ['check', { wave: 'all', name: 'smoke', ok: true }, 400, /names no check of wave "all": "smoke"/],
   ['pause', { reason: 'x' }, 400, /^\/reason is an unknown field: known are remark/],
   ['pause', [], 400, /must be an object/],

@@ -1210,7 +1210,7 @@ test('completion knows commands, flags, values, endpoints and the ids of the ser
     'log --type net': ['network_policies'],
     'component assign a --cluster tw': ['two'],
     'cluster create --environment ': ['dev', 'qa', 'uat', 'prod'],
-    'completion ': ['bash', 'zsh', 'fish'],
+    'completion ': ['bash', 'zsh', 'fish', 'powershell'],
     'config use': ['use-context'],
     'demo patch-component one ': ['a', 'b', 'c', 'd'],
     'cluster list --he': ['--help'],
@@ -1276,9 +1276,9 @@ test('there is completion for three shells, and for no other', async () => {
   const [bash, zsh, fish, other] = await each(['bash', 'zsh', 'fish', 'tcsh'], (shell) =>
     run(['completion', shell], { url: AWAY }),
   )
-  assert.match(bash?.stdout ?? '', /^complete .*-F \S+ flux-resourceset-cli$/m)
-  assert.match(zsh?.stdout ?? '', /^#compdef flux-resourceset-cli\n/)
-  assert.match(fish?.stdout ?? '', /^complete -c flux-resourceset-cli /m)
+  assert.match(bash?.stdout ?? '', /^complete .*-F \S+ flux-resourceset-cli frs$/m)
+  assert.match(zsh?.stdout ?? '', /^#compdef flux-resourceset-cli frs\n/)
+  assert.match(fish?.stdout ?? '', /^for name in flux-resourceset-cli frs$/m)
   for (const script of [bash, zsh, fish]) assert.deepEqual([script?.code, script?.stderr], [0, ''])
   assert.deepEqual([other?.code, other?.stdout], [2, ''])
   assert.match(other?.stderr ?? '', /bash, zsh, fish/)

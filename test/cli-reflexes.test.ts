@@ -1,12 +1,12 @@
 // What hands that know kubectl and gh type without thinking works here too.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { parse } from 'yaml'
-import { CLI, cli, onTerminal, outcomesOf } from './cli-process.ts'
-import { smallFleet, startUnheld, type TestService, temporaryFolder } from './service.ts'
+import { CLI, cli, cliEnv, onTerminal, outcomesOf } from './cli-process.ts'
+import { smallFleet, startUnheld, type TestService, temporaryFolder, WRITE_TOKEN } from './service.ts'
 
 async function start(t: TestContext, options: { readonly now?: () => Date } = {}) {
   const service: TestService = await startUnheld(t, { fleet: smallFleet(), ...options })
@@ -395,6 +395,117 @@ describe('tables', () => {
       if (columns === 40) assert.match(screen.replaceAll('\n', ' '), /no room for .*DNS.*: -o wide shows all/)
       if (columns === 200) assert.doesNotMatch(screen, /no room/)
     })
+})
+
+describe('completion', () => {
+  test('asks the server for what could come next', async (t) => {
+    const { url, output } = await start(t)
+    await output('cluster label one region=eu')
+    await output('cluster delete two --yes')
+    const offered = async (...words: string[]): Promise<string[]> => {
+      const { stdout } = await cli(['__complete', '--', ...words], { url })
+      return stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => line.split('\t')[0] ?? '')
+    }
+    assert.deepEqual(await offered('get', 'cl'), ['cluster'])
+    assert.deepEqual(await offered('get', 'cluster', 'o'), ['one'])
+    assert.deepEqual(await offered('cluster', 'restore', ''), ['two'])
+    assert.deepEqual(await offered('cluster', 'list', '-l', 'reg'), ['region='])
+    assert.deepEqual(await offered('cluster', 'list', '-l', 'region=eu,environment='), [
+      'region=eu,environment=dev',
+    ])
+    assert.deepEqual(await offered('cluster', 'list', '--filter', 'environment=p'), ['environment=prod'])
+    assert.deepEqual(await offered('cluster', 'update', 'one', '--set', 'environment=q'), ['environment=qa'])
+    assert.deepEqual((await offered('show', '')).slice(0, 3), ['last', '3', '2'])
+    assert.deepEqual(await offered('component', 'set', 'a', 'oci_tag=v1', '--cluster', 'o'), ['one'])
+  })
+
+  const shells = [
+    [
+      'bash',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is of bash
+      'source "$1"; COMP_WORDS=(frs cluster list -l region = e); COMP_CWORD=6; _flux_resourceset_cli; echo "${COMPREPLY[@]}"',
+      'eu',
+    ],
+    ['fish', 'source $argv[1]; complete -C "frs cluster get o"', 'one'],
+    [
+      'zsh',
+      'autoload -Uz compinit; compinit -D; source "$1"; words=(frs cluster get o) CURRENT=4; _describe() { print -rl -- $found }; _flux_resourceset_cli; print -rl -- $_comps[frs]',
+      'one',
+    ],
+  ] as const
+  for (const [shell, script, expected] of shells) {
+    const isThere = spawnSync(shell, ['-c', 'exit']).status === 0
+    test(`works in ${shell}`, {
+      skip: !isThere && `there is no ${shell} here: apt-get install ${shell}`,
+    }, async (t) => {
+      const { url, output } = await start(t)
+      await output('cluster label one region=eu')
+      const folder = temporaryFolder(t)
+      for (const name of ['frs', 'flux-resourceset-cli']) symlinkSync(CLI, join(folder, name))
+      const file = join(folder, 'completion')
+      writeFileSync(file, await output(`completion ${shell}`))
+      const env = cliEnv({ url })
+      const options =
+        shell === 'zsh'
+          ? ['-fc', script, 'zsh', file]
+          : shell === 'fish'
+            ? ['-c', script, file]
+            : ['-c', script, 'bash', file]
+      const child = spawn(shell, options, {
+        env: { ...env, PATH: `${folder}:${env.PATH}` },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      const found = Buffer.concat(await child.stdout.toArray()).toString()
+      assert.equal(found.split('\n')[0], expected)
+    })
+  }
+
+  test('is printed for PowerShell', async (t) => {
+    const { output } = await start(t)
+    assert.match(
+      await output('completion powershell'),
+      /^Register-ArgumentCompleter -Native -CommandName flux-resourceset-cli, frs /m,
+    )
+  })
+})
+
+describe('files', () => {
+  test('export writes a folder that stays the same, follows the server, and can be applied', async (t) => {
+    const { output, succeed } = await start(t)
+    const folder = join(temporaryFolder(t), 'fleet')
+    const first = await succeed(['export', '--output-dir', folder])
+    assert.match(first.stderr, /files written, 0 deleted/)
+    assert.match(readFileSync(join(folder, 'clusters/one.yaml'), 'utf8'), /^type: clusters\nid: one\n/)
+    assert.match((await succeed(['export', '--output-dir', folder])).stderr, /; 0 files written, 0 deleted/)
+    await output('namespace create extra')
+    await output('cluster delete two --yes')
+    assert.match((await succeed(['export', '--output-dir', folder])).stderr, /; 1 file written, 1 deleted/)
+    assert.equal(existsSync(join(folder, 'clusters/two.yaml')), false)
+    assert.equal(await output(`diff -f ${folder}`), '')
+    assert.match(readFileSync(join(folder, 'EXPORTED'), 'utf8'), /^http:.* revision \d+\n$/)
+  })
+
+  test('an edit that lost a race opens again on the newer version, with what was changed in it', async (t) => {
+    const { url, service } = await start(t)
+    const folder = temporaryFolder(t)
+    const editor = join(folder, 'editor.sh')
+    const change = `curl -s -X PATCH -H 'authorization: Bearer ${WRITE_TOKEN}' -H 'content-type: application/json' -d '{"annotations":{"other":"x"}}' ${url}/namespaces/team-a > ${folder}/other`
+    writeFileSync(
+      editor,
+      `#!/bin/sh\nif [ -e ${folder}/other ]; then cp "$1" ${folder}/second; echo '# seen' >> "$1"\nelse sed -i 's/^labels:.*/labels: {mine: y}/; /^  team:/d' "$1"; ${change}; fi\n`,
+    )
+    const { code, screen } = await onTerminal(['namespace', 'edit', 'team-a'], {
+      url,
+      env: { EDITOR: `sh ${editor}` },
+    })
+    assert.equal(code, 0, screen)
+    assert.match(readFileSync(join(folder, 'second'), 'utf8'), /# - somebody else has changed it meanwhile/)
+    const { body } = await service.call('GET', '/namespaces/team-a')
+    assert.deepEqual([body.labels, body.annotations], [{ mine: 'y' }, { other: 'x' }])
+  })
 })
 
 test('an old Node is told in one line', () => {

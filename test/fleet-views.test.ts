@@ -69,7 +69,7 @@ describe('clusters that need somebody', () => {
     const endpoint = 'platform-components'
     assert.deepEqual(seen, [
       [
-        ['refused', 'refused', at(watched, 1800), null, null, '401 unauthorized'],
+        ['refused', 'refused', at(watched, 1800), null, null, '401 credential_refused'],
         null,
         'flux-resourceset-cli bootstrap refused --with-token | kubectl apply -f -',
       ],

@@ -17,6 +17,9 @@ export interface PageEntry {
 export const PAGES: readonly PageEntry[] = [
   { path: '/', name: 'Home', icon: 'home', key: 'h', needs: 'read' },
   { path: '/fleet', name: 'Fleet', icon: 'fleet', key: 'f', needs: 'read' },
+  { path: '/catalog', name: 'Catalog', icon: 'catalog', key: 'k', needs: 'read', needsDocuments: true },
   { path: '/rollouts', name: 'Rollouts', icon: 'rollouts', key: 'r', needs: 'read' },
   { path: '/changes', name: 'Changes', icon: 'changes', key: 'c', needs: 'read', needsDocuments: true },
+  { path: '/access', name: 'Access', icon: 'access', key: 'a', needs: 'known' },
+  { path: '/system', name: 'System', icon: 'system', key: 's', needs: 'known' },
 ]

@@ -1,6 +1,7 @@
 // The routes: every view is a link, and its filters are search parameters. Pages are loaded when they are opened.
 import type { QueryClient } from '@tanstack/react-query'
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import { parseCatalogSearch } from './api/catalog-search.ts'
 import { parseChangePage, parseChangeSearch } from './api/change-search.ts'
 import { parseClusterSearch } from './api/cluster-search.ts'
 import { parseFleetSearch } from './api/fleet-search.ts'
@@ -64,7 +65,35 @@ const change = createRoute({
   component: lazyRouteComponent(() => import('./pages/changes/change-page.tsx'), 'ChangePage'),
 })
 
-const routeTree = root.addChildren([home, fleet, cluster, rollouts, newRollout, rollout, changes, change])
+const catalog = createRoute({
+  getParentRoute: () => root,
+  path: '/catalog',
+  validateSearch: parseCatalogSearch,
+  component: lazyRouteComponent(() => import('./pages/catalog/catalog-page.tsx'), 'CatalogPage'),
+})
+
+const definition = createRoute({
+  getParentRoute: () => root,
+  path: '/catalog/$type/$id',
+  component: lazyRouteComponent(() => import('./pages/catalog/definition-page.tsx'), 'DefinitionPage'),
+})
+
+const access = createRoute({
+  getParentRoute: () => root,
+  path: '/access',
+  component: lazyRouteComponent(() => import('./pages/access/access-page.tsx'), 'AccessPage'),
+})
+
+const system = createRoute({
+  getParentRoute: () => root,
+  path: '/system',
+  component: lazyRouteComponent(() => import('./pages/system/system-page.tsx'), 'SystemPage'),
+})
+
+const routeTree = root.addChildren([
+  ...[home, fleet, cluster, catalog, definition],
+  ...[rollouts, newRollout, rollout, changes, change, access, system],
+])
 
 export function createConsoleRouter(client: QueryClient) {
   return createRouter({

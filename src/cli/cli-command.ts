@@ -27,6 +27,8 @@ export interface Tools {
   readonly isServerUnreachable: boolean
   /** The settings of this run, resolved at the first call. */
   settings(): Settings
+  /** A line that begins with a verb, with its noun first; undefined for other lines. */
+  nounFirst(words: readonly string[]): string[] | undefined
   /** Loads the whole tree below a command. */
   expand(command: Command): Promise<void>
   /** The action of a command: opens a session for it. Ids are those of `noun`, or of the noun that an argument is called by. */

@@ -12,6 +12,7 @@ import type { Learned } from './server/learn-types.ts'
 import { describeMethods, type Noun, namesOf, takes } from './server/nouns.ts'
 import { resolveArguments } from './server/resolve-ids.ts'
 import type { Session } from './session.ts'
+import { nounFirst } from './verb-first.ts'
 
 const EXIT_CODES = `Exit codes: 0 done, 1 the server said no, 2 wrong use, 3 the server cannot be reached,
 4 a difference was found, a condition does not hold, or you said no, 5 clusters did not get there in time.
@@ -133,6 +134,7 @@ export function buildTree({ program, context, learned, settings, words = [] }: T
     nouns,
     isServerUnreachable: problem !== undefined,
     settings,
+    nounFirst: (words) => nounFirst(program, words, nouns),
     expand: (command) => commands.expand(command),
     run:
       (action, noun) =>

@@ -15,6 +15,7 @@ import { addDocsPage } from './openapi/docs-page.ts'
 import { buildOpenapi } from './openapi/openapi.ts'
 import type { Node } from './openapi/openapi-operation.ts'
 import { admitEvents } from './poll/admit-events.ts'
+import { createDirectPolls } from './poll/direct-handler.ts'
 import { createPollHandler, type PollHandler } from './poll/poll-handler.ts'
 import { awaitRevision } from './request/await-revision.ts'
 import { addBodyParser, addLenientParser } from './request/body.ts'
@@ -178,7 +179,9 @@ function listenerFor(service: Service, transport: Transport, polls: PollHandler)
   const { engine, auth, limits, admission, metrics } = service
   const { turns } = admission
   return (handle: RequestListener): Server =>
-    createHttpServer(limits, transport, turns, metrics.traffic, (request, response) => {
+    createHttpServer(limits, transport, turns, metrics.traffic, listener(handle), createDirectPolls(service))
+  function listener(handle: RequestListener): RequestListener {
+    return (request, response) => {
       const { url = '' } = request
       const isPoll = url.startsWith(POLL_BASE)
       // Lists of clusters, and polls that wait for a revision, cause work after this call.
@@ -193,7 +196,8 @@ function listenerFor(service: Service, transport: Transport, polls: PollHandler)
           if (!isPoll || !polls(request, response)) handle(request, response)
         },
       )
-    })
+    }
+  }
 }
 
 function addHeaders(app: FastifyInstance, { engine }: Service, transport: Transport): void {

@@ -10,11 +10,12 @@ import { createSecureServer, type Http2SecureServer, type Http2Session } from 'n
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Problem } from '../base/problem.ts'
+import { answerDirectly, type DirectPolls } from './direct/direct-polls.ts'
 import { limitConnections } from './load/connections.ts'
 import type { FairQueue } from './load/fair-queue.ts'
 import type { Traffic } from './load/traffic.ts'
 import { writeProblem } from './request/problem-response.ts'
-import type { Limits } from './service-limits.ts'
+import { KEEP_ALIVE_MS, type Limits } from './service-limits.ts'
 import type { TlsOptions } from './tls/tls-files.ts'
 
 /** How clients get here, when not over plain HTTP. */
@@ -24,7 +25,6 @@ export interface Transport {
   readonly http2?: boolean
 }
 
-const KEEP_ALIVE_MS = 72_000
 const HANDSHAKE_MS = 10_000
 /** How often to look for half-sent requests. */
 const CHECK_MS = 2_000
@@ -40,6 +40,7 @@ export function createHttpServer(
   turns: FairQueue,
   traffic: Traffic,
   handle: RequestListener,
+  polls?: DirectPolls,
 ): Server {
   const { headersMs = 15_000, requestMs = 30_000, stalledMs = STALLED_MS } = limits
   const { tls, http2 = false } = transport
@@ -65,6 +66,17 @@ export function createHttpServer(
       : createTlsServer(secure, listener)
   // For responses that are not read; between requests, keepAliveTimeout counts.
   server.timeout = stalledMs
+  if (polls && !http2)
+    answerDirectly(server, tls ? 'secureConnection' : 'connection', {
+      polls,
+      turns,
+      isNearlyFull: () => connections.isNearlyFull,
+      headersMs,
+      keepAliveMs: KEEP_ALIVE_MS,
+      stalledMs,
+      checkMs: timeouts.connectionsCheckingInterval,
+      timedOut: (socket) => refuseBrokenRequest({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket),
+    })
   const connections = limitConnections(server, turns, traffic, limits)
   return server
 }

@@ -22,3 +22,6 @@ export interface Limits {
   readonly unsentBytes?: number
   readonly stuckMs?: number
 }
+
+/** How long a connection without a request stays open. */
+export const KEEP_ALIVE_MS = 72_000

@@ -102,6 +102,11 @@ describe('rollouts', { skip, timeout: 120_000 }, () => {
     await page.getByRole('menuitem', { name: 'Skip wave half' }).click()
     await confirm('Skip')
     await page.getByRole('article', { name: 'Wave half' }).getByText('skipped').waitFor()
+    await page.getByLabel('Clusters', { exact: true }).fill('dev-eu-04')
+    await page.getByRole('button', { name: 'Leave out…' }).click()
+    await confirm('Leave out')
+    await page.getByRole('link', { name: 'dev-eu-04: skipped' }).waitFor()
+    assert.deepEqual((await service.call('GET', `/rollouts/${standing}`)).body.skipped, ['dev-eu-04'])
     assert.deepEqual(faults, [])
   })
 

@@ -6,12 +6,20 @@ import type { Propagation } from '../../src/api/propagation-schema.ts'
 import type { Verification } from '../../src/api/revision-schema.ts'
 import type { ShownHold, ShownMember, ShownRollout } from '../../src/api/rollout-schema.ts'
 import type { ClusterStatus, FleetStatus } from '../../src/api/status-schema.ts'
-import type { VersionList } from '../../src/api/versions-schema.ts'
-import type { CallerIdentity, Explanation, Revision, RevisionWithImpact } from '../../src/api/wire-types.ts'
+import type { AssignedCluster, VersionList } from '../../src/api/versions-schema.ts'
+import type {
+  CallerIdentity,
+  Explanation,
+  Revision,
+  RevisionWithImpact,
+  ShownToken,
+} from '../../src/api/wire-types.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import type { ReceivedInput } from '../../src/domain/delivery/differing-inputs.ts'
 import type { RolloutState } from '../../src/domain/rollouts/rollout.ts'
-import { ApiProblem, pathOf, type QueryValues, type Reply, send } from './client.ts'
+import { ApiProblem, open, pathOf, type QueryValues, type Reply, send } from './client.ts'
+import { parseMetrics } from './parse-metrics.ts'
+import type { Readiness } from './readiness.ts'
 
 /** The states of a rollout that has not ended. */
 const ACTIVE = ['running', 'paused', 'baking', 'pending'] as const satisfies readonly RolloutState[]
@@ -197,6 +205,53 @@ export const queries = {
           throw error
         }
       },
+    }),
+  /** Clusters that are assigned a document. */
+  assigned: (type: string, id: string, page: Page) =>
+    queryOptions({
+      queryKey: ['status', 'assigned', type, id, page.offset, page.limit],
+      queryFn: ({ signal }): Promise<Reply<AssignedCluster[]>> =>
+        send<AssignedCluster[]>({
+          method: 'GET',
+          path: pathOf(type, id, 'clusters'),
+          query: { ...page },
+          signal,
+        }),
+      placeholderData: keepPreviousData,
+    }),
+  tokens: () =>
+    queryOptions({
+      queryKey: ['tokens', 'list'],
+      queryFn: ({ signal }) => read<ShownToken[]>('/tokens', {}, signal),
+    }),
+  /** Whether the service can serve, as its probe says. */
+  ready: () =>
+    queryOptions({
+      queryKey: ['status', 'ready'],
+      queryFn: async ({ signal }): Promise<Readiness> => {
+        try {
+          return await read<Readiness>('/ready', {}, signal)
+        } catch (error) {
+          if (error instanceof ApiProblem && error.status === 503)
+            return { status: 'unavailable', reason: error.message }
+          throw error
+        }
+      },
+      refetchInterval: STATUS_REFRESH_MS,
+    }),
+  /** The gauges and counters of the process, by name; null where they are on another port. */
+  metrics: () =>
+    queryOptions({
+      queryKey: ['status', 'metrics'],
+      queryFn: async ({ signal }): Promise<ReadonlyMap<string, number> | null> => {
+        try {
+          return parseMetrics(await (await open({ method: 'GET', path: '/metrics', signal })).text())
+        } catch (error) {
+          if (error instanceof ApiProblem && error.status === 404) return null
+          throw error
+        }
+      },
+      refetchInterval: STATUS_REFRESH_MS,
     }),
   /** Those that have not ended. */
   activeRollouts: () =>

@@ -1,15 +1,24 @@
 // `__complete`: what could come next on a command line, asked by the scripts of shells.
 import type { Argument, Command, Option } from 'commander'
-import type { ShownHold, ShownRollout } from '../../api/rollout-schema.ts'
+import type { ShownHold } from '../../api/rollout-schema.ts'
 import type { Tools } from '../cli-command.ts'
 import { loadContexts } from '../config/contexts.ts'
 import { LAST } from '../fleet/newest-revision.ts'
 import { SHELLS } from '../input/shells.ts'
+import { columnsOf } from '../output/document-columns.ts'
 import { FORMATS } from '../output/print.ts'
-import { openApi } from '../server/api-client.ts'
+import {
+  type Candidate,
+  candidatesAt,
+  ids,
+  joined,
+  labels,
+  revisions,
+  rollouts,
+  wavesOf,
+} from '../server/candidates.ts'
 import { type Noun, namesOf } from '../server/nouns.ts'
-import { HOLD_ROUTES, pathOf, ROLLOUT_ROUTES, TOKEN_ROUTES } from '../server/read-documents.ts'
-import { tokenRenewal } from '../server/token-renewal.ts'
+import { HOLD_ROUTES, TOKEN_ROUTES } from '../server/read-documents.ts'
 
 /** Prints candidates, one on each line, with a tab and a description. */
 export function defineComplete(command: Command, tools: Tools): void {
@@ -26,16 +35,29 @@ export function defineComplete(command: Command, tools: Tools): void {
 /** The strategy that is always there. */
 const DEFAULT_STRATEGY = 'default'
 
-type Candidate = readonly [name: string, about?: string]
-
 async function complete(tools: Tools, words: readonly string[]): Promise<Candidate[]> {
   const current = words.at(-1) ?? ''
-  const [first, ...others] = words.slice(0, -1)
-  const isHelp = first === 'help'
-  const { command, given, pending } = await walk(tools, isHelp ? others : words.slice(0, -1))
   const starts = (candidates: readonly Candidate[]): Candidate[] =>
     candidates.filter(([name]) => name.startsWith(current))
-  if (pending) return starts(await valuesOf(tools, { command, given, pending }))
+  const typed = words.slice(0, -1)
+  const [first = '', ...others] = typed
+  const isHelp = first === 'help'
+  const [cluster] = tools.nouns
+  const isVerbFirst = cluster !== undefined && tools.nounFirst([first, cluster.noun]) !== undefined
+  if (isVerbFirst && typed.length === 1)
+    return starts(tools.nouns.map((noun): Candidate => [noun.noun, noun.description]))
+  const ordered = isVerbFirst ? tools.nounFirst([...typed, current || 'x'])?.slice(0, -1) : undefined
+  const { command, given, pending } = await walk(tools, ordered ?? (isHelp ? others : typed))
+  const flag = /^(--[\w-]+)=(.*)$/s.exec(current)
+  if (flag) {
+    const [, long = '', value = ''] = flag
+    const option = [...command.options, ...tools.program.options].find((each) => each.long === long)
+    const values = option ? await valuesOf(tools, { command, given, pending: option, current: value }) : []
+    return values
+      .filter(([name]) => name.startsWith(value))
+      .map(([name, ...about]): Candidate => [`${long}=${name}`, ...about])
+  }
+  if (pending) return starts(await valuesOf(tools, { command, given, pending, current }))
   if (current.startsWith('-')) return starts(flagsOf(tools, command))
   const commands = command.commands
     .filter((child) => !child.name().startsWith('__'))
@@ -43,7 +65,7 @@ async function complete(tools: Tools, words: readonly string[]): Promise<Candida
   const help: Candidate[] = command.parent || isHelp ? [] : [['help', 'show help']]
   if (commands.length > 0) return starts([...commands, ...help])
   if (isHelp) return []
-  return starts(await argumentsOf(tools, command, given))
+  return starts(await argumentsOf(tools, command, given, current))
 }
 
 interface Place {
@@ -108,7 +130,12 @@ function nounOf({ nouns }: Tools, command: Command): Noun | undefined {
 
 async function valuesOf(
   tools: Tools,
-  { command, given, pending: option }: Place & { readonly pending: Option },
+  {
+    command,
+    given,
+    pending: option,
+    current,
+  }: Place & { readonly pending: Option; readonly current: string },
 ): Promise<Candidate[]> {
   const { nouns, context } = tools
   if (option.argChoices) return option.argChoices.map((each): Candidate => [each])
@@ -122,13 +149,25 @@ async function valuesOf(
     return [[DEFAULT_STRATEGY], ...(await ids(tools, 'strategies')).filter(([id]) => id !== DEFAULT_STRATEGY)]
   if (name === 'supersede' || name === 'amend') return rollouts(tools, { isActive: true })
   if (name === 'wave' && command.parent?.name() === 'rollout') return wavesOf(tools, given[0] ?? '')
-  const noun = nouns.find((each) => namesOf(each).includes(name))
-  if (noun) return ids(tools, noun.name)
+  if (['since', 'at', 'from', 'to'].includes(name)) return revisions(tools)
+  if (name === 'selector' || name === 'label-columns') return labels(tools, current, name === 'selector')
+  if (name === 'filter' || name === 'sort-by' || name === 'columns')
+    return fields(tools, command, current, name)
+  if (name === 'set' || name === 'unset') return settable(tools, command, current, name === 'set')
+  const noun =
+    nouns.find((each) => namesOf(each).includes(name)) ??
+    (name === 'like' ? nounOf(tools, command) : undefined)
+  if (noun) return joined(current, (typed) => ids(tools, noun.name, typed))
   const field = nounOf(tools, command)?.schema.properties?.[name.replaceAll('-', '_')]
   return (field?.enum ?? []).map((each): Candidate => [String(each)])
 }
 
-async function argumentsOf(tools: Tools, command: Command, given: readonly string[]): Promise<Candidate[]> {
+async function argumentsOf(
+  tools: Tools,
+  command: Command,
+  given: readonly string[],
+  current: string,
+): Promise<Candidate[]> {
   const { nouns, context } = tools
   const expected: Argument | undefined =
     command.registeredArguments[given.length] ?? command.registeredArguments.at(-1)
@@ -142,7 +181,7 @@ async function argumentsOf(tools: Tools, command: Command, given: readonly strin
     return candidatesAt(tools, `/${HOLD_ROUTES.name}`, (body: ShownHold[]) =>
       body.map(({ cluster, reason }) => [cluster, reason]),
     )
-  if (name.endsWith(`|${LAST}`)) return [[LAST]]
+  if (name.endsWith(`|${LAST}`)) return [[LAST, 'the newest one'], ...(await revisions(tools))]
   if (name === 'shell') return SHELLS.map((each): Candidate => [each])
   if (command.parent?.name() === 'config') {
     return Object.keys(loadContexts(context.terminal.env).contexts).map((each): Candidate => [each])
@@ -151,59 +190,38 @@ async function argumentsOf(tools: Tools, command: Command, given: readonly strin
   // What is created has no id yet.
   if (own && command.name() === 'create') return []
   const noun = name === 'id' ? own : nouns.find((each) => namesOf(each).includes(name))
-  return noun ? (await ids(tools, noun.name)).filter(([id]) => !given.includes(id)) : []
+  if (!noun) return []
+  const isDeleted = command.name() === 'restore'
+  const found = await ids(tools, noun.name, current, isDeleted)
+  return found.filter(([id]) => !given.includes(id))
 }
 
-const MOST_IDS = 1000
-/** Completion is interactive: nobody waits longer for it. */
-const TIMEOUT_MS = 2000
-
-/** The ids of a list, or the names of tokens, which only those may see who may change them. */
-function ids(tools: Tools, list: string): Promise<Candidate[]> {
-  if (list !== TOKEN_ROUTES.name)
-    return candidatesAt(tools, `/${list}`, (body: { id: string }[]) => body.map(({ id }) => [id]))
-  const read = (body: { name: string; role: string }[]): Candidate[] =>
-    body.map(({ name, role }) => [name, role])
-  return candidatesAt(tools, `/${list}`, read, { isForWriters: true })
-}
-
-/** Rollouts with what they are about: all of the newest, or those that have not ended. */
-function rollouts(tools: Tools, { isActive = false } = {}): Promise<Candidate[]> {
-  return candidatesAt(tools, `/${ROLLOUT_ROUTES.name}`, (body: ShownRollout[]) =>
-    body
-      .filter(({ state }) => !isActive || (state !== 'finished' && state !== 'aborted'))
-      .map(({ id, state, message, operation }) => [id, `${state}: ${message ?? operation}`]),
-  )
-}
-
-function wavesOf(tools: Tools, rollout: string): Promise<Candidate[]> {
-  return candidatesAt(tools, pathOf(ROLLOUT_ROUTES, rollout), ({ waves }: ShownRollout) =>
-    waves.map(({ name, state }) => [name, state]),
-  )
-}
-
-/** What the body of a response offers; nothing where there is none. */
-async function candidatesAt<Body>(
-  { context, settings, isServerUnreachable }: Tools,
-  path: string,
-  read: (body: Body) => Candidate[],
-  { isForWriters = false } = {},
-): Promise<Candidate[]> {
-  if (isServerUnreachable) return []
-  const { terminal, version } = context
-  const { env } = terminal
-  try {
-    const brief = { ...settings(), timeoutMs: TIMEOUT_MS }
-    const api = openApi({ settings: brief, env, version, tries: 1, renew: tokenRenewal(context), note() {} })
-    try {
-      // One thing has no pages.
-      const query = path.lastIndexOf('/') === 0 ? { limit: MOST_IDS } : {}
-      const { body } = await (isForWriters ? api.getAsWriter(path, { query }) : api.get(path, { query }))
-      return read(body)
-    } finally {
-      api.close()
-    }
-  } catch {
-    return []
+/** Fields of a list's type, and the values that a filter can have. */
+async function fields(tools: Tools, command: Command, current: string, flag: string): Promise<Candidate[]> {
+  const noun = nounOf(tools, command)
+  if (!noun) return []
+  if (flag === 'filter') {
+    const [field = '', value] = current.split('=')
+    if (value === undefined) return noun.filters.map((each): Candidate => [`${each}=`])
+    return (noun.schema.properties?.[field]?.enum ?? []).map((each): Candidate => [`${field}=${each}`])
   }
+  const titles = columnsOf(noun, tools.nouns).map(({ title }): Candidate => [title.toLowerCase()])
+  return joined(current, async () => titles)
+}
+
+/** Fields that can be set, with the values that one can have. */
+async function settable(
+  tools: Tools,
+  command: Command,
+  current: string,
+  isSet: boolean,
+): Promise<Candidate[]> {
+  const properties = nounOf(tools, command)?.schema.properties ?? {}
+  const [field = '', value] = current.split('=')
+  if (command.name() === 'patch') return []
+  if (value === undefined)
+    return Object.keys(properties).flatMap((each): Candidate[] =>
+      each === 'id' ? [] : [[isSet ? `${each}=` : each]],
+    )
+  return (properties[field]?.enum ?? []).map((each): Candidate => [`${field}=${each}`])
 }

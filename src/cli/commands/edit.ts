@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { equalJson, isObject, type JsonObject } from '../../base/json.ts'
+import { equalJson, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { parseText } from '../input/read-files.ts'
@@ -30,7 +30,7 @@ export function defineEdit(command: Command, { run }: Tools, noun: Noun): void {
 
 async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags): Promise<void> {
   checkWriteFlags(flags)
-  const { body: original, headers } = await getDocument(session, noun, id)
+  let { body: original, headers } = await getDocument(session, noun, id)
   const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-edit-'))
   const file = join(folder, `${id.replaceAll(/[^\w.-]/g, '_')}.yaml`)
   const first = await toYaml(original)
@@ -55,6 +55,20 @@ async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags)
         break
       }
       const outcome = document ? await trySaving(() => save(document)) : [problem ?? '']
+      if (outcome === CHANGED && document) {
+        const newer = await getDocument(session, noun, id)
+        const merged = mergeEdits(original, document, newer.body)
+        original = newer.body
+        headers = newer.headers
+        text = await toYaml(merged.document)
+        problems = [
+          'somebody else has changed it meanwhile: this is the newer version with your changes in it',
+          ...merged.conflicts.map((field) => `${field}: changed by both; yours is kept below`),
+        ]
+        if (!isInteractive(session.terminal))
+          throw new Failure(EXIT.refused, problems[0] ?? '', { details: problems.slice(1) })
+        continue
+      }
       if (!Array.isArray(outcome)) {
         await printDocumentWrite(session, outcome as Sent, { noun, id, done: 'edited' })
         break
@@ -67,26 +81,50 @@ async function edit(session: Session, noun: Noun, id: string, flags: WriteFlags)
     }
   } catch (error) {
     if (text === first) rmSync(folder, { recursive: true, force: true })
-    else session.warn(`your edit is kept in ${file}`)
+    else session.warn(`your edit is kept in ${file}: ${PROGRAM} ${noun.noun} update ${id} -f ${file}`)
     throw error
   }
   rmSync(folder, { recursive: true, force: true })
 }
 
+/** Somebody else was faster. */
+const CHANGED = 'changed'
+
 /** Returns what was sent, or the problems of the document. */
-async function trySaving(save: () => Promise<Sent>): Promise<Sent | readonly string[]> {
+async function trySaving(save: () => Promise<Sent>): Promise<Sent | readonly string[] | typeof CHANGED> {
   try {
     return await save()
   } catch (error) {
+    if (error instanceof Refusal && error.code === 'precondition_failed') return CHANGED
     if (!(error instanceof Refusal) || error.code !== 'validation_error') throw error
     return [error.message, ...error.details.slice(0, -1)]
   }
 }
 
+/** The newer version with the fields that the edit has changed. */
+function mergeEdits(
+  original: JsonObject,
+  edited: JsonObject,
+  newer: JsonObject,
+): { readonly document: JsonObject; readonly conflicts: readonly string[] } {
+  const names = [...new Set([...Object.keys(original), ...Object.keys(edited)])]
+  const own = names.filter((name) => !isSame(original[name], edited[name]))
+  const kept = Object.entries(newer).filter(([name]) => !own.includes(name) || Object.hasOwn(edited, name))
+  const changed = own.filter((name) => Object.hasOwn(edited, name)).map((name) => [name, edited[name]])
+  const conflicts = own.filter(
+    (name) => !isSame(original[name], newer[name]) && !isSame(edited[name], newer[name]),
+  )
+  return { document: { ...Object.fromEntries(kept), ...Object.fromEntries(changed) }, conflicts }
+}
+
+function isSame(one: Json | undefined, other: Json | undefined): boolean {
+  return equalJson(one ?? null, other ?? null)
+}
+
 function comment(noun: Noun, id: string, problems: readonly string[]): string {
   const lines = [
     `${noun.name}/${id}: save to apply, leave unchanged or empty to cancel.`,
-    ...(problems.length > 0 ? ['', 'It was refused:', ...problems.map((problem) => `- ${problem}`)] : []),
+    ...(problems.length > 0 ? ['', 'It was not saved:', ...problems.map((problem) => `- ${problem}`)] : []),
   ]
   return `${lines.map((line) => `# ${line}`.trimEnd()).join('\n')}\n#\n`
 }

@@ -5,15 +5,27 @@ import { idsIn } from '../../domain/types/resource-type.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
 import { parseAt } from '../input/moments.ts'
+import { collectIds } from '../input/option-parsers.ts'
 import { harmless, toYaml } from '../output/print.ts'
 import { startProgress } from '../output/progress.ts'
-import { assignedIds, clusterNoun, type DocumentName, type Noun, nameOf, withType } from '../server/nouns.ts'
+import { writeFolder } from '../output/write-folder.ts'
+import {
+  assignedIds,
+  clusterNoun,
+  type DocumentName,
+  type Noun,
+  nameOf,
+  typeNamed,
+  withType,
+} from '../server/nouns.ts'
 import { listAll } from '../server/read-documents.ts'
 import type { Session } from '../session.ts'
 
 interface Flags {
   readonly selector?: string
   readonly at?: string
+  readonly outputDir?: string
+  readonly type?: readonly string[]
 }
 
 /** Documents to write before the stream is given time to drain. */
@@ -23,19 +35,31 @@ export function defineExport(command: Command, { run }: Tools): void {
   command
     .option('-l, --selector <selector>', 'only clusters that match, with all that they use')
     .option('--at <revision|time>', 'as it was then')
+    .option('--type <names>', 'only documents of these types, such as component', collectIds)
+    .option(
+      '--output-dir <folder>',
+      'one file for each document, TYPE/ID.yaml; files of documents that are gone are deleted',
+    )
     .addHelpText(
       'after',
-      `\nDefinitions come first, then clusters, all as of one revision. -o yaml is the default; -o json is read faster.\n\nExamples:\n  ${PROGRAM} export > fleet.yaml\n  ${PROGRAM} export --selector environment=dev -o json | ${PROGRAM} --context lab apply -f -`,
+      `\nDefinitions come first, then clusters, all as of one revision. -o yaml is the default; -o json is read faster.\n\nExamples:\n  ${PROGRAM} export > fleet.yaml\n  ${PROGRAM} export --output-dir fleet/\n  ${PROGRAM} export --selector environment=dev -o json | ${PROGRAM} --context lab apply -f -`,
     )
     .action(run(exportFleet))
 }
 
-async function exportFleet(session: Session, { selector, at }: Flags): Promise<void> {
+async function exportFleet(session: Session, { selector, at, outputDir, type }: Flags): Promise<void> {
   const { format, nouns, api } = session
   if (format.kind === 'jsonpath') throw usage('export writes yaml, json or name')
   // All pages of all lists are as of one revision.
   const probe = await api.get(`/${clusterNoun(nouns).name}`, { query: { limit: 0, at: parseAt(at) } })
-  const documents = await collect(session, selector, String(probe.headers['x-revision']))
+  const revision = String(probe.headers['x-revision'])
+  const types = type?.map((name) => typeNamed(nouns, name))
+  const collected = await collect(session, selector, revision)
+  const documents = types ? collected.filter(([{ name }]) => types.includes(name)) : collected
+  if (outputDir !== undefined) {
+    const isWhole = selector === undefined && types === undefined
+    return writeFolder(session, outputDir, documents, { revision, isWhole })
+  }
   const typed = documents.map(([noun, document]) => withType(noun, document))
   if (format.kind === 'yaml' || format.kind === 'human') return writeYaml(session, typed)
   await session.print({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { AUTHOR, commands, RUNS, start, types } from '../../../test/random-fleet.ts'
+import { AUTHOR, answersOf, commands, load, RUNS, start, types } from '../../../test/random-fleet.ts'
 import { withoutDigests } from '../../../test/without-digests.ts'
 import { hexOf } from '../../base/digest.ts'
 import type { JsonObject } from '../../base/json.ts'
@@ -65,4 +65,19 @@ test('inputs of any clusters and states are equal if and only if their digests a
     { ...RUNS, numRuns: 100 },
   )
   assert.ok(ofInputs.size > 100 && ofAnswers.size > 100, `${ofInputs.size} inputs, ${ofAnswers.size} answers`)
+})
+
+test('what is kept of renderings never shows: polled after every change or never before, the same bytes come', async () => {
+  await fc.assert(
+    fc.asyncProperty(commands, async (sequence) => {
+      const store = openMemoryStore()
+      const engine = await start(store)
+      for (const next of sequence) {
+        await engine.write([next], AUTHOR, { confirmRemovals: true })
+        answersOf(engine)
+      }
+      assert.deepEqual(answersOf(engine), answersOf(await load(store)))
+    }),
+    { ...RUNS, numRuns: 60 },
+  )
 })

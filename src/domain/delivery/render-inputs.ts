@@ -8,14 +8,20 @@ import {
   type Delivery,
   type Document,
   type InputField,
-  idsIn,
-  isPlain,
+  isEnabled,
   patchesOf,
   type Reference,
   referencesOf,
   type Types,
 } from '../types/resource-type.ts'
-import { enabledReferences, type FindEnabled, unmetDependencies } from './dependencies.ts'
+import {
+  type Dependent,
+  dependentOf,
+  type FindEnabled,
+  placesOf,
+  unmetAmong,
+  unmetDependencies,
+} from './dependencies.ts'
 import { resolveField } from './resolve-field.ts'
 import type { ServedView } from './served-view.ts'
 
@@ -46,13 +52,16 @@ interface RenderedCluster {
   readonly patches: readonly Fragment[]
 }
 
-/** Of a definition: its fragments for the reference that most clusters share. */
+/** Of a definition: what references make of it. */
 interface RenderedDefinition {
-  readonly reference: Reference
-  /** Whether the definition depends on others. */
-  readonly waits: boolean
-  /** Fragments by the unmet dependencies, joined by commas; mostly there are none. */
-  readonly variants: Map<string, Fragments>
+  /** By the reference: clusters whose references are equal share one object. */
+  readonly variants: Map<Reference, Variant>
+}
+
+/** A definition as references that say the same have it. */
+interface Variant extends Dependent {
+  /** By the unmet dependencies, joined by commas; mostly there are none. */
+  readonly fragments: Map<string, Fragments>
 }
 
 /** One input of an answer, before it is text. */
@@ -120,15 +129,27 @@ function collectInputs(view: ServedView, types: Types, type: DeliveredType, clus
   const { delivery, name } = type
   const references = referencesOf(cluster.document, delivery)
   const { identity, patches } = renderCluster(types, cluster)
-  const enabled = enabledReferences(cluster.document, delivery)
   const isPatched = delivery.placeholders.includes('patches')
+  const definitions = references.map(({ id }) => view.get(name, id))
+  const variants = references.map((reference, i) => {
+    const definition = definitions[i]
+    return definition && variantOf(delivery, definition, reference)
+  })
+  const place = placesOf(references)
+  const findEnabled = (id: string): Variant | undefined => {
+    const at = place(id)
+    const reference = references[at]
+    return reference && isEnabled(delivery, reference) ? variants[at] : undefined
+  }
   const digest = new Digester()
   const inputs: AnswerInput[] = []
   for (let i = 0; i < references.length; i++) {
     const reference = references[i] as Reference
-    const definition = view.get(name, reference.id)
-    if (definition === undefined) continue
-    const { texts, digest: ofDefinition } = renderDefinition(view, type, definition, reference, enabled)
+    const variant = variants[i]
+    if (variant === undefined) continue
+    const unmet = unmetAmong(variant, findEnabled)
+    const { document } = definitions[i] as Entry
+    const { texts, digest: ofDefinition } = fragmentsOf(delivery, document, reference, variant, unmet)
     const values = isPatched ? (patches[i] as Fragment) : NO_VALUES
     const ofInput = new Digester().add(ofDefinition).add(identity.digest).add(values.digest)
     digest.add(ofInput)
@@ -171,42 +192,38 @@ function fragment(text: string): Fragment {
   return { text, digest: digestOf(text) }
 }
 
-/** Fragments are kept for the plain reference only: all clusters that override nothing share that one object. */
-function renderDefinition(
-  view: ServedView,
-  type: DeliveredType,
-  definition: Entry,
+/** What is kept belongs to the definition's version, and goes with it. */
+function variantOf(delivery: Delivery, definition: Entry, reference: Reference): Variant {
+  definition.rendered ??= { variants: new Map() } satisfies RenderedDefinition
+  const { variants } = definition.rendered as RenderedDefinition
+  const known = variants.get(reference)
+  if (known) return known
+  const fragments = new Map<string, Fragments>()
+  const variant = { ...dependentOf(delivery, definition.document, reference), fragments }
+  if (variants.size === MAX_VARIANTS) variants.delete(variants.keys().next().value as Reference)
+  variants.set(reference, variant)
+  return variant
+}
+
+/** Clusters could override a definition in any number of ways; the oldest one goes. */
+const MAX_VARIANTS = 256
+/** A definition with many dependencies could have any number of sets of unmet ones. */
+const MAX_UNMET = 32
+
+function fragmentsOf(
+  delivery: Delivery,
+  definition: Document,
   reference: Reference,
-  enabled: FindEnabled,
+  { fragments }: Variant,
+  unmet: readonly string[],
 ): Fragments {
-  const { delivery } = type
-  const { document } = definition
-  let kept = definition.rendered as RenderedDefinition | undefined
-  if (kept?.reference !== reference) {
-    if (!isPlain(reference, delivery.referenceDefaults)) {
-      const unmet = unmetDependencies(view, type, document, reference, enabled)
-      return buildFragments(delivery, document, reference, unmet)
-    }
-    // Any other plain reference gives the same fragments.
-    kept ??= newlyRendered(definition, delivery, reference)
-  }
-  const unmet = kept.waits ? unmetDependencies(view, type, document, reference, enabled) : NONE
   const key = unmet.length === 0 ? '' : unmet.join(',')
-  const fragments = kept.variants.get(key) ?? buildFragments(delivery, document, reference, unmet)
-  if (kept.variants.size < MAX_VARIANTS) kept.variants.set(key, fragments)
-  return fragments
+  const known = fragments.get(key)
+  if (known) return known
+  const built = buildFragments(delivery, definition, reference, unmet)
+  if (fragments.size < MAX_UNMET) fragments.set(key, built)
+  return built
 }
-
-function newlyRendered(definition: Entry, { waitsFor }: Delivery, reference: Reference): RenderedDefinition {
-  const waits = waitsFor.some((field) => idsIn(definition.document[field]).length > 0)
-  const rendered = { reference, waits, variants: new Map() }
-  definition.rendered = rendered
-  return rendered
-}
-
-const NONE: readonly string[] = []
-/** A definition with many dependencies could have any number of variants. */
-const MAX_VARIANTS = 32
 
 /** Renders an input, all but its placeholders. */
 function buildFragments(

@@ -70,6 +70,9 @@ const OVERLAP_MS = 20_000
 const RECOVERY_MS = 60_000
 /** How often states are derived again. */
 const REFRESH_MS = 5000
+/** Times as long as the last one took: so it takes at most a twentieth of the processor. */
+const REFRESH_PAUSE = 20
+const LONGEST_REFRESH_MS = 60_000
 /** How often clusters that are no more are forgotten. */
 const TIDY_MS = 3_600_000
 /** The interval of a bundle that says nothing else. */
@@ -124,6 +127,7 @@ class FleetFollower {
   /** The revision of the clusters at which those that were purged have been forgotten. */
   #forgottenAt = -1
   #running: Promise<void> = Promise.resolve()
+  #refreshFrom = 0
   #isStopped = false
 
   constructor(parts: FleetFollowerParts) {
@@ -155,7 +159,7 @@ class FleetFollower {
     await this.#attempt(() => this.#load())
     if (this.#isStopped) return
     this.#every(SYNC_MS, () => this.#attempt(() => this.#sync()))
-    this.#every(REFRESH_MS, () => this.refresh())
+    this.#every(REFRESH_MS, () => this.#refreshInTurn())
     this.#every(TIDY_MS, () => this.#attempt(() => this.tidy()))
   }
 
@@ -287,6 +291,15 @@ class FleetFollower {
     } finally {
       view.release()
     }
+  }
+
+  /** Refreshes, and then leaves it for a while that grows with the fleet: all clusters are looked at. */
+  async #refreshInTurn(): Promise<void> {
+    const begun = performance.now()
+    if (begun < this.#refreshFrom) return
+    await this.refresh()
+    const took = performance.now() - begun
+    this.#refreshFrom = begun + Math.min(took * REFRESH_PAUSE, LONGEST_REFRESH_MS)
   }
 
   /** Removes what other processes noted of clusters that were purged, and takes in what they wrote too late for a sync. */

@@ -1,11 +1,12 @@
 // The client address of a request: the peer of the connection, or what trusted proxies report.
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
+import type { RequestHead } from '../direct/parse-poll.ts'
 
 /** Stands for a connection over a unix socket. */
 const UNIX = 'unix'
 
-export type AddressOf = (request: IncomingMessage) => string
+export type AddressOf = (request: RequestHead) => string
 
 /**
  * Reads X-Forwarded-For from the nearest hop on; the first address that is not a trusted proxy is the client.
@@ -37,7 +38,7 @@ export function createIsProxied(trustedProxies: readonly string[]): (request: In
 }
 
 /** The address of the peer; `unknown` after the connection has closed. */
-function peerOf({ socket }: IncomingMessage): string {
+function peerOf({ socket }: Pick<RequestHead, 'socket'>): string {
   return plainAddress(socket.remoteAddress ?? (socket.destroyed ? 'unknown' : UNIX))
 }
 

@@ -7,6 +7,7 @@ import type { PolledView } from '../../domain/documents/view.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import { hashOf, isSecret } from '../../engine/token-secret.ts'
 import type { TokenUses } from '../../engine/token-uses.ts'
+import type { RequestHead } from '../direct/parse-poll.ts'
 import type { Metrics } from '../metrics.ts'
 import { type AccessRules, grantOfClaims, grantOfNames, NO_RULES } from './access-rules.ts'
 import { certificateNames } from './certificate-names.ts'
@@ -38,8 +39,10 @@ type Authenticated = Result<Identity>
 export interface Auth {
   /** Synchronous, except where the OIDC issuer or the store has to be asked. */
   identify(request: IncomingMessage): Authenticated | Promise<Authenticated>
+  /** The identity of a token that is known and valid; undefined says nothing, and counts as no attempt. */
+  recognise(request: RequestHead): Identity | undefined
   /** Whose turn a request takes: that of its token and network, or of the network alone. */
-  callerOf(request: IncomingMessage): string
+  callerOf(request: RequestHead): string
 }
 
 /** Why a credential is refused. `kind` is a label of metrics; the reason is for the log alone. */
@@ -65,7 +68,7 @@ class Identifier implements Auth {
     this.#rules = parts.rules ?? (() => NO_RULES)
   }
 
-  callerOf(request: IncomingMessage): string {
+  callerOf(request: RequestHead): string {
     const { addressOf, shared, state } = this.#parts
     const network = networkOf(addressOf(request))
     const { authorization = '' } = request.headers
@@ -74,6 +77,16 @@ class Identifier implements Auth {
     const hash = hashOf(credential)
     const known = shared().has(hash) ? 'shared' : state.tokenByHash(hash)?.id
     return known === undefined ? network : `${known} ${network}`
+  }
+
+  recognise(request: RequestHead): Identity | undefined {
+    const credential = credentialIn(request.headers.authorization ?? '')
+    if (!credential) return undefined
+    const hash = hashOf(credential)
+    const common = this.#parts.shared().get(hash)
+    if (common) return common
+    const token = this.#parts.state.tokenByHash(hash)?.document
+    return token && this.#identityBy(request, asToken(token), hash)
   }
 
   identify(request: IncomingMessage): Authenticated | Promise<Authenticated> {
@@ -119,26 +132,31 @@ class Identifier implements Auth {
   }
 
   #byNamedToken(request: IncomingMessage, token: Token, hash: string): Authenticated {
+    const identity = this.#identityBy(request, token, hash)
+    if (identity) return succeed(identity)
+    const end = endOf(token, hash)
+    const what = end === token.expires_at ? 'token' : 'rotated secret of token'
+    return this.#refuse(request, {
+      kind: 'expired',
+      reason: `the ${what} "${token.name}" expired at ${end}`,
+      hash,
+      // It is the right secret: whoever has it may know why it is refused.
+      told: {
+        code: 'unauthorized',
+        reason: 'credential_expired',
+        message: `the ${what} "${token.name}" expired at ${end}: get a new one`,
+      },
+    })
+  }
+
+  /** Notes the use of the token; undefined where it has expired. */
+  #identityBy(request: RequestHead, token: Token, hash: string): Identity | undefined {
     const { uses, addressOf, now } = this.#parts
-    const secret = token.secrets.find((each) => each.hash === hash)
-    const end = earlier(token.expires_at, secret?.expires_at)
-    if (end !== undefined && end <= now().toISOString()) {
-      const what = end === token.expires_at ? 'token' : 'rotated secret of token'
-      return this.#refuse(request, {
-        kind: 'expired',
-        reason: `the ${what} "${token.name}" expired at ${end}`,
-        hash,
-        // It is the right secret: whoever has it may know why it is refused.
-        told: {
-          code: 'unauthorized',
-          reason: 'credential_expired',
-          message: `the ${what} "${token.name}" expired at ${end}: get a new one`,
-        },
-      })
-    }
+    const end = endOf(token, hash)
+    if (end !== undefined && end <= now().toISOString()) return undefined
     uses.note(useKeyOf(token), () => addressOf(request))
     const { name } = token
-    return succeed({ name, via: 'token', grant: token, ...(end !== undefined && { expiresAt: end }) })
+    return { name, via: 'token', grant: token, ...(end !== undefined && { expiresAt: end }) }
   }
 
   async #byOidc(
@@ -222,6 +240,11 @@ class Identifier implements Auth {
 }
 
 const NO_SUCH_TOKEN = 'there is no such token, or it was revoked'
+
+/** When the token or the secret that was shown expires, whichever comes first. */
+function endOf({ secrets, expires_at }: Token, hash: string): string | undefined {
+  return earlier(expires_at, secrets.find((each) => each.hash === hash)?.expires_at)
+}
 
 function earlier(a: string | undefined, b: string | undefined): string | undefined {
   return a === undefined || (b !== undefined && b < a) ? b : a

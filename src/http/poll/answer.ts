@@ -2,7 +2,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzip, gzipSync } from 'node:zlib'
 import type { RenderedAnswer } from '../../domain/delivery/render-inputs.ts'
+import type { DirectAnswer } from '../direct/direct-polls.ts'
+import type { RequestHead } from '../direct/parse-poll.ts'
 import { REVISION_HEADER } from '../request/revision-header.ts'
+import { KEEP_ALIVE_MS } from '../service-limits.ts'
 
 /**
  * A shorter answer arrives in one round trip: TCP sends ten segments before it waits for the first acknowledgement
@@ -23,29 +26,69 @@ export interface SentAnswer extends RenderedAnswer {
 export function sendAnswer(
   request: IncomingMessage,
   response: ServerResponse,
-  { text, digest, revision }: SentAnswer,
+  answer: SentAnswer,
   draining: boolean,
 ): void {
   const { headers } = request
-  const isPacked = text.length >= GZIP_MIN_LENGTH && acceptsGzip(headers['accept-encoding'])
-  const etag = `"${digest.a}.${digest.b}${isPacked ? '-gzip' : ''}"`
-  const answer = ['ETag', etag, 'Cache-Control', 'no-store', 'Vary', 'Accept-Encoding']
-  answer.push(REVISION_HEADER, String(revision))
-  if (closesConnection(request, draining)) answer.push('Connection', 'close')
+  const { text, digest } = answer
+  const isPacked = isPackable(answer) && acceptsGzip(headers['accept-encoding'])
+  const etag = etagOf(answer, isPacked)
+  const head = headersOf(answer, etag, closesConnection(request, draining))
   // Only for a request with If-None-Match: Flux takes a 304 for a failure.
   if (matchesEtag(headers['if-none-match'], etag)) {
-    response.writeHead(304, answer).end()
+    response.writeHead(304, head).end()
     return
   }
-  answer.push('Content-Type', 'application/json')
+  head.push('Content-Type', 'application/json')
   if (isPacked) {
-    sendPacked(response, answer, text)
+    sendPacked(response, head, text)
     return
   }
-  // ASCII text has one byte per character, and is sent as Latin-1, which is faster.
-  const length = digest.ascii ? text.length : Buffer.byteLength(text)
-  answer.push('Content-Length', String(length))
-  response.writeHead(200, answer).end(text, digest.ascii ? 'latin1' : 'utf8')
+  head.push('Content-Length', String(byteLengthOf(answer)))
+  response.writeHead(200, head).end(text, digest.ascii ? 'latin1' : 'utf8')
+}
+
+/** Returns a whole response; undefined for an answer that may have to be compressed. */
+export function composeAnswer(answer: SentAnswer, closes: boolean): DirectAnswer | undefined {
+  if (isPackable(answer)) return undefined
+  const { text, digest } = answer
+  const head = headersOf(answer, etagOf(answer, false), closes)
+  head.push('Content-Type', 'application/json', 'Content-Length', String(byteLengthOf(answer)))
+  let start = 'HTTP/1.1 200 OK\r\n'
+  for (let i = 0; i < head.length; i += 2) start += `${head[i]}: ${head[i + 1]}\r\n`
+  start += `Date: ${httpDate()}\r\n${closes ? '' : KEEP}`
+  return { text: `${start}\r\n${text}`, encoding: digest.ascii ? 'latin1' : 'utf8', closes }
+}
+
+/** What node:http says of connections that stay open. */
+const KEEP = `Connection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_MS / 1000}\r\n`
+
+let date = { second: 0, text: '' }
+
+function httpDate(): string {
+  const second = Math.floor(Date.now() / 1000)
+  if (second !== date.second) date = { second, text: new Date(second * 1000).toUTCString() }
+  return date.text
+}
+
+function isPackable({ text }: SentAnswer): boolean {
+  return text.length >= GZIP_MIN_LENGTH
+}
+
+function etagOf({ digest }: SentAnswer, isPacked: boolean): string {
+  return `"${digest.a}.${digest.b}${isPacked ? '-gzip' : ''}"`
+}
+
+function headersOf({ revision }: SentAnswer, etag: string, closes: boolean): string[] {
+  const head = ['ETag', etag, 'Cache-Control', 'no-store', 'Vary', 'Accept-Encoding']
+  head.push(REVISION_HEADER, String(revision))
+  if (closes) head.push('Connection', 'close')
+  return head
+}
+
+/** ASCII text has one byte per character, and is sent as Latin-1, which is faster. */
+function byteLengthOf({ text, digest }: SentAnswer): number {
+  return digest.ascii ? text.length : Buffer.byteLength(text)
 }
 
 function sendPacked(response: ServerResponse, headers: string[], text: string): void {
@@ -65,7 +108,7 @@ function sendPacked(response: ServerResponse, headers: string[], text: string): 
  * Flux opens a connection for every poll and never uses it again; a proxy's connection serves other clusters too.
  * HTTP/2 has no such header.
  */
-export function closesConnection({ headers, httpVersionMajor }: IncomingMessage, draining: boolean): boolean {
+export function closesConnection({ headers, httpVersionMajor }: RequestHead, draining: boolean): boolean {
   if (httpVersionMajor >= 2) return false
   if (draining) return true
   const isFlux = headers['user-agent']?.startsWith('flux-operator/') ?? false

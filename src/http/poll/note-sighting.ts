@@ -4,6 +4,7 @@ import type { Result } from '../../base/problem.ts'
 import { EMPTY_ANSWER } from '../../domain/delivery/render-inputs.ts'
 import type { Report } from '../../domain/status/parse-report.ts'
 import type { Identity } from '../auth/identity.ts'
+import type { RequestHead } from '../direct/parse-poll.ts'
 import type { Service } from '../service.ts'
 import type { SentAnswer } from './answer.ts'
 import { noteRefusal } from './polled-cluster.ts'
@@ -30,7 +31,7 @@ export interface ServedAnswer extends SentAnswer {
 /** Notes what a cluster was served or reported, or that a request in its name was refused. Every poll calls it. */
 export function noteSighting(
   service: Service,
-  { request, dns, endpoint }: Poll,
+  { request, dns, endpoint }: Pick<Poll, 'dns' | 'endpoint'> & { readonly request: RequestHead },
   identity: Identity | undefined,
   result: Result<ServedAnswer>,
 ): void {

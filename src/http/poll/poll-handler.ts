@@ -4,24 +4,15 @@ import { fail, invalid, type Problem, type Result, succeed } from '../../base/pr
 import type { Steps } from '../../base/steps.ts'
 import { POLL_BASE } from '../../base/urls.ts'
 import { may } from '../../domain/access/permissions.ts'
-import { refuseClusterList, refusePolls } from '../../domain/access/poll-access.ts'
-import {
-  EMPTY_ANSWER,
-  renderClusterLine,
-  renderClusterList,
-  renderInputs,
-} from '../../domain/delivery/render-inputs.ts'
-import { servedTo } from '../../domain/delivery/served-view.ts'
+import { refuseClusterList } from '../../domain/access/poll-access.ts'
+import { renderClusterLine, renderClusterList } from '../../domain/delivery/render-inputs.ts'
 import type { View } from '../../domain/documents/view.ts'
-import { stagingOf } from '../../domain/rollouts/staging.ts'
-import { parseReport } from '../../domain/status/parse-report.ts'
 import type { ClusterType } from '../../domain/types/resource-type.ts'
 import type { RegisteredType } from '../../registry/build-types.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
 import type { Identity } from '../auth/identity.ts'
 import { callerNamed, inLane, LEFT, refuseShare } from '../load/callers.ts'
 import { reachRevision } from '../request/await-revision.ts'
-import { findEndpoint } from '../request/find-endpoint.ts'
 import { type ListQuery, parsePollQuery } from '../request/list-query.ts'
 import { PageWindow } from '../request/page-window.ts'
 import { internalError, writeProblem } from '../request/problem-response.ts'
@@ -29,11 +20,8 @@ import { requestId } from '../request/request-id.ts'
 import { REVISION_HEADER } from '../request/revision-header.ts'
 import type { Service } from '../service.ts'
 import { closesConnection, sendAnswer } from './answer.ts'
+import { ACK, answerPoll, type Target } from './answer-poll.ts'
 import { noteSighting, type Poll, type ServedAnswer } from './note-sighting.ts'
-import { findPolled } from './polled-cluster.ts'
-
-/** The last segment of the URL that clusters report to. */
-const ACK = 'ack'
 
 /** Longer answers count against their caller until they are read. */
 const LONG = 64 * 1024
@@ -140,13 +128,6 @@ function refuse(
   writeProblem(response, problem)
 }
 
-interface Target {
-  readonly dns: string
-  /** Undefined for the list of clusters. */
-  readonly endpoint: string | undefined
-  readonly query: string
-}
-
 function parseTarget(url: string): Target | undefined {
   const question = url.indexOf('?')
   const path = question < 0 ? url : url.slice(0, question)
@@ -170,36 +151,6 @@ function parseTarget(url: string): Target | undefined {
   } catch {
     return undefined
   }
-}
-
-function answerPoll(
-  service: Service,
-  { grant }: Identity,
-  { dns, endpoint = '', query }: Target,
-): Result<ServedAnswer> {
-  const { types } = service
-  const { state } = service.engine
-  const refused = refusePolls(grant)
-  if (refused) return fail(refused)
-  const type = endpoint === ACK ? succeed(undefined) : findEndpoint(types, endpoint)
-  if (!type.ok) return type
-  const polled = findPolled(service, grant, dns)
-  if (!polled.ok) return polled
-  const found = polled.value
-  const { id } = found
-  if (!type.value) {
-    const report = parseReport(types, query)
-    if (!report.ok) return report
-    const { revision } = state
-    return succeed({ ...EMPTY_ANSWER, revision, cluster: id, endpoint, report: report.value })
-  }
-  const view = servedTo(types, state, id)
-  // The served view may have another version of the cluster, and has none of a deleted one.
-  const isStaged = (view as View) !== state
-  const cluster = isStaged ? (view.get(types.cluster.type.name, id) ?? found) : found
-  const { text, digest } = renderInputs(view, types, type.value, cluster)
-  const servedFrom = isStaged ? stagingOf(types, state).servedFrom(id) : 0
-  return succeed({ text, digest, revision: state.revision, cluster: id, endpoint, servedFrom })
 }
 
 async function answerList(

@@ -7,6 +7,7 @@ import { filterOf, parseFleetSearch } from '../../api/fleet-search.ts'
 import { queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
 import { CopyAs, inShell } from '../../parts/copy-as.tsx'
+import { DocumentPanel } from '../../parts/document-panel.tsx'
 import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
@@ -17,7 +18,6 @@ import classes from './cluster-page.module.css'
 import { ClusterViews } from './cluster-views.tsx'
 import { CompareView } from './compare-view.tsx'
 import { ComponentsPanel } from './components-panel.tsx'
-import { DocumentPanel } from './document-panel.tsx'
 import { EndpointsPanel } from './endpoints-panel.tsx'
 import { FluxUiLink } from './flux-ui-link.tsx'
 import { HeldNote } from './hold-panel.tsx'
@@ -70,7 +70,7 @@ export function ClusterPage() {
       {hasDocuments && view === 'values' && (
         <>
           <OwnValuesPanel type={type} cluster={cluster} />
-          <DocumentPanel type={type} cluster={cluster} />
+          <DocumentPanel type={type} id={cluster} />
         </>
       )}
       {hasDocuments && view === 'compare' && <CompareView type={type} cluster={cluster} />}

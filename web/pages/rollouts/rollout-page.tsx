@@ -13,8 +13,10 @@ import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Empty, Page, Panel } from '../../parts/page.tsx'
 import { RevisionLink } from '../../parts/revision-link.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
+import { useMay } from '../../session/permissions.ts'
 import { RolloutActions } from './rollout-actions.tsx'
 import { hasEnded } from './rollout-words.ts'
+import { SkipClusters } from './skip-clusters.tsx'
 import { WavesPanel } from './waves-panel.tsx'
 
 const route = getRouteApi('/rollouts/$rollout')
@@ -22,6 +24,7 @@ const route = getRouteApi('/rollouts/$rollout')
 export function RolloutPage() {
   const { rollout: id } = route.useParams()
   const query = useQuery(queries.rollout(id))
+  const mayWrite = useMay('write')
   return (
     <Page
       title={`Rollout ${id}`}
@@ -50,6 +53,7 @@ export function RolloutPage() {
               <LogPanel rollout={rollout} />
               <AnswersPanel rollout={rollout} />
             </SimpleGrid>
+            {mayWrite && !hasEnded(rollout) && <SkipClusters rollout={id} />}
             <LeftOut title="Left out" clusters={rollout.skipped} />
             <LeftOut title="Set aside, because they were absent" clusters={rollout.set_aside} />
           </>

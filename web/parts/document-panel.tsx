@@ -1,14 +1,14 @@
-// The fields of the cluster's own document that are plain values, and its labels.
+// A document, field by field; lists and objects as words.
 import { Badge, Code, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { isObject, type Json } from '../../../src/base/json.ts'
-import { queries } from '../../api/queries.ts'
-import { Facts } from '../../parts/facts.tsx'
-import { Loaded } from '../../parts/loaded.tsx'
-import { Panel } from '../../parts/page.tsx'
+import { isObject, type Json } from '../../src/base/json.ts'
+import { queries } from '../api/queries.ts'
+import { Facts } from './facts.tsx'
+import { Loaded } from './loaded.tsx'
+import { Panel } from './page.tsx'
 
-export function DocumentPanel({ type, cluster }: { readonly type: string; readonly cluster: string }) {
-  const query = useQuery(queries.document(type, cluster))
+export function DocumentPanel({ type, id }: { readonly type: string; readonly id: string }) {
+  const query = useQuery(queries.document(type, id))
   return (
     <Panel title="Document">
       <Loaded query={query}>

@@ -1,0 +1,137 @@
+// `npm run bench`: what a poll costs the server, by fleet size, beside nginx and a bare node:http server in the same run.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createAuthority } from '../test/certificates.ts'
+import { findPort } from '../test/find-port.ts'
+import type { Case, Server, Style } from './polls/cases.ts'
+import { pollLines, pollsOf, startOurs, writeDatabase } from './polls/fleets.ts'
+import { buildClient, measure, pinServer } from './polls/measure.ts'
+import { tablesOf, writePage } from './polls/page.ts'
+import { fetchAnswers, findNginx, startBare, startNginx, type TlsFiles } from './polls/peers.ts'
+import { progress } from './print.ts'
+import type { Target } from './server-process.ts'
+
+const SIZES = (process.env.BENCH_SIZES ?? '10,1000,10000,100000').split(',').map(Number)
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
+const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 6000)
+const WARM_UP_REQUESTS = 2 * REQUESTS
+/** A handshake costs several polls. */
+const TLS_SHARE = 0.25
+/** The size of the fleet that peers serve too. */
+const PEER_SIZE = SIZES.includes(10_000) ? 10_000 : (SIZES[0] ?? 10)
+
+// Each server is killed with this process.
+process.setMaxListeners(0)
+const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-bench-'))
+const targets: Target[] = []
+const cases: Case[] = []
+try {
+  await main()
+} finally {
+  for (const { child } of targets) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function main(): Promise<void> {
+  const client = buildClient(folder)
+  const tls = await writeCertificate()
+  for (const size of SIZES) {
+    const own = writePolls(size, 'own', false)
+    await addUniform(size, writePolls(size, 'shared', true))
+    await addLivedIn(size, own, writePolls(size, 'shared', true), tls)
+    if (size === PEER_SIZE) await addPeers(own, tls)
+  }
+  for (const target of targets) pinServer(target)
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const each of cases) {
+      progress(`round ${round} of ${ROUNDS}: ${each.server}, ${each.size}, ${each.style}`)
+      const requests = round === 0 ? WARM_UP_REQUESTS : REQUESTS
+      const share = each.style.startsWith('tls') ? TLS_SHARE : 1
+      const sample = await measure(client, each, tls.ca, Math.ceil(requests * share))
+      if (round > 0) each.samples.push(sample)
+    }
+  }
+  progress('')
+  const tables = tablesOf(cases, PEER_SIZE)
+  console.log(tables)
+  if (process.env.BENCH_WRITE !== '0') writePage(cases, tables)
+}
+
+function add(
+  server: Server,
+  size: number,
+  target: Target,
+  polls: string,
+  ports: Partial<Record<Style, number>>,
+) {
+  for (const [style, port] of Object.entries(ports) as [Style, number][])
+    cases.push({ server, size, style, target, port, polls, samples: [] })
+}
+
+async function addUniform(size: number, shared: string): Promise<void> {
+  progress(`writing a uniform fleet of ${size} clusters`)
+  const database = await writeDatabase(folder, size, 'uniform')
+  const target = started(await startOurs(`uniform ${size}`, database, await findPort()))
+  add('uniform', size, target, shared, { new: target.port, kept: target.port })
+}
+
+async function addLivedIn(size: number, own: string, shared: string, tls: TlsFiles): Promise<void> {
+  progress(`writing a lived-in fleet of ${size} clusters`)
+  const database = await writeDatabase(folder, size, 'lived-in')
+  const target = started(await startOurs(`lived-in ${size}`, database, await findPort()))
+  const { port } = target
+  add('lived-in', size, target, own, { new: port, kept: port })
+  add('lived-in, shared token', size, target, shared, { new: port, kept: port })
+  if (size !== PEER_SIZE) return
+  const secure = started(await startOurs('with TLS', database, await findPort(), tls, await findPort()))
+  add('lived-in', size, secure, own, { tls: secure.port, 'tls-x25519': secure.port })
+}
+
+async function addPeers(own: string, tls: TlsFiles): Promise<void> {
+  progress('starting nginx and node:http')
+  const polls = pollsOf(PEER_SIZE)
+  const ours = cases.find(({ server, size }) => server === 'lived-in' && size === PEER_SIZE) as Case
+  const answers = await fetchAnswers(ours.port, polls)
+  const [plain, secure] = [await findPort(), await findPort()]
+  const bare = started(await startBare(folder, answers[0] as Buffer, plain, secure, tls))
+  add('node:http', PEER_SIZE, bare, own, { new: plain, kept: plain, tls: secure, 'tls-x25519': secure })
+  const missing = findNginx()
+  if (missing) {
+    console.error(`${missing}: there is nothing beside but node:http`)
+    return
+  }
+  const ports = { fresh: await findPort(), kept: await findPort(), tls: await findPort() }
+  const nginx = started(await startNginx(folder, polls, answers, ports, tls))
+  add('nginx', PEER_SIZE, nginx, own, {
+    new: ports.fresh,
+    kept: ports.kept,
+    tls: ports.tls,
+    'tls-x25519': ports.tls,
+  })
+}
+
+function started(target: Target): Target {
+  targets.push(target)
+  return target
+}
+
+function writePolls(size: number, name: string, isShared: boolean): string {
+  return writeIn(`polls-${size}-${name}`, pollLines(pollsOf(size), isShared))
+}
+
+function writeIn(name: string, text: string): string {
+  const file = join(folder, name)
+  writeFileSync(file, text)
+  return file
+}
+
+async function writeCertificate(): Promise<TlsFiles & { readonly ca: string }> {
+  const authority = await createAuthority('bench')
+  const pair = await authority.issue({ dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'] })
+  return {
+    ca: writeIn('ca.pem', authority.pem),
+    cert: writeIn('cert.pem', pair.cert),
+    key: writeIn('key.pem', pair.key),
+  }
+}

@@ -1,0 +1,50 @@
+// One measurement: a client on one core polls a server on the other, and what that costs both is read.
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Target } from '../server-process.ts'
+import type { Case, Sample } from './cases.ts'
+
+const SERVER_CORE = '0'
+const CLIENT_CORE = '1'
+const CONNECTIONS = 8
+
+/** Builds the client; throws with the reason where that is not possible. */
+export function buildClient(folder: string): string {
+  const client = join(folder, 'client')
+  const source = join(import.meta.dirname, 'client.go')
+  const { error, status, stderr } = spawnSync('go', ['build', '-o', client, source], { encoding: 'utf8' })
+  if (error) throw new Error('the client of this benchmark is written in Go, and there is no `go` here')
+  if (status !== 0) throw new Error(`go build: ${stderr}`)
+  return client
+}
+
+/** Keeps all threads of a server on its core. */
+export function pinServer({ child }: Target): void {
+  execFileSync('taskset', ['-a', '-c', '-p', SERVER_CORE, String(child.pid)], { stdio: 'ignore' })
+}
+
+/** `ca` is a file with the certificate to trust. */
+export async function measure(client: string, each: Case, ca: string, requests: number): Promise<Sample> {
+  const { target, port, polls, style } = each
+  const args = [`-address=127.0.0.1:${port}`, `-polls=${polls}`, `-requests=${requests}`]
+  args.push(`-connections=${CONNECTIONS}`, `-keep=${style === 'kept'}`, `-x25519=${style === 'tls-x25519'}`)
+  if (style.startsWith('tls')) args.push(`-ca=${ca}`)
+  const before = cpuSecondsOf(target)
+  const { stdout } = await promisify(execFile)('taskset', ['-c', CLIENT_CORE, client, ...args])
+  const report = JSON.parse(stdout) as { cpuSeconds: number; p99: number }
+  return {
+    cpu: ((cpuSecondsOf(target) - before) / requests) * 1e6,
+    p99: report.p99,
+    clientCpu: (report.cpuSeconds / requests) * 1e6,
+  }
+}
+
+/** What all threads of a process have run, by the nanosecond. */
+function cpuSecondsOf({ child }: Target): number {
+  const tasks = `/proc/${child.pid}/task`
+  return readdirSync(tasks)
+    .map((task) => Number(readFileSync(`${tasks}/${task}/schedstat`, 'utf8').split(' ')[0]) / 1e9)
+    .reduce((sum, seconds) => sum + seconds, 0)
+}

@@ -1,0 +1,146 @@
+// The process behind this page: whether it follows its store, what it counts, and which types it has loaded.
+import { Anchor, Group } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
+import type { Readiness } from '../../api/readiness.ts'
+import { CopyAs } from '../../parts/copy-as.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { AsOf, Loaded } from '../../parts/loaded.tsx'
+import { Empty, Page, Panel } from '../../parts/page.tsx'
+import { useHasDocuments } from '../../session/permissions.ts'
+
+const MEANINGS: Readonly<Record<Readiness['status'], string>> = {
+  ready: 'It follows its store.',
+  degraded: 'It cannot follow its store, and serves polls from what it has.',
+  unavailable: 'It cannot be used now.',
+}
+
+export function SystemPage() {
+  return (
+    <Page
+      title="System"
+      actions={
+        <>
+          <Group gap="sm" fz="sm">
+            <Anchor href="/docs" target="_blank" rel="noreferrer">
+              API
+            </Anchor>
+            <Anchor href="/openapi.json" target="_blank" rel="noreferrer">
+              OpenAPI
+            </Anchor>
+          </Group>
+          <CopyAs call={{ method: 'GET', path: '/ready' }} cli="status" />
+        </>
+      }
+    >
+      <ProcessPanel />
+      <MetricsPanel />
+      <TypesPanel />
+    </Page>
+  )
+}
+
+function ProcessPanel() {
+  const settings = useQuery(queries.settings())
+  const query = useQuery(queries.ready())
+  return (
+    <Panel title="This process" aside={<AsOf query={query} staleAfterMs={4 * STATUS_REFRESH_MS} />}>
+      <Loaded query={query}>
+        {({ status, reason, revision, age_seconds }) => (
+          <Facts
+            label="This process"
+            head={['What', 'Value']}
+            rows={[
+              { id: 'status', cells: ['Status', `${status}: ${reason ?? MEANINGS[status]}`] },
+              { id: 'revision', cells: ['Revision', revision ?? 'unknown'] },
+              {
+                id: 'age',
+                cells: ['Behind its store', age_seconds === undefined ? 'no' : `for ${age_seconds} s`],
+              },
+              { id: 'mode', cells: ['Mode', settings.data?.mode ?? 'unknown'] },
+              { id: 'version', cells: ['Version', settings.data?.version ?? 'unknown'] },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+/** Names of metrics, and what they are to people. */
+const FIGURES: readonly (readonly [name: string, what: string])[] = [
+  ['flux_resourceset_polls_total', 'Polls since the start'],
+  ['flux_resourceset_writes_total', 'Writes since the start'],
+  ['flux_resourceset_connections', 'Open connections'],
+  ['flux_resourceset_watchers', 'Streams of changes'],
+  ['flux_resourceset_lag_revisions', 'Revisions that the store is ahead'],
+  ['flux_resourceset_state_age_seconds', 'Age of the state, in seconds'],
+  ['flux_resourceset_shed_requests_total', 'Requests refused for load'],
+  ['nodejs_eventloop_lag_p99_seconds', 'Delay of the event loop (p99), in seconds'],
+  ['process_resident_memory_bytes', 'Memory, in bytes'],
+  ['process_cpu_seconds_total', 'CPU used, in seconds'],
+]
+
+function MetricsPanel() {
+  const query = useQuery(queries.metrics())
+  return (
+    <Panel
+      title="Figures of this process"
+      aside={<AsOf query={query} staleAfterMs={4 * STATUS_REFRESH_MS} />}
+    >
+      <Loaded query={query}>
+        {(metrics) =>
+          metrics === null ? (
+            <Empty title="Metrics are on another port">
+              <code>ADMIN_LISTEN_ADDR</code> moved them there, for Prometheus.
+            </Empty>
+          ) : (
+            <Facts
+              label="Figures of this process"
+              head={['What', 'Value']}
+              rows={FIGURES.flatMap(([name, what]) => {
+                const value = metrics.get(name)
+                if (value === undefined) return []
+                const shown = Number(value.toPrecision(6)).toLocaleString('en', { maximumFractionDigits: 4 })
+                return [{ id: name, cells: [what, shown] }]
+              })}
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
+  )
+}
+
+function TypesPanel() {
+  const query = useQuery(queries.settings())
+  const hasDocuments = useHasDocuments()
+  return (
+    <Panel title="Types">
+      <Loaded query={query} lines={6}>
+        {({ types }) => (
+          <Facts
+            label="Types"
+            head={['Type', 'What it is', 'Endpoint', 'Assigned by']}
+            rows={types.map(({ name, description, delivery, cluster, bookkeeping }) => ({
+              id: name,
+              cells: [
+                hasDocuments && !cluster && !bookkeeping ? (
+                  <Link key="name" to="/catalog" search={{ type: name }}>
+                    {name}
+                  </Link>
+                ) : (
+                  name
+                ),
+                description,
+                delivery?.endpoint ?? 'not served to clusters',
+                delivery?.assigned_by ?? '',
+              ],
+            }))}
+          />
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
