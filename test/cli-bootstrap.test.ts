@@ -210,9 +210,11 @@ describe('where clusters reach the API', AT_ONCE, () => {
     const told = await start(t, { externalUrl: 'https://told.example.com' })
     const urlIn = (text: string) => /^ {2}INTERNAL_API_URL: (.*)$/m.exec(text)?.[1]
     assert.equal(urlIn(await output(['one'], { url: told.url })), 'https://told.example.com')
-    const given = await run(['one', '--api-url', `${told.url}/`], { url: 'http://127.0.0.1:9' })
+    // Tokens of the environment go only to the URL beside them.
+    const token = ['--api-token', READ_TOKEN]
+    const given = await run(['one', '--api-url', `${told.url}/`, ...token], { url: 'http://127.0.0.1:9' })
     assert.deepEqual([given.code, given.stderr, urlIn(given.stdout)], [0, PLAIN_HTTP, told.url])
-    const flags = ['one', '--api-url', told.url, '--external-url', `${HERE}/behind/`]
+    const flags = ['one', '--api-url', told.url, '--external-url', `${HERE}/behind/`, ...token]
     assert.equal(urlIn(await output(flags, { url: 'http://127.0.0.1:9' })), `${HERE}/behind`)
   })
 
@@ -381,8 +383,8 @@ describe('--with-token', AT_ONCE, () => {
       [2, 'cannot be written', ['one', '--output-dir', '/proc']],
       [2, 'cannot be written', ['one', '--flavor', 'identity', '--output-dir', broken]],
       [1, 'no cluster "nope"', ['nope']],
-      [1, '?interval must be', ['one', '--interval', 'soon']],
-      [1, '?flavor must be', ['one', '--flavor', 'sweet', '--output-dir', newFolder(t)]],
+      [1, '--interval must be', ['one', '--interval', 'soon']],
+      [1, '--flavor must be', ['one', '--flavor', 'sweet', '--output-dir', newFolder(t)]],
     ]
     for (const [code, says, args] of cases)
       await fail(code, says, [...args, ...HTTPS, '--with-token'], { url: own.url })
@@ -718,11 +720,11 @@ describe('what goes wrong', AT_ONCE, () => {
     const bad = ['--interval', 'soon', '--flavor', 'sweet', '--token-secret', 'A B', '--cert-secret', '']
     await fail(
       1,
-      /\?flavor must be one of concrete, identity, not "sweet"\n.*\?interval must be a duration[\s\S]*\?token_secret[\s\S]*\?cert_secret/,
+      /--flavor must be one of concrete, identity, not "sweet"\n.*--interval must be a duration[\s\S]*--token-secret[\s\S]*--cert-secret/,
       ['one', ...HTTPS, ...bad],
     )
-    await fail(1, '?api_url must be where clusters reach the service', ['one', '--external-url', 'fleet'])
-    await fail(1, '?selector', ['--selector', '!!', '--output-dir', folder])
+    await fail(1, '--external-url must be where clusters reach the service', ['one', '--external-url', 'fleet'])
+    await fail(1, '--selector', ['--selector', '!!', '--output-dir', folder])
     await fail(1, 'HTTP 401', ['one'], { env: { FLUX_API_TOKEN: 'wrong' } })
     const readOnly = await start(t, { mode: 'read-only' })
     await fail(1, 'HTTP 404', ['one', ...HTTPS], { url: readOnly.url })

@@ -783,9 +783,9 @@ describe('edit', PARALLEL, () => {
     const [, second = '', third = ''] = fixing.seen()
     assert.match(
       second,
-      /^# .*\n#\n# It was refused:\n# - .*not valid YAML.*\n#\nid: team-a\nlabels:\n {2}team: \[a\n/,
+      /^# .*\n#\n# It was not saved:\n# - .*not valid YAML.*\n#\nid: team-a\nlabels:\n {2}team: \[a\n/,
     )
-    assert.match(third, /^# .*\n#\n# It was refused:\n# - \/labels\/team must be a string.*\n#\nid: /)
+    assert.match(third, /^# .*\n#\n# It was not saved:\n# - \/labels\/team must be a string.*\n#\nid: /)
     assert.deepEqual((await fleet.get('/namespaces/team-a')).labels, { team: 'right' })
     assert.deepEqual(readdirSync(fixing.folder), [])
     const leaving = editor(t, "text = text.replace('team: right', 'team: [x]')")
@@ -829,8 +829,8 @@ if (!response.ok) process.exit(1)`,
     )
     const env = { EDITOR: command, TMPDIR: folder }
     const run = await fleet.run(['namespace', 'edit', 'team-a'], { env })
-    assertFailed(run, 1, /HTTP 412 precondition_failed/)
-    const kept = /your edit is kept in (.*)$/m.exec(run.stderr)?.[1] ?? ''
+    assertFailed(run, 1, /somebody else has changed it meanwhile/)
+    const kept = /your edit is kept in (\S+): /m.exec(run.stderr)?.[1] ?? ''
     assert.match(readFileSync(kept, 'utf8'), /^ {2}team: mine$/m)
     assert.equal((await fleet.get('/namespaces/team-a')).labels.team, 'a')
     const quiet = await fleet.run(['namespace', 'edit', 'team-a', '--quiet'], { env })

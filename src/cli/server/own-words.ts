@@ -7,7 +7,8 @@ import { EXIT, Failure } from '../failure.ts'
 import type { Refusal } from './refusal.ts'
 
 /** Parameters that are flags of the same name. */
-const FLAGS = 'at|selector|from|to|since|until|limit|offset|actor|type|id|kind|plan|confirm'
+const FLAGS =
+  'at|selector|from|to|since|until|limit|offset|actor|type|id|kind|plan|confirm|flavor|interval|token_secret|cert_secret|ack|events'
 /** Parameters of lists that are no filters of a type. */
 const NO_FILTERS = ['limit', 'offset', 'at', 'selector', 'id_prefix', 'min_revision', 'deleted']
 
@@ -32,7 +33,11 @@ export function inFlagWords(text: string): string {
       const filters = known.split(', ').filter((each) => !NO_FILTERS.includes(each))
       return `--filter ${name}: there is no such filter: there are ${filters.join(', ') || 'none here'}`
     })
-    .replaceAll(new RegExp(`\\?(${FLAGS})(?![\\w=])`, 'g'), '--$1')
+    .replaceAll('?api_url ', '--external-url ')
+    .replaceAll(
+      new RegExp(`\\?(${FLAGS})(?![\\w=])`, 'g'),
+      (_all, name: string) => `--${name.replaceAll('_', '-')}`,
+    )
     .replaceAll(/\?(\w+) (?=must be|is)/g, '--filter $1 ')
     .replace(': correct it, or set allow_empty to true', '')
     .replace('you may preview it with dry_run=true', 'you may preview it with --dry-run')
