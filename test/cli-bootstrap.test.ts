@@ -723,7 +723,11 @@ describe('what goes wrong', AT_ONCE, () => {
       /--flavor must be one of concrete, identity, not "sweet"\n.*--interval must be a duration[\s\S]*--token-secret[\s\S]*--cert-secret/,
       ['one', ...HTTPS, ...bad],
     )
-    await fail(1, '--external-url must be where clusters reach the service', ['one', '--external-url', 'fleet'])
+    await fail(1, '--external-url must be where clusters reach the service', [
+      'one',
+      '--external-url',
+      'fleet',
+    ])
     await fail(1, '--selector', ['--selector', '!!', '--output-dir', folder])
     await fail(1, 'HTTP 401', ['one'], { env: { FLUX_API_TOKEN: 'wrong' } })
     const readOnly = await start(t, { mode: 'read-only' })

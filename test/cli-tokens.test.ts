@@ -351,7 +351,12 @@ describe('token whoami', AT_ONCE, () => {
 
   test('without a good token it is told how to get one', async () => {
     const env = { FLUX_API_TOKEN: 'wrong', FLUX_API_WRITE_TOKEN: undefined }
-    await fail(1, /401 unauthorized[\s\S]*^Hint: correct it, or log in \(flux-resourceset-cli login\)/m, ['whoami'], { env })
+    await fail(
+      1,
+      /401 unauthorized[\s\S]*^Hint: correct it, or log in \(flux-resourceset-cli login\)/m,
+      ['whoami'],
+      { env },
+    )
   })
 })
 
