@@ -25,6 +25,7 @@ FROM ${NODE_IMAGE}
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx \
  && ln -s /app/bin/flux-resourceset.js /usr/local/bin/flux-resourceset \
  && ln -s /app/bin/flux-resourceset-cli.cjs /usr/local/bin/flux-resourceset-cli \
+ && ln -s /app/bin/flux-resourceset-cli.cjs /usr/local/bin/frs \
  && install -d -o 65532 -g 65532 /var/lib/flux-resourceset
 COPY --from=dependencies /app/node_modules /app/node_modules
 COPY --from=build /source/packed /app

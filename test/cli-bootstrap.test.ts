@@ -211,19 +211,11 @@ describe('where clusters reach the API', AT_ONCE, () => {
     const told = await start(t, { externalUrl: 'https://told.example.com' })
     const urlIn = (text: string) => /^ {2}INTERNAL_API_URL: (.*)$/m.exec(text)?.[1]
     assert.equal(urlIn(await output(['one'], { url: told.url })), 'https://told.example.com')
-    const given = await run(['one', '--api-url', `${told.url}/`, '--api-token', READ_TOKEN], {
-      url: 'http://127.0.0.1:9',
-    })
+    // Tokens of the environment go only to the URL beside them.
+    const token = ['--api-token', READ_TOKEN]
+    const given = await run(['one', '--api-url', `${told.url}/`, ...token], { url: 'http://127.0.0.1:9' })
     assert.deepEqual([given.code, given.stderr, urlIn(given.stdout)], [0, PLAIN_HTTP, told.url])
-    const flags = [
-      'one',
-      '--api-url',
-      told.url,
-      '--api-token',
-      READ_TOKEN,
-      '--external-url',
-      `${HERE}/behind/`,
-    ]
+    const flags = ['one', '--api-url', told.url, '--external-url', `${HERE}/behind/`, ...token]
     assert.equal(urlIn(await output(flags, { url: 'http://127.0.0.1:9' })), `${HERE}/behind`)
   })
 
@@ -737,7 +729,7 @@ describe('what goes wrong', AT_ONCE, () => {
       '--external-url',
       'fleet',
     ])
-    await fail(1, '--selector is not a selector', ['--selector', '!!', '--output-dir', folder])
+    await fail(1, '--selector', ['--selector', '!!', '--output-dir', folder])
     await fail(1, 'HTTP 401', ['one'], { env: { FLUX_API_TOKEN: 'wrong' } })
     const readOnly = await start(t, { mode: 'read-only' })
     await fail(1, 'HTTP 404', ['one', ...HTTPS], { url: readOnly.url })

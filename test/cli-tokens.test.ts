@@ -353,7 +353,7 @@ describe('token whoami', AT_ONCE, () => {
     const env = { FLUX_API_TOKEN: 'wrong', FLUX_API_WRITE_TOKEN: undefined }
     await fail(
       1,
-      /^Error: the token of FLUX_API_TOKEN was refused[\s\S]*^Hint: correct it, or log in \(flux-resourceset-cli login\)/m,
+      /401 unauthorized[\s\S]*^Hint: correct it, or log in \(flux-resourceset-cli login\)/m,
       ['whoami'],
       { env },
     )

@@ -186,7 +186,7 @@ describe('the image', { timeout: 300_000 }, () => {
     )
   })
 
-  test('has both commands on its path', () => {
+  test('has all commands on its path', () => {
     assert.deepEqual(Object.keys(commands), Object.keys(readJson('package.json').bin))
     for (const [name, path] of Object.entries(commands)) {
       assert.ok(statSync(path).mode & 0o001, `${relative(folder, path)} can be executed by anybody`)

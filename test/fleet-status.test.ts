@@ -125,7 +125,7 @@ describe('contact', () => {
     const { poll, pollAll, status, pass } = await start(t)
     assert.equal((await poll('one', 'namespaces', 'wrong-token')).status, 401)
     const { contact } = await status('one')
-    assert.deepEqual([contact.state, contact.reason], ['refused', '401 unauthorized'])
+    assert.deepEqual([contact.state, contact.reason], ['refused', '401 credential_refused'])
     await pollAll('one')
     await poll('one', 'namespaces', 'wrong-token')
     assert.equal((await status('one')).contact.state, 'current', 'anybody can send a wrong token')

@@ -24,6 +24,7 @@ const POLL_ONE = `${BASE}/one.k8s.example.com/platform-components`
 const POLL_TWO = `${BASE}/two.k8s.example.com/platform-components`
 const UNAUTHORIZED = {
   error: 'unauthorized',
+  reason: 'credential_refused',
   message: 'a valid token is needed: send "Authorization: Bearer <token>"',
 }
 

@@ -1,7 +1,6 @@
 // A real Chromium for tests of the console, a service with a fleet to look at, and checks that every page has to pass.
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { AxeBuilder } from '@axe-core/playwright'
@@ -9,32 +8,10 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { loadConsole } from '../../src/http/console/console-files.ts'
 import { buildConsole } from '../../tools/console/build-console.ts'
 import { type ServiceOptions, startService, type TestService, WRITE_TOKEN } from '../service.ts'
+import { executablePath } from './chromium.ts'
 
 /** Not `dist`, which the tests of the package make anew. */
 export const BUILT = join(import.meta.dirname, '../../node_modules/.cache/console')
-const PLACES = [
-  process.env.CHROMIUM,
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-]
-
-/** Installed where it is missing and may be: on Debian, by root. Undefined where it cannot be had. */
-function findChromium(): string | undefined {
-  const found = (): string | undefined => PLACES.find((path) => path && existsSync(path))
-  if (found() || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return found()
-  try {
-    execFileSync('apt-get', ['install', '-y', '--no-install-recommends', 'chromium'], {
-      stdio: 'ignore',
-      timeout: 300_000,
-    })
-  } catch {
-    return undefined
-  }
-  return found()
-}
-
-const executablePath = findChromium()
 /** For `describe`: why the tests of a page are skipped, if they are. */
 export const skip =
   executablePath === undefined && 'needs Chromium: install the package chromium, or name one in CHROMIUM'

@@ -135,7 +135,7 @@ describe('the console', { skip, timeout: 120_000 }, () => {
     await page.keyboard.press('f')
     await page.getByRole('heading', { name: 'Fleet' }).waitFor()
     await page.keyboard.press('Control+k')
-    await page.getByPlaceholder('Search clusters and pages').fill('uat-eu-02')
+    await page.getByPlaceholder('Search clusters').fill('uat-eu-02')
     await page.getByRole('button', { name: 'uat-eu-02' }).or(page.getByText('uat-eu-02')).last().waitFor()
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')

@@ -4,6 +4,8 @@ import type { FleetFilter } from './queries.ts'
 export interface FleetSearch extends FleetFilter {
   /** The place in the filtered list that a cluster was opened from. */
   readonly at?: number | undefined
+  /** Environments and states instead of the list. */
+  readonly map?: true | undefined
 }
 
 const NAMES = ['q', 'selector', 'environment', 'contact', 'delivery', 'health', 'sort'] as const
@@ -15,9 +17,10 @@ export function parseFleetSearch(search: Readonly<Record<string, unknown>>): Fle
   return {
     ...Object.fromEntries(given.map((name) => [name, String(search[name])])),
     ...(search.at !== undefined && Number.isInteger(at) && at >= 0 && { at }),
+    ...(String(search.map) === 'true' && { map: true as const }),
   }
 }
 
-export function filterOf({ at: _, ...filter }: FleetSearch): FleetFilter {
+export function filterOf({ at: _at, map: _map, ...filter }: FleetSearch): FleetFilter {
   return filter
 }

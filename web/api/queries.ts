@@ -85,6 +85,15 @@ export const queries = {
         (await read<FleetStatus>('/status', { q, limit }, signal)).clusters.map(({ cluster }) => cluster),
       placeholderData: keepPreviousData,
     }),
+  /** The ids that a filter leaves, for an action on exactly these; `total` says whether they are all. */
+  fleetIds: (filter: FleetFilter, limit: number) =>
+    queryOptions({
+      queryKey: ['status', 'ids', filter, limit],
+      queryFn: async ({ signal }) => {
+        const { total, clusters } = await read<FleetStatus>('/status', { ...filter, limit }, signal)
+        return { total, ids: clusters.map(({ cluster }) => cluster) }
+      },
+    }),
   attention: (limit: number) =>
     queryOptions({
       queryKey: ['status', 'attention', limit],

@@ -1,36 +1,64 @@
-// The command palette: pages, and clusters by what is typed. Shortcuts lie beside it: g and the key of a page.
-
-import { useDebouncedValue } from '@mantine/hooks'
+// The command palette: pages and actions, and what the service has under the text that is typed.
+import { useMantineColorScheme } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
 import { Spotlight, type SpotlightActionData, type SpotlightActionGroupData } from '@mantine/spotlight'
-import { useQuery } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
-import { queries } from '../api/queries.ts'
+import { useState } from 'react'
 import { Icon } from '../parts/icon.tsx'
+import { useMay } from '../session/permissions.ts'
+import { logOut } from '../session/session.ts'
+import { Shortcuts } from './shortcuts.tsx'
+import { useFound } from './use-found.ts'
 import { usePages } from './use-pages.ts'
 
-const TYPING_MS = 150
-/** Between `g` and the key of a page. */
-const CHORD_MS = 1500
-const FOUND = 8
+const SEARCHED = 'Search clusters, components, changes and actions'
 
 export function Palette() {
-  const navigate = useNavigate()
-  const pages = usePages()
   const [typed, setTyped] = useState('')
-  const clusters = useFoundClusters(typed)
-  useShortcuts()
-  const actions: (SpotlightActionGroupData | SpotlightActionData)[] = [
-    {
-      group: 'Pages',
-      actions: pages.map(({ path, name, icon, key }) => ({
-        id: path,
-        label: name,
-        description: `g ${key}`,
-        leftSection: <Icon name={icon} />,
-        onClick: () => void navigate({ to: path }),
-      })),
-    },
+  const [isHelping, help] = useDisclosure(false)
+  const groups: (SpotlightActionGroupData | SpotlightActionData)[] = [
+    { group: 'Pages', actions: usePageActions() },
+    ...useFoundActions(typed),
+    { group: 'Actions', actions: useCommands(help.open) },
+  ]
+  return (
+    <>
+      <Spotlight
+        actions={groups}
+        query={typed}
+        onQueryChange={setTyped}
+        shortcut={['mod + K', '/']}
+        nothingFound="Nothing has that name"
+        highlightQuery
+        scrollable
+        maxHeight={420}
+        searchProps={{
+          placeholder: SEARCHED,
+          'aria-label': SEARCHED,
+          leftSection: <Icon name="search" />,
+        }}
+      />
+      <Shortcuts isShown={isHelping} onShow={(isShown) => (isShown ? help.open() : help.close())} />
+    </>
+  )
+}
+
+function usePageActions(): SpotlightActionData[] {
+  const navigate = useNavigate()
+  return usePages().map(({ path, name, icon, key }) => ({
+    id: path,
+    label: name,
+    description: `g ${key}`,
+    leftSection: <Icon name={icon} />,
+    onClick: () => void navigate({ to: path }),
+  }))
+}
+
+function useFoundActions(typed: string): SpotlightActionGroupData[] {
+  const navigate = useNavigate()
+  const { clusters, definitions, rollouts, revision } = useFound(typed)
+  return [
     {
       group: 'Clusters',
       actions: clusters.map((cluster) => ({
@@ -40,54 +68,62 @@ export function Palette() {
         onClick: () => void navigate({ to: '/clusters/$cluster', params: { cluster } }),
       })),
     },
+    {
+      group: 'Catalog',
+      actions: definitions.map(({ type, noun, id }) => ({
+        id: `${type} ${id}`,
+        label: id,
+        description: noun,
+        leftSection: <Icon name="catalog" />,
+        onClick: () => void navigate({ to: '/catalog/$type/$id', params: { type, id } }),
+      })),
+    },
+    {
+      group: 'Rollouts',
+      actions: rollouts.map(({ id, name, state }) => ({
+        id: `rollout ${id}`,
+        label: name,
+        description: `${id} · ${state}`,
+        leftSection: <Icon name="rollouts" />,
+        onClick: () => void navigate({ to: '/rollouts/$rollout', params: { rollout: id } }),
+      })),
+    },
+    {
+      group: 'Changes',
+      actions: (revision === undefined ? [] : [revision]).map((number) => ({
+        id: `revision ${number}`,
+        label: `Change #${number}`,
+        leftSection: <Icon name="changes" />,
+        onClick: () => void navigate({ to: '/changes/$revision', params: { revision: number } }),
+      })),
+    },
   ]
-  return (
-    <Spotlight
-      actions={actions}
-      query={typed}
-      onQueryChange={setTyped}
-      shortcut={['mod + K', '/']}
-      nothingFound="No page and no cluster has that name"
-      highlightQuery
-      scrollable
-      maxHeight={420}
-      searchProps={{
-        placeholder: 'Search clusters and pages',
-        'aria-label': 'Search clusters and pages',
-        leftSection: <Icon name="search" />,
-      }}
-    />
-  )
 }
 
-/** Clusters whose ids hold what was typed. */
-function useFoundClusters(typed: string): string[] {
-  const [text] = useDebouncedValue(typed.trim(), TYPING_MS)
-  const found = useQuery({ ...queries.clusterNames(text, FOUND), enabled: text.length > 1 })
-  return found.data ?? []
-}
-
-/** `g f` goes to the fleet; nothing while somebody types. */
-function useShortcuts(): void {
+function useCommands(showKeys: () => void): SpotlightActionData[] {
+  const client = useQueryClient()
   const navigate = useNavigate()
-  const pages = usePages()
-  useEffect(() => {
-    let begunAt = Number.NEGATIVE_INFINITY
-    const onKey = (event: KeyboardEvent): void => {
-      const target = event.target as HTMLElement
-      if (
-        event.ctrlKey ||
-        event.metaKey ||
-        event.altKey ||
-        target.closest('input, textarea, [contenteditable]')
-      )
-        return
-      const page = pages.find(({ key }) => key === event.key)
-      if (event.key === 'g') begunAt = event.timeStamp
-      else if (page && event.timeStamp - begunAt < CHORD_MS) void navigate({ to: page.path })
-      else begunAt = Number.NEGATIVE_INFINITY
-    }
-    window.addEventListener('keydown', onKey)
-    return () => window.removeEventListener('keydown', onKey)
-  }, [navigate, pages])
+  const mayWrite = useMay('write')
+  const { setColorScheme } = useMantineColorScheme()
+  const leave = (): void => {
+    logOut()
+    client.clear()
+  }
+  return [
+    ...(mayWrite
+      ? [
+          {
+            id: 'new rollout',
+            label: 'Start a rollout',
+            onClick: () => void navigate({ to: '/rollouts/new' }),
+          },
+        ]
+      : []),
+    { id: 'map', label: 'Heat map', onClick: () => void navigate({ to: '/fleet', search: { map: true } }) },
+    { id: 'light', label: 'Light colours', onClick: () => setColorScheme('light') },
+    { id: 'dark', label: 'Dark colours', onClick: () => setColorScheme('dark') },
+    { id: 'auto', label: 'Colours as this device has them', onClick: () => setColorScheme('auto') },
+    { id: 'keys', label: 'Show the keys', description: '?', onClick: showKeys },
+    { id: 'leave', label: 'Log out', onClick: leave },
+  ]
 }

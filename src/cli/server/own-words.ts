@@ -7,7 +7,8 @@ import { EXIT, Failure } from '../failure.ts'
 import type { Refusal } from './refusal.ts'
 
 /** Parameters that are flags of the same name. */
-const FLAGS = 'at|selector|from|to|since|until|limit|offset|actor|type|id|kind|plan|confirm'
+const FLAGS =
+  'at|selector|from|to|since|until|limit|offset|actor|type|id|kind|plan|confirm|flavor|interval|token_secret|cert_secret|ack|events'
 /** Parameters of lists that are no filters of a type. */
 const NO_FILTERS = ['limit', 'offset', 'at', 'selector', 'id_prefix', 'min_revision', 'deleted']
 
@@ -25,9 +26,6 @@ export function inOwnWords(
   return method === 'GET' ? refusal.reworded(inFlagWords) : refusal
 }
 
-/** Parameters of bundles are flags of bootstrap. */
-const BOOTSTRAP = /\?(flavor|interval|token_secret|cert_secret|ack|events)(?= must be)/g
-
 /** `?at` is --at, and a parameter that is unknown was a filter. */
 export function inFlagWords(text: string): string {
   return text
@@ -35,9 +33,11 @@ export function inFlagWords(text: string): string {
       const filters = known.split(', ').filter((each) => !NO_FILTERS.includes(each))
       return `--filter ${name}: there is no such filter: there are ${filters.join(', ') || 'none here'}`
     })
-    .replaceAll(new RegExp(`\\?(${FLAGS})(?![\\w=])`, 'g'), '--$1')
-    .replaceAll(/\?api_url(?= must be)/g, '--external-url')
-    .replaceAll(BOOTSTRAP, (_all, name: string) => `--${name.replaceAll('_', '-')}`)
+    .replaceAll('?api_url ', '--external-url ')
+    .replaceAll(
+      new RegExp(`\\?(${FLAGS})(?![\\w=])`, 'g'),
+      (_all, name: string) => `--${name.replaceAll('_', '-')}`,
+    )
     .replaceAll(/\?(\w+) (?=must be|is)/g, '--filter $1 ')
     .replace(': correct it, or set allow_empty to true', '')
     .replace('you may preview it with dry_run=true', 'you may preview it with --dry-run')

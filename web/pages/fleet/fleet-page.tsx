@@ -12,23 +12,30 @@ import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Empty, Page } from '../../parts/page.tsx'
 import { PagedTable, type Placed } from '../../parts/paged-table.tsx'
 import { SelectorBox } from '../../parts/selector-box.tsx'
+import { BulkActions } from './bulk-actions.tsx'
+import { ColumnChoice } from './column-choice.tsx'
 import { Facets } from './facets.tsx'
 import { columnsFor, SORTABLE, WIDE_ONLY, WIDTHS } from './fleet-columns.tsx'
 import classes from './fleet-page.module.css'
+import { HeatMap } from './heat-map.tsx'
+import { hiddenColumns } from './kept-views.ts'
+import { SavedViews } from './saved-views.tsx'
 
 const PAGE_SIZE = 100
 const TYPING_MS = 250
 const route = getRouteApi('/fleet')
 
 export function FleetPage() {
-  const search = route.useSearch()
+  const { at: _, ...search } = route.useSearch()
   const navigate = route.useNavigate()
   const filter = filterOf(search)
   const first = useQuery(queries.fleet(filter, { offset: 0, limit: PAGE_SIZE }))
   const change = (next: Partial<FleetSearch>, replace = false): void => {
-    void navigate({ search: { ...filter, ...next }, replace })
+    void navigate({ search: { ...search, ...next }, replace })
   }
   const { sort = 'cluster', ...narrowing } = filter
+  const kept = { ...(search.sort && { sort }), ...(search.map && { map: search.map }) }
+  const hidden = hiddenColumns.use()
   const isNarrowed = Object.keys(narrowing).length > 0
   return (
     <Page
@@ -43,7 +50,17 @@ export function FleetPage() {
           <AsOf query={first} staleAfterMs={4 * STATUS_REFRESH_MS} />
         </Group>
       }
-      actions={<CopyAs call={{ method: 'GET', path: '/status', query: { ...filter } }} cli={cliOf(filter)} />}
+      actions={
+        <>
+          {first.data && <BulkActions filter={narrowing} total={first.data.total} />}
+          <Button variant="default" onClick={() => change({ map: search.map ? undefined : true })}>
+            {search.map ? 'List' : 'Heat map'}
+          </Button>
+          <SavedViews filter={filter} />
+          <ColumnChoice />
+          <CopyAs call={{ method: 'GET', path: '/status', query: { ...filter } }} cli={cliOf(filter)} />
+        </>
+      }
     >
       <Group gap="xs" align="flex-start">
         <NameBox value={filter.q ?? ''} onChange={(q) => change({ q: q || undefined }, true)} />
@@ -53,11 +70,7 @@ export function FleetPage() {
           onChange={(selector) => change({ selector: selector || undefined })}
         />
         {isNarrowed && (
-          <Button
-            variant="subtle"
-            h={36}
-            onClick={() => void navigate({ search: search.sort ? { sort: search.sort } : {} })}
-          >
+          <Button variant="subtle" h={36} onClick={() => void navigate({ search: kept })}>
             Clear all filters
           </Button>
         )}
@@ -66,18 +79,20 @@ export function FleetPage() {
         <Facets filter={filter} onChange={change} />
         <div className={classes.table}>
           <Loaded query={first} lines={12}>
-            {({ total }) =>
-              total === 0 ? (
+            {(status) =>
+              status.total === 0 ? (
                 <NoClusters isNarrowed={isNarrowed} />
+              ) : search.map ? (
+                <HeatMap status={status} filter={filter} />
               ) : (
                 <PagedTable<FleetStatus, StatusLine>
                   key={JSON.stringify(filter)}
                   label="Clusters"
-                  total={total}
+                  total={status.total}
                   pageSize={PAGE_SIZE}
                   pageAt={(offset) => queries.fleet(filter, { offset, limit: PAGE_SIZE }) as never}
                   rowsOf={({ clusters }) => clusters as readonly Placed<StatusLine>[]}
-                  columns={columnsFor(filter)}
+                  columns={columnsFor(filter, hidden)}
                   widths={WIDTHS}
                   wideOnly={WIDE_ONLY}
                   sort={{

@@ -1,14 +1,17 @@
 // The start: who needs somebody, how the fleet is, what runs, what changed last, and which versions are in use.
 import { SimpleGrid } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
 import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Empty, Page, Panel } from '../../parts/page.tsx'
+import { RevisionLink } from '../../parts/revision-link.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { StateBar } from '../../parts/state-bar.tsx'
 import { useHasDocuments } from '../../session/permissions.ts'
 import { AttentionPanel } from './attention-panel.tsx'
+import { ExpiryPanel } from './expiry-panel.tsx'
 import classes from './home-page.module.css'
 import { VersionsPanel } from './versions-panel.tsx'
 
@@ -23,6 +26,7 @@ export function HomePage() {
         <div className={classes.side}>
           <FleetPanel />
           <RolloutsPanel />
+          <ExpiryPanel />
         </div>
       </div>
       {hasDocuments && (
@@ -71,7 +75,9 @@ function RolloutsPanel() {
               {rollouts.map(({ id, state, message, started_by, started_at, waiting_for }) => (
                 <li key={id}>
                   <div className={classes.line}>
-                    <b>{message ?? id}</b>
+                    <Link to="/rollouts/$rollout" params={{ rollout: id }}>
+                      {message ?? id}
+                    </Link>
                     <StateBadge state={state} />
                   </div>
                   <div className={classes.detail}>
@@ -101,7 +107,9 @@ function ChangesPanel() {
                 <li key={revision}>
                   <div className={classes.line}>
                     <span className={classes.text}>{message ?? operation}</span>
-                    <span className={classes.number}>#{revision}</span>
+                    <span className={classes.number}>
+                      <RevisionLink revision={revision} />
+                    </span>
                   </div>
                   <div className={classes.detail}>
                     {message && `${operation} · `}

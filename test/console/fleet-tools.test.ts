@@ -1,0 +1,100 @@
+// What one does with a list of clusters: change them all, look at them as a map, keep a view, choose columns.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import type { TestService } from '../service.ts'
+import { READ_TOKEN } from '../service.ts'
+import { assertAccessible, assertGoodEverywhere, skip, startConsole, visit } from './browser.ts'
+import { consoleFleet, letFleetSpeak } from './console-fleet.ts'
+
+describe('work on a list of clusters', { skip, timeout: 120_000 }, () => {
+  let service: TestService
+
+  before(async () => {
+    service = await startConsole({ fleet: consoleFleet(40) })
+    await letFleetSpeak(service, ['dev-eu-00', 'qa-eu-01', 'uat-eu-02'])
+  })
+
+  test('labels of all that a selector leaves change as one previewed revision', async () => {
+    const { page, faults } = await visit(service, '/fleet?environment=qa')
+    await page.getByRole('button', { name: 'Change all 10 clusters' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Of the clusters that environment=qa selects.').waitFor()
+    await dialog.getByLabel('Labels', { exact: true }).last().fill('tier=gold nonsense')
+    await dialog.getByText('nonsense is neither name=value nor name-').waitFor()
+    await dialog.getByLabel('Labels', { exact: true }).last().fill('tier=gold region-')
+    await assertAccessible(page)
+    await dialog.getByRole('button', { name: 'Preview' }).click()
+    await dialog.getByText('10 documents change').waitFor()
+    await dialog.getByLabel('Why').fill('gold for all')
+    await dialog.getByRole('button', { name: 'Change', exact: true }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    const { body } = await service.call('GET', '/clusters/qa-eu-05')
+    assert.deepEqual(body.labels, { tier: 'gold' })
+    const { body: revisions } = await service.call('GET', '/revisions?limit=1')
+    assert.deepEqual([revisions[0].message, revisions[0].change_count], ['gold for all', 10])
+    assert.deepEqual(faults, [])
+  })
+
+  test('what a filter by state leaves is changed by name, and nothing else', async () => {
+    const { page, faults } = await visit(service, '/fleet?contact=current')
+    await page.getByRole('button', { name: 'Change all 3 clusters' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Of exactly the 3 clusters that the filter leaves now.').waitFor()
+    await dialog.getByText('Values', { exact: true }).click()
+    await dialog.getByLabel('Component').fill('podinfo')
+    await dialog.getByLabel('Values', { exact: true }).last().fill('{"replicas": "3"}')
+    await dialog.getByRole('button', { name: 'Preview' }).click()
+    await dialog.getByText('3 clusters receive something different').waitFor()
+    await dialog.getByRole('button', { name: 'Change', exact: true }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    const valuesOf = async (id: string) => (await service.call('GET', `/clusters/${id}`)).body.patches
+    assert.equal((await valuesOf('uat-eu-02')).podinfo.replicas, '3')
+    assert.deepEqual(await valuesOf('prod-eu-03'), {})
+    assert.deepEqual(faults, [])
+  })
+
+  test('who may only read is offered no change, and nobody one of the whole fleet', async () => {
+    const reader = await visit(service, '/fleet?environment=qa', { token: READ_TOKEN })
+    await reader.page.getByText('10 clusters').waitFor()
+    assert.equal(await reader.page.getByRole('button', { name: /^Change/ }).count(), 0)
+    const writer = await visit(service, '/fleet')
+    await writer.page.getByText('40 clusters').waitFor()
+    assert.equal(await writer.page.getByRole('button', { name: /^Change/ }).count(), 0)
+  })
+
+  test('the heat map counts as the list does, and leads to exactly these clusters', async () => {
+    const { page, faults } = await visit(service, '/fleet?map=true')
+    const qa = page.getByRole('row', { name: /^qa/ })
+    await qa.getByRole('link', { name: '9', exact: true }).first().click()
+    await page.getByText('9 clusters', { exact: true }).waitFor()
+    const { searchParams } = new URL(page.url())
+    assert.deepEqual([searchParams.get('environment'), searchParams.get('contact')], ['qa', 'never'])
+    assert.deepEqual(faults, [])
+  })
+
+  test('views, favourites and columns are kept in the browser', async () => {
+    const { page, faults } = await visit(service, '/fleet?environment=prod')
+    await page.getByRole('button', { name: 'Favourite prod-eu-07' }).click()
+    await page.getByRole('button', { name: 'Views' }).click()
+    await page.getByLabel('Save this view as').fill('Production')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('button', { name: 'Columns' }).click()
+    await page.getByLabel('Operator').uncheck()
+    await page.goto(`${service.url}/console/fleet`)
+    await page.getByText('40 clusters').waitFor()
+    assert.equal(await page.getByRole('columnheader', { name: 'Operator' }).count(), 0)
+    await page.getByRole('button', { name: 'Views' }).click()
+    await assertAccessible(page)
+    await page.getByRole('link', { name: 'Production' }).click()
+    await page.getByText('10 clusters').waitFor()
+    await page.getByRole('button', { name: 'Views' }).click()
+    await page.getByRole('link', { name: 'Favourites' }).click()
+    await page.getByText('1 cluster', { exact: true }).waitFor()
+    await page.getByRole('link', { name: 'prod-eu-07' }).waitFor()
+    assert.deepEqual(faults, [])
+  })
+
+  test('the heat map is accessible and fits, wide and narrow, light and dark', async () => {
+    await assertGoodEverywhere(service, '/fleet?map=true', 'Environment')
+  })
+})

@@ -1,0 +1,162 @@
+// One change of all clusters that the filter leaves: what it does is previewed, and it is one revision, or a rollout.
+import { Button, Checkbox, Group, Modal, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Noun } from '../../../src/api/noun.ts'
+import { DEFAULT_STRATEGY_ID } from '../../../src/domain/rollouts/strategy.ts'
+import { type FleetFilter, queries } from '../../api/queries.ts'
+import { JsonBox } from '../../parts/json-box.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
+import { type Action, PreviewDialog } from '../../parts/preview-dialog.tsx'
+import {
+  BULK_KINDS,
+  type BulkInput,
+  type BulkKind,
+  bulkOperation,
+  MAX_NAMED,
+  selectorOf,
+  type Target,
+} from './bulk-operation.ts'
+
+interface BulkDialogProps {
+  /** Without its order. */
+  readonly filter: FleetFilter
+  readonly type: Noun
+  readonly title: string
+  readonly onClose: () => void
+}
+
+export function BulkDialog({ filter, type, title, onClose }: BulkDialogProps) {
+  const [action, setAction] = useState<Action>()
+  return (
+    <>
+      <Modal opened={!action} onClose={onClose} title={title} size="lg" centered>
+        <BulkTarget filter={filter} type={type} onAction={setAction} />
+      </Modal>
+      <PreviewDialog action={action} onClose={onClose} />
+    </>
+  )
+}
+
+interface FormProps {
+  readonly type: Noun
+  readonly onAction: (action: Action) => void
+}
+
+function BulkTarget({ filter, ...form }: FormProps & { readonly filter: FleetFilter }) {
+  const selector = selectorOf(filter)
+  const named = useQuery({ ...queries.fleetIds(filter, MAX_NAMED), enabled: selector === undefined })
+  if (selector !== undefined) return <BulkForm {...form} target={{ selector }} />
+  return (
+    <Loaded query={named} lines={4}>
+      {({ total, ids }) =>
+        total > ids.length ? (
+          <Text size="sm">
+            These are too many to be named one by one: narrow the list to {MAX_NAMED.toLocaleString('en')}, or
+            use only a selector without states.
+          </Text>
+        ) : (
+          <BulkForm {...form} target={{ clusters: ids }} />
+        )
+      }
+    </Loaded>
+  )
+}
+
+function BulkForm({ type, target, onAction }: FormProps & { readonly target: Target }) {
+  const [input, setInput] = useState<BulkInput>({ kind: 'labels', labels: '', component: '', json: '{}' })
+  const [isRollout, setRollout] = useState(false)
+  const made = bulkOperation(type, input, target)
+  const set = (next: Partial<BulkInput>) => setInput({ ...input, ...next })
+  const preview = () => {
+    if (made.ok) onAction(actionOf(made.operation, input.kind, target, isRollout))
+  }
+  return (
+    <Stack gap="sm">
+      <Text size="sm">{wordsOf(target)}</Text>
+      <SegmentedControl
+        aria-label="What changes"
+        value={input.kind}
+        onChange={(kind) => set({ kind: kind as BulkKind })}
+        data={Object.entries(BULK_KINDS).map(([value, label]) => ({ value, label }))}
+        size="xs"
+        w="fit-content"
+      />
+      <Fields input={input} onChange={set} />
+      {input.kind !== 'delete' && (
+        <Checkbox
+          label="As a rollout, wave by wave"
+          checked={isRollout}
+          onChange={({ currentTarget }) => setRollout(currentTarget.checked)}
+        />
+      )}
+      <Group justify="space-between">
+        <Text size="sm" c="dimmed">
+          {made.ok ? 'Nothing is stored before you confirm.' : `It ${made.message}.`}
+        </Text>
+        <Button onClick={preview} disabled={!made.ok}>
+          Preview…
+        </Button>
+      </Group>
+    </Stack>
+  )
+}
+
+interface FieldsProps {
+  readonly input: BulkInput
+  readonly onChange: (next: Partial<BulkInput>) => void
+}
+
+function Fields({ input: { kind, labels, component, json }, onChange }: FieldsProps) {
+  if (kind === 'delete') return null
+  if (kind === 'labels')
+    return (
+      <TextInput
+        label="Labels"
+        description="tier=gold sets one, zone- removes one"
+        value={labels}
+        onChange={({ currentTarget }) => onChange({ labels: currentTarget.value })}
+        spellCheck={false}
+      />
+    )
+  return (
+    <>
+      {kind === 'values' && (
+        <TextInput
+          label="Component"
+          value={component}
+          onChange={({ currentTarget }) => onChange({ component: currentTarget.value })}
+          spellCheck={false}
+        />
+      )}
+      <JsonBox
+        label={BULK_KINDS[kind]}
+        description={
+          kind === 'values'
+            ? 'By path, such as {"replicas": "3"}; null removes one.'
+            : 'A merge patch of each cluster, such as {"deletion_protection": true}; null removes a field.'
+        }
+        value={json}
+        minRows={4}
+        onChange={(text) => onChange({ json: text })}
+      />
+    </>
+  )
+}
+
+function wordsOf(target: Target): string {
+  if ('selector' in target) return `Of the clusters that ${target.selector} selects.`
+  return `Of ${target.clusters.length === 1 ? 'the cluster' : `exactly the ${target.clusters.length} clusters`} that the filter leaves now.`
+}
+
+function actionOf(operation: unknown, kind: BulkKind, target: Target, isRollout: boolean): Action {
+  const isDestructive = kind === 'delete'
+  const rollout = isRollout && !isDestructive ? { rollout: { strategy: DEFAULT_STRATEGY_ID } } : {}
+  const whom = 'selector' in target ? target.selector : `${target.clusters.length} clusters`
+  return {
+    title: `${isDestructive ? 'Delete' : `Change ${BULK_KINDS[kind].toLowerCase()} of`} ${whom}`,
+    verb: isDestructive ? 'Delete' : isRollout ? 'Start the rollout' : 'Change',
+    call: { method: 'POST', path: '/batch', body: { operations: [operation], ...rollout } },
+    isDestructive,
+  }
+}
