@@ -1,0 +1,43 @@
+// The command line and a service with a private authority, which also wants client certificates.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createAuthority } from './certificates.ts'
+import { assertFailed, cliProcess } from './cli-process.ts'
+import { smallFleet, spawnService, temporaryFolder } from './service.ts'
+
+test('the flags of TLS verify a private authority and show a client certificate, and without them it says what to do', async (t) => {
+  const folder = temporaryFolder(t)
+  const authority = await createAuthority('fleet')
+  const server = await authority.issue({ ipAddresses: ['127.0.0.1'], server: true })
+  const client = await authority.issue({ commonName: 'operator', client: true })
+  const write = (name: string, content: string): string => {
+    writeFileSync(join(folder, name), content)
+    return join(folder, name)
+  }
+  const ca = write('ca.crt', authority.pem)
+  const service = await spawnService({
+    STORE_BACKEND: 'memory',
+    API_MODE: 'crud',
+    SEED_FILE: write('seed.json', JSON.stringify(smallFleet())),
+    TLS_CERT_FILE: write('tls.crt', server.cert),
+    TLS_KEY_FILE: write('tls.key', server.key),
+    TLS_CLIENT_CA_FILE: ca,
+    TLS_CLIENT_AUTH: 'required',
+  })
+  t.after(() => service.stop())
+  const url = service.url.replace('http:', 'https:')
+  const list = (...flags: string[]) => cliProcess(['cluster', 'list', '-o', 'name', ...flags], { url })
+  const shown = ['--client-cert', write('me.crt', client.cert), '--client-key', write('me.key', client.key)]
+  const all = 'clusters/one\nclusters/two\n'
+  const verified = await list('--ca-file', ca, ...shown)
+  assert.deepEqual([verified.code, verified.stdout], [0, all], verified.stderr)
+  const unverified = await list('--insecure-skip-tls-verify', ...shown)
+  assert.deepEqual([unverified.code, unverified.stdout], [0, all], unverified.stderr)
+  const env = { FLUX_API_CA_FILE: ca, FLUX_API_CLIENT_CERT: shown[1], FLUX_API_CLIENT_KEY: shown[3] }
+  assert.equal((await cliProcess(['cluster', 'list', '-o', 'name'], { url, env })).stdout, all)
+  assertFailed(await list(...shown), 3, 'nobody that is trusted here has signed its certificate', '--ca-file')
+  assertFailed(await list('--ca-file', ca), 3, '--client-cert and --client-key')
+  assertFailed(await list('--ca-file', ca, '--client-cert', ca), 2, '--client-cert needs --client-key')
+})
