@@ -57,12 +57,18 @@ async function assertServesTheSame(service: TestService): Promise<void> {
     assert.equal(answer.status, status, path)
     assert.equal(answer.headers['x-revision'], revision, path)
     if (text === undefined) assert.equal(answer.body.error, error, path)
-    else assert.equal(withoutDigests(answer.text), text, path)
+    else assert.equal(asThen(path, answer.text), text, path)
     // Inputs have got digests since, so the answers that have inputs have other ETags too.
     const isLater = answer.text !== text
     if (etag !== undefined && !isLater) assert.equal(answer.headers.etag, etag, path)
     if (total !== undefined) assert.equal(answer.headers['x-total-count'], total, path)
   }
+}
+
+/** An answer without what has been added since: digests of inputs, and how many secrets of a token are valid. */
+function asThen(path: string, text: string): string {
+  const isOfTokens = /^\/tokens\b/.test(path)
+  return withoutDigests(isOfTokens ? text.replaceAll(/,"valid_secrets":\d+(?=\})/g, '') : text)
 }
 
 async function assertTokensWork(service: TestService): Promise<void> {
@@ -109,7 +115,7 @@ async function assertGoesOn(service: TestService, store: Store): Promise<void> {
   assert.deepEqual({ verified, problems }, { verified: true, problems: [] })
 }
 
-suite('a database of an earlier version opens and serves the same bytes, but for the digests of inputs', () => {
+suite('a database of an earlier version opens and serves the same bytes, but for what was added since', () => {
   test('polls, documents, revisions, tokens with their last use, and idempotency keys', async (t) => {
     const store = openEarlier(t, true)
     const { revision, hash } = await store.head()
