@@ -6,20 +6,16 @@ import { useState } from 'react'
 import type { Noun } from '../../../src/api/noun.ts'
 import { pathOf } from '../../api/client.ts'
 import { queries } from '../../api/queries.ts'
-import { Age } from '../../parts/age.tsx'
 import { CopyAs, inShell } from '../../parts/copy-as.tsx'
 import { DocumentPanel } from '../../parts/document-panel.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { Loaded } from '../../parts/loaded.tsx'
-import { Empty, Page, Panel } from '../../parts/page.tsx'
+import { HistoryPanel } from '../../parts/history-panel.tsx'
+import { Empty, Page } from '../../parts/page.tsx'
 import { type Action, PreviewDialog } from '../../parts/preview-dialog.tsx'
-import { RevisionLink } from '../../parts/revision-link.tsx'
 import { useMay } from '../../session/permissions.ts'
 import { AssignedPanel } from './assigned-panel.tsx'
 import { DefinitionForm } from './definition-form.tsx'
 import { VersionMatrix } from './version-matrix.tsx'
 
-const CHANGES = 8
 const route = getRouteApi('/catalog/$type/$id')
 
 export function DefinitionPage() {
@@ -53,7 +49,7 @@ export function DefinitionPage() {
       {noun.delivery && <AssignedPanel type={type} id={id} />}
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
         <DocumentPanel type={type} id={id} />
-        <DefinitionHistory type={type} id={id} />
+        <HistoryPanel filter={{ type, id }} />
       </SimpleGrid>
     </Page>
   )
@@ -102,37 +98,5 @@ function Changing({ noun, id, onEdit }: ChangingProps) {
         onDone={() => void navigate({ to: '/catalog', search: { type } })}
       />
     </Group>
-  )
-}
-
-function DefinitionHistory({ type, id }: { readonly type: string; readonly id: string }) {
-  const query = useQuery(queries.revisions({ type, id }, CHANGES))
-  return (
-    <Panel
-      title="Changes"
-      aside={
-        <Link to="/changes" search={{ type, id }}>
-          All
-        </Link>
-      }
-    >
-      <Loaded query={query} lines={CHANGES}>
-        {(revisions) => (
-          <Facts
-            label="Changes"
-            head={['Revision', 'When', 'Who', 'What']}
-            rows={revisions.map(({ revision, time, actor, operation, message }) => ({
-              id: String(revision),
-              cells: [
-                <RevisionLink key="revision" revision={revision} />,
-                <Age key="when" at={time} />,
-                actor,
-                message ?? operation,
-              ],
-            }))}
-          />
-        )}
-      </Loaded>
-    </Panel>
   )
 }

@@ -8,12 +8,12 @@ import { queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
 import { CopyAs, inShell } from '../../parts/copy-as.tsx'
 import { DocumentPanel } from '../../parts/document-panel.tsx'
+import { HistoryPanel } from '../../parts/history-panel.tsx'
 import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { useHasDocuments } from '../../session/permissions.ts'
 import { ClusterActions } from './cluster-actions.tsx'
-import { ClusterHistory } from './cluster-history.tsx'
 import classes from './cluster-page.module.css'
 import { ClusterViews } from './cluster-views.tsx'
 import { CompareView } from './compare-view.tsx'
@@ -102,7 +102,7 @@ function StatusView({ status }: { readonly status: ClusterStatus }) {
       <ComponentsPanel status={status} />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
         <TransitionsPanel status={status} />
-        {hasDocuments && <ClusterHistory cluster={status.cluster} />}
+        {hasDocuments && <HistoryPanel filter={{ cluster: status.cluster }} />}
       </SimpleGrid>
     </>
   )

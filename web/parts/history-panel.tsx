@@ -1,22 +1,23 @@
-// The last revisions that changed the cluster, or a definition while it was assigned to it.
+// The last revisions that a filter leaves, with the way to all of them.
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { queries } from '../../api/queries.ts'
-import { Age } from '../../parts/age.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { Loaded } from '../../parts/loaded.tsx'
-import { Panel } from '../../parts/page.tsx'
-import { RevisionLink } from '../../parts/revision-link.tsx'
+import { queries, type RevisionFilter } from '../api/queries.ts'
+import { Age } from './age.tsx'
+import { Facts } from './facts.tsx'
+import { Loaded } from './loaded.tsx'
+import { Panel } from './page.tsx'
+import { RevisionLink } from './revision-link.tsx'
 
 const SHOWN = 12
 
-export function ClusterHistory({ cluster }: { readonly cluster: string }) {
-  const query = useQuery(queries.revisions({ cluster }, SHOWN))
+/** Of a cluster: what changed it, or a definition while it was assigned to it. */
+export function HistoryPanel({ filter }: { readonly filter: RevisionFilter }) {
+  const query = useQuery(queries.revisions(filter, SHOWN))
   return (
     <Panel
       title="Changes"
       aside={
-        <Link to="/changes" search={{ cluster }}>
+        <Link to="/changes" search={filter}>
           All
         </Link>
       }
