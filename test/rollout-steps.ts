@@ -38,16 +38,16 @@ export class RolloutSteps {
     const isOwnStep = after.events.at(-1)?.by === `rollout/${after.id}`
     for (const [i, wave] of after.waves.entries()) {
       const was = before.waves[i] as Wave
+      const all = [...(members[i] ?? []), ...(after.joined?.[i] ?? [])]
       assert.ok(wave.opened >= was.opened, 'a wave closes')
       if (wave.opened > was.opened) {
         assert.ok(
           isOwnStep && before.state !== 'paused' && before.state !== 'aborted',
           'somebody else opened a wave',
         )
-        this.#checkOpening(before, after, i, members[i] ?? [])
+        this.#checkOpening(before, after, i, all)
       }
-      if (wave.state === 'passed' && was.state === 'open' && isOwnStep)
-        this.#checkPassing(after, i, members[i] ?? [])
+      if (wave.state === 'passed' && was.state === 'open' && isOwnStep) this.#checkPassing(after, i, all)
     }
   }
 

@@ -230,6 +230,10 @@ export class RolloutWatch {
 }
 
 function isOpen({ rollout, plan }: Stage, cluster: string): boolean {
-  const opened = plan?.members.flatMap((ids, i) => ids.slice(0, rollout.waves[i]?.opened ?? 0)) ?? []
+  // Clusters that came to a wave later follow on those that the plan names.
+  const opened =
+    plan?.members.flatMap((ids, i) =>
+      [...ids, ...(rollout.joined?.[i] ?? [])].slice(0, rollout.waves[i]?.opened ?? 0),
+    ) ?? []
   return opened.includes(cluster) && !rollout.skipped.includes(cluster)
 }

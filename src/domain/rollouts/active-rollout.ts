@@ -2,7 +2,7 @@
 import type { Entry } from '../documents/view.ts'
 import { referencesOf, type Types } from '../types/resource-type.ts'
 import { isSomebody } from './partial-rollout.ts'
-import { asPlan, asRollout, type Rollout } from './rollout.ts'
+import { asPlan, asRollout, type Rollout, type Wave } from './rollout.ts'
 import { type MemberPlace, overlayOf, type RolloutOverlay } from './rollout-overlay.ts'
 
 const NOBODY: ReadonlyMap<string, MemberPlace> = new Map()
@@ -37,10 +37,17 @@ export class ActiveRollout {
     return !this.#skipped.has(cluster)
   }
 
-  /** The revision that opened the wave of a member; 0 where none did. */
+  /** The revision that opened a member; 0 where none did. Every poll asks: it allocates nothing. */
   openedRevision(cluster: string): number {
     const found = this.placeOf(cluster)
-    return (found && this.rollout.waves[found.wave]?.opened_revision) ?? 0
+    const wave = found && this.rollout.waves[found.wave]
+    if (found === undefined || wave === undefined) return 0
+    const { opened_revision = 0, widenings = NONE } = wave
+    for (let i = widenings.length - 1; i >= 0; i--) {
+      const widening = widenings[i]
+      if (widening && widening[0] <= found.place) return widening[1]
+    }
+    return opened_revision
   }
 
   /**
@@ -77,6 +84,8 @@ export class ActiveRollout {
     yield* this.rollout.joined?.[wave] ?? []
   }
 }
+
+const NONE: NonNullable<Wave['widenings']> = []
 
 function placesOf(
   { joined = [] }: Rollout,

@@ -53,6 +53,8 @@ export interface AskedCheck extends CheckSpec {
 
 /** The most events that a rollout keeps. */
 const MAX_EVENTS = 200
+/** Those before count as opened with their wave: they have come far enough for others to be opened after them. */
+const MAX_WIDENINGS = 32
 /** For how long a check with a URL is asked again, where it does not say itself. */
 const CHECK_TIMEOUT_S = 600
 
@@ -236,9 +238,10 @@ function openLate(
 }
 
 function widened(rollout: Rollout, at: number, more: number, around: Surroundings): Rollout {
-  const { opened: before, members } = rollout.waves[at] as Wave
+  const { opened: before, members, widenings: former = [] } = rollout.waves[at] as Wave
   const opened = before + more
-  const patch = { opened, widened_at: around.now }
+  const widenings = [...former, [before, around.revision] as const].slice(-MAX_WIDENINGS)
+  const patch = { opened, widened_at: around.now, widenings }
   return withWave(rollout, at, patch, around, `opened ${opened} of ${members}`)
 }
 

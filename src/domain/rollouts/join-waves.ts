@@ -39,7 +39,8 @@ export function withJoining(
     const count = came.get(at)?.length ?? 0
     if (count === 0) return wave
     const isEmpty = wave.state === 'skipped' && wave.members === 0
-    return { ...wave, members: wave.members + count, ...(isEmpty && { state: 'passed' }) }
+    // It was skipped for want of members, not by anybody: it opens as any wave does, with its approvals and its window.
+    return { ...wave, members: wave.members + count, ...(isEmpty && { state: 'waiting' }) }
   })
   let { events } = rollout
   for (const [at, ids] of came) {

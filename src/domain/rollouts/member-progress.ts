@@ -55,7 +55,7 @@ export function changedInputs(
 }
 
 export interface Membership {
-  /** The revision that opened its wave: what came before the first answer under it says nothing. */
+  /** The revision that opened it: what came before the first answer under it says nothing. */
   readonly openedRevision: number
   /** Failures from before, in milliseconds, do not count. */
   readonly retriedAt: number

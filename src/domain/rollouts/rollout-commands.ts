@@ -117,9 +117,12 @@ export function putRollout(draft: Draft, { rollout, assumed, expect }: PutRollou
   const found = findActive(draft, { id: rollout.id, ...(expect && { expect }) })
   if (!found.ok) return found
   // Other writes may have come in between.
-  const waves = rollout.waves.map((wave) =>
-    wave.opened_revision === assumed ? { ...wave, opened_revision: draft.revision } : wave,
-  )
+  const actual = (revision: number): number => (revision === assumed ? draft.revision : revision)
+  const waves = rollout.waves.map(({ opened_revision, widenings, ...wave }) => ({
+    ...wave,
+    ...(opened_revision !== undefined && { opened_revision: actual(opened_revision) }),
+    ...(widenings && { widenings: widenings.map(([from, revision]) => [from, actual(revision)] as const) }),
+  }))
   draft.put(ROLLOUTS, asDocument({ ...rollout, waves }), HERE)
   return done(rollout.id)
 }

@@ -115,6 +115,8 @@ export interface Wave {
   readonly widened_at?: string
   /** The revision that opened its first members. */
   readonly opened_revision?: number
+  /** From which place on members were opened by which later revision; the last of them, in order. */
+  readonly widenings?: readonly (readonly [from: number, revision: number])[]
   /** Since when all of its gates hold; the soak counts from here. */
   readonly gates_hold_since?: string
   /** Since when all but its checks hold: their answers are waited for from here. */

@@ -75,12 +75,13 @@ export interface Evidence {
   failureOf(subject: FailureSubject): FailureEvidence | undefined
 }
 
-/** When the first answer was given under a revision or a later one; undefined where the last one was given before. */
+/**
+ * When a cluster was first given its last answer while a wave that this revision opened was open for it. Undefined where it
+ * was not: the same answer from before, whatever made it then, says nothing of a rollout.
+ */
 export function givenSince(poll: PollEvidence, revision: number): number | undefined {
-  if (poll.revision < revision) return undefined
-  if (poll.sinceRevision >= revision) return poll.since
-  // A note of an earlier version of this program does not say: the last answer is one of them in any case.
-  return poll.stagedFrom >= revision ? poll.stagedSince : poll.at
+  if (poll.revision < revision || poll.stagedFrom < revision) return undefined
+  return poll.sinceRevision >= revision ? Math.max(poll.since, poll.stagedSince) : poll.stagedSince
 }
 
 /** Since when all that a cluster reports on was reported again. */

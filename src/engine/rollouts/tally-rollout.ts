@@ -65,7 +65,7 @@ function* tallyWave(
     if (!cluster) continue
     if (!isOpened || (failuresOnly && !fleet.isFailing(id))) tally.members++
     else {
-      const progress = memberProgress(tallied, active, at, cluster)
+      const progress = memberProgress(tallied, active, cluster)
       if (progress) tally.add(id, progress)
     }
   }
@@ -75,13 +75,13 @@ function* tallyWave(
 /** How far an opened member is; undefined where the rollout changes nothing for it any more. */
 export function memberProgress(
   { types, fleet, view }: TalliedFleet,
-  { rollout, overlay }: ActiveRollout,
-  at: number,
+  active: ActiveRollout,
   cluster: Entry,
 ): MemberProgress | undefined {
+  const { rollout, overlay } = active
   const changed = changedInputs(types, view, overlay, cluster)
   if (changed.length === 0) return undefined
-  const { opened_revision: openedRevision = 0 } = rollout.waves[at] as Wave
+  const openedRevision = active.openedRevision(cluster.id)
   const situation = fleet.situationOf(cluster, view)
   const retriedAt = rollout.retried_at === undefined ? 0 : Date.parse(rollout.retried_at)
   // A clock that was put back since the retry would hide new failures.

@@ -53,7 +53,7 @@ function stateOf(
   if (active.isSkipped(id) || (state === 'skipped' && !isOpened)) return 'skipped'
   if (!isOpened) return 'waiting'
   const cluster = view.get(types.cluster.type.name, id)
-  const progress = cluster && memberProgress(tallied, active, at, cluster)
+  const progress = cluster && memberProgress(tallied, active, cluster)
   return progress ? wordFor(progress, gatesOf(specOf(active.rollout, at))) : 'unaffected'
 }
 
