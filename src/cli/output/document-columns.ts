@@ -79,9 +79,9 @@ export function columnsOf(noun: Noun, nouns: readonly Noun[], more: readonly Col
   return [id, ...narrow, ...more, ...counts].toSorted((one, two) => rankOf(one) - rankOf(two))
 }
 
-/** Required fields, simple ones, and the labels of clusters; but no names beside ids. */
-function isShown({ schema: whole, cluster }: Noun, name: string, schema: SchemaObject): boolean {
-  if (name === cluster?.labels) return true
+/** Required fields, simple ones, and the labels of clusters; but no names beside ids. Of what tools keep, everything. */
+function isShown({ schema: whole, cluster, bookkeeping }: Noun, name: string, schema: SchemaObject): boolean {
+  if (name === cluster?.labels || bookkeeping) return true
   if (cluster && titleOf(name) === 'NAME') return false
   if (whole.required?.includes(name)) return true
   const isSimple = schema.type !== 'object' || !schema.additionalProperties
