@@ -53,7 +53,7 @@ export const EXPLANATION_SCHEMA: SchemaObject = {
                     'The rollout that the value comes from, where the document itself holds another one; revision, time, actor and message are those of the step that opened it for the cluster.',
                 },
                 held: {
-                  const: true,
+                  type: 'boolean',
                   description:
                     'That the value is the one that the cluster is held at, and the document holds another one since.',
                 },
