@@ -54,6 +54,7 @@ export const EXPLANATION_SCHEMA: SchemaObject = {
                 },
                 held: {
                   type: 'boolean',
+                  const: true,
                   description:
                     'That the value is the one that the cluster is held at, and the document holds another one since.',
                 },

@@ -260,7 +260,7 @@ const ROLLOUT_SCHEMA: SchemaObject = {
         properties: { at: moment, by: text, what: text, remark: text },
       },
     },
-    bypass: { type: 'boolean', description: 'That it passes freezes; its message says why.' },
+    bypass: { type: 'boolean', const: true, description: 'That it passes freezes; its message says why.' },
     checks: {
       type: 'array',
       description: 'The last answer to each check. Those about another plan do not count.',
