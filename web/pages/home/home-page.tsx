@@ -9,6 +9,7 @@ import { Empty, Page, Panel } from '../../parts/page.tsx'
 import { RevisionLink } from '../../parts/revision-link.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { StateBar } from '../../parts/state-bar.tsx'
+import { Told } from '../../parts/told.tsx'
 import { useHasDocuments } from '../../session/permissions.ts'
 import { AttentionPanel } from './attention-panel.tsx'
 import { ExpiryPanel } from './expiry-panel.tsx'
@@ -81,7 +82,7 @@ function RolloutsPanel() {
                     <StateBadge state={state} />
                   </div>
                   <div className={classes.detail}>
-                    {waiting_for ?? id} · {started_by}, <Age at={started_at} />
+                    <Told sentence={waiting_for ?? id} /> · {started_by}, <Age at={started_at} />
                   </div>
                 </li>
               ))}
