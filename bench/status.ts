@@ -114,7 +114,11 @@ async function measureAll(service: TestService): Promise<Row[]> {
     }
     rows.push(after)
   }
+  revision = await edit(service, [6, 7, 8], ROUNDS)
   rows.push(
+    await measure('who needs somebody, right after another such edit', 1, () =>
+      get(service, '/status/attention'),
+    ),
     await measure('propagation of that edit', 3, () => get(service, `/revisions/${revision}/propagation`)),
   )
   return rows

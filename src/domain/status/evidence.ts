@@ -81,7 +81,7 @@ export interface Evidence {
  */
 export function givenSince(poll: PollEvidence, revision: number): number | undefined {
   if (poll.revision < revision || poll.stagedFrom < revision) return undefined
-  return poll.sinceRevision >= revision ? Math.max(poll.since, poll.stagedSince) : poll.stagedSince
+  return Math.max(poll.since, poll.stagedSince)
 }
 
 /** Since when all that a cluster reports on was reported again. */
