@@ -7,7 +7,7 @@ import { assertAccessible, assertGoodEverywhere, skip, startConsole, visit } fro
 import { consoleFleet, letFleetSpeak } from './console-fleet.ts'
 import { editor } from './editor.ts'
 
-describe('work on a list of clusters', { skip, timeout: 120_000 }, () => {
+describe('work on a list of clusters', { skip, timeout: 300_000 }, () => {
   let service: TestService
 
   before(async () => {

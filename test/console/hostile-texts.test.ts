@@ -29,7 +29,7 @@ function* attacksOn(
   if (items) for (const value of attacksOn(items as SchemaObject, text)) yield [value]
 }
 
-describe('texts that try to be HTML', { skip, timeout: 120_000 }, () => {
+describe('texts that try to be HTML', { skip, timeout: 300_000 }, () => {
   let service: TestService
   let types: readonly Noun[] = []
   /** What was taken, by type. */
@@ -112,7 +112,8 @@ describe('texts that try to be HTML', { skip, timeout: 120_000 }, () => {
     for (const path of paths) {
       await page.goto(`${service.url}/console${path}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
-      await page.waitForFunction("!document.querySelector('[aria-busy=true]')")
+      const loading = page.locator('[aria-busy=true]')
+      while ((await loading.count()) > 0) await loading.first().waitFor({ state: 'detached' })
       const made = await page.evaluate<string[]>(
         `[...document.querySelectorAll('img, [onerror], [onload], script:not([src]), a[href^="javascript:" i]')].map((each) => each.outerHTML)`,
       )

@@ -22,7 +22,7 @@ const STRATEGY = {
   ],
 }
 
-describe('rollouts', { skip, timeout: 120_000 }, () => {
+describe('rollouts', { skip, timeout: 300_000 }, () => {
   let service: TestService
   let standing = ''
 

@@ -5,7 +5,7 @@ import type { Gates, WaveSpec } from './rollout.ts'
 export function whoIn({ selector, percent, count, clusters = [] }: WaveSpec): string {
   if (selector !== undefined) return selector
   if (percent !== undefined) return `up to ${percent}% of the rest`
-  if (count !== undefined) return `${count} ${count === 1 ? 'cluster' : 'clusters'} of the rest`
+  if (count !== undefined) return `${count} cluster${count === 1 ? '' : 's'} of the rest`
   return clusters.length > 0 ? clusters.join(', ') : 'the rest'
 }
 

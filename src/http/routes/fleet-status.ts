@@ -48,7 +48,6 @@ const BY = inQuery(
     type: 'string',
     minLength: 1,
     maxLength: 200,
-    example: 'region',
   },
 )
 const SORT = inQuery('sort', 'Order of the list: states worst first, times oldest first.', {

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
+import { CopyAs } from '../../parts/copy-as.tsx'
 import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Empty, Page, Panel } from '../../parts/page.tsx'
 import { RevisionLink } from '../../parts/revision-link.tsx'
@@ -21,7 +22,10 @@ const LATEST = 8
 export function HomePage() {
   const hasDocuments = useHasDocuments()
   return (
-    <Page title="Home">
+    <Page
+      title="Home"
+      actions={<CopyAs call={{ method: 'GET', path: '/status/attention' }} cli="attention" />}
+    >
       <div className={classes.columns}>
         <AttentionPanel />
         <div className={classes.side}>

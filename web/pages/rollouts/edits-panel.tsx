@@ -1,11 +1,8 @@
 // What a rollout changes: fields of documents, as they are without it and as they are to be.
 import { Stack, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { SHOWN_EDITS, type ShownEdit } from '../../../src/api/rollout-schema.ts'
-import { queries } from '../../api/queries.ts'
 import { FieldChanges } from '../../parts/changed-document.tsx'
-import { ClusterLink } from '../../parts/cluster-link.tsx'
+import { DocumentLink } from '../../parts/document-link.tsx'
 import { Panel } from '../../parts/page.tsx'
 
 const NAMED = 5
@@ -32,25 +29,13 @@ export function EditsPanel({ edits }: { readonly edits: readonly ShownEdit[] }) 
   )
 }
 
-function Names({ edit: { type, ids, documents } }: { readonly edit: ShownEdit }) {
-  const settings = useQuery(queries.settings()).data
-  const clusters = settings?.types.find(({ cluster }) => cluster)?.name
+function Names({ edit: { type, ids, documents, op } }: { readonly edit: ShownEdit }) {
   const shown = ids.slice(0, NAMED)
   return (
     <>
       {type}:{' '}
       {shown.map((id) => (
-        <span key={id}>
-          {type === clusters ? (
-            <ClusterLink cluster={id} />
-          ) : settings?.mode === 'crud' ? (
-            <Link to="/catalog/$type/$id" params={{ type, id }}>
-              {id}
-            </Link>
-          ) : (
-            id
-          )}{' '}
-        </span>
+        <span key={id}>{op === 'create' ? id : <DocumentLink type={type} id={id} text={id} />} </span>
       ))}
       {documents > shown.length && `and ${documents - shown.length} more`}
     </>

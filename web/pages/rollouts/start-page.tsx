@@ -9,7 +9,6 @@ import { DEFAULT_STRATEGY_ID } from '../../../src/domain/rollouts/strategy.ts'
 import { pathOf } from '../../api/client.ts'
 import { queries } from '../../api/queries.ts'
 import type { StartSearch } from '../../api/rollout-search.ts'
-import { inShell } from '../../parts/copy-as.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Empty, Page, Panel } from '../../parts/page.tsx'
 import { type Action, PreviewDialog } from '../../parts/preview-dialog.tsx'
@@ -176,18 +175,11 @@ function actionOf(
         path: pathOf('rollouts', amends, 'amend'),
         body: { operations, ...fields, ...(restarts && { restart: true }) },
       },
-      ...(!how && {
-        cli: `batch -f operations.yaml --amend ${inShell(amends)}${restarts ? ' --restart-waves' : ''}`,
-      }),
     }
   const rollout = { ...fields, ...(supersedes !== undefined && { supersedes }) }
-  const also = supersedes === undefined ? '' : ` --supersede ${inShell(supersedes)}`
   return {
     title: `Roll this out${how}`,
     verb: 'Start the rollout',
     call: { method: 'POST', path: '/batch', body: { operations, rollout } },
-    ...(typeof fields.strategy === 'string' && {
-      cli: `batch -f operations.yaml --rollout ${inShell(fields.strategy)}${also}`,
-    }),
   }
 }
