@@ -83,6 +83,6 @@ demo: ## A cluster in Docker (kind) that phones home to the service, with podinf
 demo-delete: ## Remove that cluster
 	@bash examples/kind-demo/down.sh
 
-docs: ## Build the site of docs/ into docs/site/dist; DOCS_REPOSITORY=https://… adds links to the code
+docs: ## Build the site of docs/ into docs/site/dist; DOCS_REPOSITORY=https://… links the code, DOCS_VERSIONS=v0.1.0=https://… other versions
 	@npm --prefix docs/site ci --no-progress
 	@npm --prefix docs/site run --silent build
