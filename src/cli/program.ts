@@ -1,10 +1,10 @@
 // Runs a command line: learns the server's types, builds the tree of commands, and reports how the command ended.
 import { Command, CommanderError } from 'commander'
 import { type CliContext, PROGRAM } from './cli-command.ts'
-import { COMPLETE, FLEET_COMMANDS } from './command-table.ts'
 import { buildTree, createRoot } from './command-tree.ts'
 import { type GlobalFlags, resolveSettings, type Settings } from './config/settings.ts'
 import { EXIT, Failure, UnknownName } from './failure.ts'
+import { COMPLETE, FLEET_COMMANDS } from './fleet-commands.ts'
 import type { GivenTokens } from './input/token-files.ts'
 import { warnOfPlainHttp } from './output/plain-http.ts'
 import { commandOf } from './output/same-command.ts'
