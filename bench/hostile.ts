@@ -48,7 +48,7 @@ interface Section {
 
 // Others on this machine are not to be taken for an attack. The service inherits it, and attackers give it up.
 try {
-  setPriority(0, constants.priority.PRIORITY_HIGHEST)
+  setPriority(0, constants.priority.PRIORITY_HIGH)
 } catch {
   console.error('the service is measured without priority over the rest of this machine')
 }

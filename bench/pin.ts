@@ -1,4 +1,4 @@
-// Servers on one core, and their clients on another: neither takes time that the other is measured by.
+// Servers on one core, and who keeps them busy on another: neither takes time that the other is measured by.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 
