@@ -16,7 +16,8 @@ In another terminal, in this folder:
 A change wave by wave, through in about a minute (kyverno in place of podinfo pauses: it fails on qa-eu-01):
   flux-resourceset-cli strategy create -f examples/rollouts/quick.yaml --yes
   flux-resourceset-cli component update podinfo --set oci_tag=6.9.1 --rollout quick -m 'podinfo 6.9.1' --yes --wait
-Simulated clusters poll it; one has a failing component, one goes offline (DEMO_CLUSTERS=0 switches them off).
+Simulated clusters poll it: one has a failing component, where a rollout is stuck, and one goes offline. DEMO_CLUSTERS=0
+switches them off, and leaves the history empty.
 The console is at http://$(LISTEN_ADDR)/console (log in with one of the tokens of data/demo.env), the API is described
 at http://$(LISTEN_ADDR)/docs. Ctrl-C stops the service; make fresh resets the demo.
 endef
@@ -82,6 +83,6 @@ demo: ## A cluster in Docker (kind) that phones home to the service, with podinf
 demo-delete: ## Remove that cluster
 	@bash examples/kind-demo/down.sh
 
-docs: ## Build the site of docs/ into docs/site/dist; DOCS_REPOSITORY=https://… adds links to the code
+docs: ## Build the site of docs/ into docs/site/dist; DOCS_REPOSITORY=https://… links the code, DOCS_VERSIONS=v0.1.0=https://… other versions
 	@npm --prefix docs/site ci --no-progress
 	@npm --prefix docs/site run --silent build

@@ -1,6 +1,6 @@
 // `npm run bench:reports`: what acknowledgements and events cost beside polls, how many of them are taken, and what it
 // costs to note each poll; all in one run, each request on a connection of its own.
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,23 +11,20 @@ import { componentEvent } from '../tools/simulate/flux-events.ts'
 import { sendGet, sendRequest } from '../tools/simulate/operator-request.ts'
 import { parseInputs } from '../tools/simulate/parse-inputs.ts'
 import { cluster, clusterDns, clusterToken, writeFleet } from './fleet.ts'
-import { median, percentile, runLoad } from './load.ts'
+import { median, runLoad } from './load.ts'
 import { printTable, progress } from './print.ts'
-import { cpuSeconds, startService, stopTarget, type Target, TOKEN } from './server-process.ts'
+import { addressOf, printRates } from './report-rates.ts'
+import { cpuSeconds, startService, startTarget, stopTarget, type Target, TOKEN } from './server-process.ts'
 
 /** So many that hardly any is polled twice between two writes of what was noted: every poll pays for its own. */
 const CLUSTERS = Number(process.env.BENCH_CLUSTERS ?? 20_000)
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 15_000)
-const SECONDS = Number(process.env.BENCH_SECONDS ?? 10)
 /** Of clusters whose digests are known. Events have a budget for each cluster, and one for all. */
 const REPORTING = 1000
 const REPORTS = 4000
 const EVENTS = 1000
 const CONNECTIONS = 8
-const AT_ONCE = 200
-const ACKS = Number(process.env.BENCH_ACKS ?? 50_000)
-const ACKS_AT_ONCE = 32
 /** What was noted is written every 10 seconds. */
 const WRITTEN_MS = 11_000
 const ENDPOINTS = ['platform-components', 'namespaces', 'rolebindings']
@@ -58,7 +55,7 @@ async function main(): Promise<void> {
     'event of 1 kB': (n) => eventOf(n, 1000),
     'event of 4 kB': (n) => eventOf(n, 4000),
   })
-  await measureRates(noting, acks)
+  await printRates({ service: noting, bare: await startBare(), acks, eventOf, folder })
   console.log(
     `\nLoad average: ${loadavg()
       .map((load) => load.toFixed(1))
@@ -75,6 +72,16 @@ async function start(name: string, file: string, script?: string): Promise<Targe
     {},
     script,
   )
+  targets.push(target)
+  return target
+}
+
+/** Says what the service says to acknowledgements, and does nothing else. */
+async function startBare(): Promise<Target> {
+  const body = join(folder, 'answer.json')
+  writeFileSync(body, '{"inputs":[]}')
+  const port = await findPort()
+  const target = await startTarget('node:http', 'bare-server.ts', [body, String(port)], port, {})
   targets.push(target)
   return target
 }
@@ -115,10 +122,6 @@ async function acknowledgements(target: Target): Promise<ClusterRequest[]> {
     requests.push(requestOf('ack', n, `ack?${query.join('&')}`))
   }
   return requests
-}
-
-function addressOf({ port }: Target) {
-  return { host: '127.0.0.1', port, timeoutMs: 30_000 }
 }
 
 /** Sends so many, a few at once; throws where one is not taken. Returns microseconds of CPU for each. */
@@ -205,88 +208,4 @@ async function pollCost(target: Target): Promise<PollCost> {
   const answered = since()
   await sleep(WRITTEN_MS)
   return { answered, kept: since() }
-}
-
-interface Taken {
-  readonly count: number
-  readonly errors: string
-  readonly waits: readonly number[]
-}
-
-async function measureRates(target: Target, acks: readonly ClusterRequest[]): Promise<void> {
-  const rows = [
-    await ackRow(target, acks, true),
-    await ackRow(target, acks, false),
-    await rateRow(target, '500 events of 1 kB a second', () =>
-      sendSteadily(target, 500, (n) => eventOf(n, 1000)),
-    ),
-  ]
-  progress('')
-  console.log(
-    `\nAcknowledgements as fast as they are taken, ${ACKS_AT_ONCE} at once; events at a steady rate for ${SECONDS} s, where a wait counts from the moment a request was due:\n`,
-  )
-  printTable(
-    ['', 'taken a second', 'errors', 'wait p50 ms', 'wait p99 ms', 'server, of a core', 'sender, of a core'],
-    rows,
-  )
-}
-
-/** As the operator sends them, over connections of their own; or over few, as a proxy before the service keeps them. */
-function ackRow(target: Target, acks: readonly ClusterRequest[], reconnect: boolean): Promise<string[]> {
-  const name = `acknowledgements, ${reconnect ? 'a connection each' : 'over kept connections'}`
-  return rateRow(target, name, async () => {
-    const waits = await runLoad({
-      port: target.port,
-      paths: acks.map(({ path }) => path),
-      token: TOKEN,
-      tokens: acks.map(({ token }) => token),
-      requests: ACKS,
-      connections: ACKS_AT_ONCE,
-      reconnect,
-    })
-    return { count: waits.length, errors: '0', waits }
-  })
-}
-
-/** The time ends with the last answer. */
-async function rateRow(target: Target, name: string, send: () => Promise<Taken>): Promise<string[]> {
-  progress(name)
-  const used = cpuSeconds(target)
-  const ours = process.cpuUsage()
-  const begun = performance.now()
-  const { count, errors, waits } = await send()
-  const seconds = (performance.now() - begun) / 1000
-  const { user, system } = process.cpuUsage(ours)
-  const share = (cpu: number): string => `${((cpu / seconds) * 100).toFixed(0)} %`
-  return [
-    name,
-    (count / seconds).toFixed(0),
-    errors,
-    percentile(waits, 0.5).toFixed(1),
-    percentile(waits, 0.99).toFixed(1),
-    share(cpuSeconds(target) - used),
-    share((user + system) / 1e6),
-  ]
-}
-
-/** Sends what is due, at most so many at once: a sender that is slower than the service shows by waits, not by errors. */
-async function sendSteadily(target: Target, rate: number, make: Make): Promise<Taken> {
-  const waits: number[] = []
-  const underWay = new Set<Promise<void>>()
-  let errors = 0
-  const begun = performance.now()
-  const one = async (n: number): Promise<void> => {
-    const answer = await sendRequest(addressOf(target), make(n))
-    waits.push(performance.now() - begun - (n * 1000) / rate)
-    if (answer.kind === 'dropped' || answer.status > 202) errors++
-  }
-  for (let sent = 0; sent < rate * SECONDS; await sleep(1)) {
-    const due = Math.min(rate * SECONDS, ((performance.now() - begun) / 1000) * rate)
-    while (sent < due && underWay.size < AT_ONCE) {
-      const sending = one(sent++).finally(() => underWay.delete(sending))
-      underWay.add(sending)
-    }
-  }
-  await Promise.all(underWay)
-  return { count: waits.length - errors, errors: String(errors), waits }
 }

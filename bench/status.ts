@@ -35,7 +35,9 @@ function settle(fleet: TestService['engine']['fleet']['fleet'], cluster: Entry, 
   for (const { endpoint, mark } of desired)
     fleet.notePoll(cluster.id, endpoint, mark as Digest | undefined, revision, AGENT, 'bench')
   if (n % 100 === 1) return
-  const applied = new Map(desired.flatMap(({ endpoint, mark }) => (mark ? [[endpoint, mark] as const] : [])))
+  const applied = new Map(
+    desired.flatMap(({ endpoint, mark }) => (mark ? [[endpoint, [mark]] as const] : [])),
+  )
   const ready = desired.flatMap(({ components }) => components)
   fleet.noteReport(cluster.id, { everyMs: 300_000, applied, ready, part: '' }, AGENT)
 }
@@ -114,7 +116,11 @@ async function measureAll(service: TestService): Promise<Row[]> {
     }
     rows.push(after)
   }
+  revision = await edit(service, [6, 7, 8], ROUNDS)
   rows.push(
+    await measure('who needs somebody, right after another such edit', 1, () =>
+      get(service, '/status/attention'),
+    ),
     await measure('propagation of that edit', 3, () => get(service, `/revisions/${revision}/propagation`)),
   )
   return rows

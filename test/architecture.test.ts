@@ -34,18 +34,8 @@ const ARROWS: Record<string, readonly string[]> = {
   cli: ['base', 'runtime', 'domain', 'api', 'registry'],
   'cli.ts': ['cli'],
   'main.ts': ['base', 'config', 'serve.ts', 'admin', 'registry', 'bootstrap', 'store/store.ts'],
-  'serve.ts': [
-    'base',
-    'runtime',
-    'domain',
-    'config',
-    'registry',
-    'bootstrap',
-    'store',
-    'transfer',
-    'engine',
-    'http',
-  ],
+  startup: ['base', 'runtime', 'domain', 'config', 'registry', 'store', 'transfer', 'engine', 'http'],
+  'serve.ts': ['base', 'runtime', 'config', 'registry', 'bootstrap', 'engine', 'http', 'startup'],
 }
 
 /** The console: beside these of its own folders, it may use what runs in a browser of `src`. */
@@ -164,6 +154,35 @@ test('the map of newcomers names files that are there', () => {
   )
 })
 
+/** The files that each walk of the map names, in its order. */
+function walks(): Map<string, readonly string[]> {
+  const map = readFileSync(join(SRC, '../AGENTS.md'), 'utf8')
+  const [, ...each] = map.slice(map.indexOf('\nWalks'), map.indexOf("\nOthers' commits")).split('\n- ')
+  return new Map(
+    each.map((walk) => [
+      walk.split(':')[0] as string,
+      [...walk.matchAll(/`([a-z-]+\.ts)`/g)].map(([, name]) => name as string),
+    ]),
+  )
+}
+
+test('each step of a walk on the map is at most two imports from one before it', () => {
+  const imports = sources.flatMap((file) => ownImportsOf(file).map((target) => [file, target] as const))
+  const near = (from: ReadonlySet<string>) =>
+    new Set([...from, ...imports.flatMap(([a, b]) => (from.has(a) ? [b] : from.has(b) ? [a] : []))])
+  const all = walks()
+  assert.ok(all.size >= 6, `only ${[...all.keys()]} were found`)
+  for (const [walk, names] of all) {
+    assert.ok(names.length >= 4, walk)
+    const seen = new Set<string>()
+    for (const name of names) {
+      const file = sources.find((source) => basename(source) === name) as string
+      assert.ok(seen.size === 0 || near(near(seen)).has(file), `${walk}: nothing before leads to ${name}`)
+      seen.add(file)
+    }
+  }
+})
+
 test('no import leaves src', () => {
   const leaving = sources.flatMap((file) => ownImportsOf(file).filter((target) => target.startsWith('..')))
   assert.deepEqual(leaving, [])
@@ -176,36 +195,38 @@ test('every import names a file that is there', () => {
 
 test('only the process reads the configuration, and nobody starts the process', () => {
   const users = (target: string) => sources.filter((file) => ownImportsOf(file).includes(target))
-  assert.deepEqual(users('config/config.ts').sort(), ['main.ts', 'serve.ts'])
+  const readers = users('config/config.ts').filter((file) => areaOf(file) !== 'startup')
+  assert.deepEqual(readers.sort(), ['main.ts', 'serve.ts'])
   assert.deepEqual(users('config/database-url.ts').sort(), ['admin/store-commands.ts', 'config/config.ts'])
   assert.deepEqual(users('main.ts'), [])
   assert.deepEqual(users('serve.ts'), ['main.ts'])
 })
 
-test('CLI commands are imported by the command table only', () => {
+test('CLI commands are imported by the two tables of commands only', () => {
+  const tables = ['cli/fleet-commands.ts', 'cli/noun-commands.ts']
   const commands = sources.filter((file) => file.startsWith('cli/commands/'))
   assert.ok(commands.length > 0)
   const wrong = sources
-    .filter((file) => file !== 'cli/command-table.ts')
+    .filter((file) => !tables.includes(file))
     .flatMap((file) =>
       ownImportsOf(file)
         .filter((target) => commands.includes(target))
         .map((target) => `${file} imports ${target}`),
     )
   assert.deepEqual(wrong, [])
-  const listed = ownImportsOf('cli/command-table.ts')
+  const listed = tables.flatMap(ownImportsOf)
   assert.deepEqual(
     commands.filter((file) => !listed.includes(file)),
     [],
   )
 })
 
-test('routes are leaves: the app alone imports them', () => {
+test('routes are leaves: the list of all routes alone imports them', () => {
   const routes = sources.filter((file) => file.startsWith('http/routes/'))
   assert.ok(routes.length > 0)
   for (const route of routes) {
     const users = sources.filter((file) => ownImportsOf(file).includes(route))
-    assert.deepEqual(users, ['http/app.ts'], route)
+    assert.deepEqual(users, ['http/all-routes.ts'], route)
   }
 })
 

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { parse } from 'yaml'
@@ -509,4 +511,15 @@ test('the browsable description also works over plain HTTP on any host', async (
   const service = await startService()
   const { headers } = await open(service, '/docs')
   assert.doesNotMatch(String(headers['content-security-policy'] ?? ''), /upgrade-insecure-requests/)
+})
+
+test('the page on operating names every metric of our own, and no other', async () => {
+  const { text } = await open(await startService(), '/metrics')
+  const exposed = [...text.matchAll(/^# TYPE (flux_resourceset_\w+) /gm)].map(([, name]) => name)
+  const page = readFileSync(join(import.meta.dirname, '../docs/operating.md'), 'utf8')
+  const rows = page.split('\n').filter((line) => line.startsWith('| `flux_resourceset_'))
+  const named = rows.flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name),
+  )
+  assert.deepEqual([...new Set(named)].toSorted(), exposed.toSorted())
 })

@@ -133,3 +133,31 @@ describe('an approval', () => {
     assert.notEqual(bypassed.plan, amended.plan)
   })
 })
+
+describe('a rollout that is asked for by its id', () => {
+  test('says which approvals each wave still lacks, and which fields of which documents it changes', async (t) => {
+    const fleet = await startRolled(t, FLEET)
+    const id = await fleet.start(CHANGE, wavesWith({ before: {}, after: { role: 'admin' } }))
+    const lacks = async () =>
+      (await fleet.rollout(id)).waves.map(({ missing_approvals }: JsonObject) => missing_approvals)
+    const before = { when: 'before', message: '1 more approval before wave dev' }
+    const after = { when: 'after', message: '1 more approval after wave dev by an admin' }
+    assert.deepEqual(await lacks(), [[before, after], undefined])
+    await fleet.act(id, 'approve', { wave: 'dev', when: 'before' })
+    await fleet.tick()
+    assert.deepEqual(await lacks(), [[after], undefined])
+    const { edits, operations } = await fleet.rollout(id)
+    assert.deepEqual(edits, [
+      {
+        type: 'platform_components',
+        op: 'update',
+        documents: 1,
+        ids: ['a'],
+        fields: [{ path: '/oci_tag', before: 'v1.0.0', after: 'v2.0.0' }],
+      },
+    ])
+    assert.deepEqual(operations, CHANGE)
+    await fleet.act(id, 'abort', {})
+    assert.equal((await fleet.rollout(id)).edits, undefined)
+  })
+})

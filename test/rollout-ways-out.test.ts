@@ -111,6 +111,23 @@ test('max_concurrent of a wave are under way at a time', async (t) => {
   assert.equal((await fleet.rollout(id)).state, 'finished')
 })
 
+test('a value that a wave serves comes from the revision that opened that very cluster', async (t) => {
+  const { fleet } = await started(t, [{ name: 'all', rest: true, max_concurrent: 1 }])
+  const openedBy = async (cluster: string): Promise<number> => {
+    const url = `/clusters/${cluster}/inputs/platform-components?explain=true`
+    const { body } = await fleet.service.call('GET', url)
+    return body.inputs[0].fields.find(({ path }: { path: string }) => path === '/source/oci_tag').revision
+  }
+  const revisions = [await openedBy('one')]
+  for (const [i, next] of ['two', 'three'].entries()) {
+    await settled(fleet, ...CLUSTERS.slice(0, i + 1))
+    assert.equal((await fleet.tags(next)).a, 'v2.0.0')
+    assert.equal(fleet.service.engine.state.revision, await openedBy(next))
+    revisions.push(await openedBy(next))
+  }
+  assert.deepEqual([await openedBy('one'), await openedBy('two')], revisions.slice(0, 2))
+})
+
 describe('a wave that is skipped', () => {
   test('keeps the base until the finish where it was not open', async (t) => {
     const { fleet, id } = await started(t)

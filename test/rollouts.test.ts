@@ -35,3 +35,22 @@ test('a change goes from wave to wave as fast as the clusters of each report it 
   assert.deepEqual(await tags(), ['v2.0.0', 'v2.0.0', 'v2.0.0'])
   assert.deepEqual(fleet.failures, [])
 })
+
+test('metrics count the rollouts that have not ended, by state', async (t) => {
+  const fleet = await startRolled(t, fleetOf({ one: {}, two: {} }))
+  const active = async (): Promise<string[]> =>
+    (await fleet.service.call('GET', '/metrics')).text
+      .split('\n')
+      .flatMap(
+        (line) =>
+          /^flux_resourceset_active_rollouts\{state="(\w+)"\} ([1-9].*)$/.exec(line)?.slice(1).join(' ') ??
+          [],
+      )
+  assert.deepEqual(await active(), [])
+  const id = await fleet.start([tagOf('a', 'v2.0.0')], wavesOf('one', 'two'))
+  assert.deepEqual(await active(), ['running 1'])
+  assert.equal((await fleet.act(id, 'pause')).status, 200)
+  assert.deepEqual(await active(), ['paused 1'])
+  assert.equal((await fleet.act(id, 'abort')).status, 200)
+  assert.deepEqual(await active(), [])
+})

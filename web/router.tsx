@@ -9,6 +9,16 @@ import { parseRolloutSearch, parseStartSearch } from './api/rollout-search.ts'
 import { CrashPage, NotFoundPage } from './shell/crash-page.tsx'
 import { Shell } from './shell/shell.tsx'
 
+type Search = Readonly<Record<string, unknown>>
+
+/** What a page does not know, or what makes no sense, is gone from the URL: the router would hand it on as it is. */
+function only<T extends object>(parse: (search: Search) => T): (search: Search) => T {
+  return (search) => ({
+    ...Object.fromEntries(Object.keys(search).map((name) => [name, undefined])),
+    ...parse(search),
+  })
+}
+
 const root = createRootRoute({ component: Shell, errorComponent: CrashPage, notFoundComponent: NotFoundPage })
 
 const home = createRoute({
@@ -20,28 +30,28 @@ const home = createRoute({
 const fleet = createRoute({
   getParentRoute: () => root,
   path: '/fleet',
-  validateSearch: parseFleetSearch,
+  validateSearch: only(parseFleetSearch),
   component: lazyRouteComponent(() => import('./pages/fleet/fleet-page.tsx'), 'FleetPage'),
 })
 
 const cluster = createRoute({
   getParentRoute: () => root,
   path: '/clusters/$cluster',
-  validateSearch: parseClusterSearch,
+  validateSearch: only(parseClusterSearch),
   component: lazyRouteComponent(() => import('./pages/cluster/cluster-page.tsx'), 'ClusterPage'),
 })
 
 const rollouts = createRoute({
   getParentRoute: () => root,
   path: '/rollouts',
-  validateSearch: parseRolloutSearch,
+  validateSearch: only(parseRolloutSearch),
   component: lazyRouteComponent(() => import('./pages/rollouts/rollouts-page.tsx'), 'RolloutsPage'),
 })
 
 const newRollout = createRoute({
   getParentRoute: () => root,
   path: '/rollouts/new',
-  validateSearch: parseStartSearch,
+  validateSearch: only(parseStartSearch),
   component: lazyRouteComponent(() => import('./pages/rollouts/start-page.tsx'), 'StartPage'),
 })
 
@@ -54,21 +64,21 @@ const rollout = createRoute({
 const changes = createRoute({
   getParentRoute: () => root,
   path: '/changes',
-  validateSearch: parseChangeSearch,
+  validateSearch: only(parseChangeSearch),
   component: lazyRouteComponent(() => import('./pages/changes/changes-page.tsx'), 'ChangesPage'),
 })
 
 const change = createRoute({
   getParentRoute: () => root,
   path: '/changes/$revision',
-  validateSearch: parseChangePage,
+  validateSearch: only(parseChangePage),
   component: lazyRouteComponent(() => import('./pages/changes/change-page.tsx'), 'ChangePage'),
 })
 
 const catalog = createRoute({
   getParentRoute: () => root,
   path: '/catalog',
-  validateSearch: parseCatalogSearch,
+  validateSearch: only(parseCatalogSearch),
   component: lazyRouteComponent(() => import('./pages/catalog/catalog-page.tsx'), 'CatalogPage'),
 })
 

@@ -24,15 +24,38 @@ export function pinServer({ child }: Target): void {
   pin(child.pid as number, SERVER_CORE)
 }
 
+/** What the client tells; p50 and p99 are milliseconds. */
+export interface ClientReport {
+  readonly seconds: number
+  readonly cpuSeconds: number
+  readonly p50: number
+  readonly p99: number
+}
+
+/** Runs the client on its core; it fails on any answer but 200. */
+export async function runClient(
+  client: string,
+  port: number,
+  args: Readonly<Record<string, string | number | boolean>>,
+): Promise<ClientReport> {
+  const flags = Object.entries(args).map(([flag, value]) => `-${flag}=${value}`)
+  const command = ['-c', CLIENT_CORE, client, `-address=127.0.0.1:${port}`, ...flags]
+  const { stdout } = await promisify(execFile)('taskset', command)
+  return JSON.parse(stdout) as ClientReport
+}
+
 /** `ca` is a file with the certificate to trust. */
 export async function measure(client: string, each: Case, ca: string, requests: number): Promise<Sample> {
   const { target, port, polls, style } = each
-  const args = [`-address=127.0.0.1:${port}`, `-polls=${polls}`, `-requests=${requests}`]
-  args.push(`-connections=${CONNECTIONS}`, `-keep=${style === 'kept'}`, `-x25519=${style === 'tls-x25519'}`)
-  if (style.startsWith('tls')) args.push(`-ca=${ca}`)
   const before = cpuSecondsOf(target)
-  const { stdout } = await promisify(execFile)('taskset', ['-c', CLIENT_CORE, client, ...args])
-  const report = JSON.parse(stdout) as { cpuSeconds: number; p99: number }
+  const report = await runClient(client, port, {
+    polls,
+    requests,
+    connections: CONNECTIONS,
+    keep: style === 'kept',
+    x25519: style === 'tls-x25519',
+    ...(style.startsWith('tls') && { ca }),
+  })
   return {
     cpu: ((cpuSecondsOf(target) - before) / requests) * 1e6,
     p99: report.p99,

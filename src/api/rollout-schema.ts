@@ -1,4 +1,6 @@
 // The shape of rollouts and holds on the wire.
+import type { FieldChange } from '../base/diff.ts'
+import type { Json } from '../base/json.ts'
 import type { SchemaObject } from '../base/json-schema.ts'
 import {
   type Approval,
@@ -25,7 +27,30 @@ export interface ShownWave
   readonly failed: number
   readonly set_aside: number
   readonly gates: readonly GateResult[]
+  /** Approvals that are missing, before it opens or after its gates hold. */
+  readonly missing_approvals?: readonly MissingApproval[]
 }
+
+export interface MissingApproval {
+  readonly when: 'before' | 'after'
+  /** As a sentence: how many more, and by whom. */
+  readonly message: string
+}
+
+/** What a rollout changes: the same fields of one or several documents. */
+export interface ShownEdit {
+  readonly type: string
+  readonly op: 'update' | 'create' | 'delete'
+  readonly documents: number
+  /** The first of them. */
+  readonly ids: readonly string[]
+  /** The first of them, of an update; a field that is missing is null. */
+  readonly fields: readonly FieldChange[]
+}
+
+/** So many edits, ids and fields are shown. */
+export const SHOWN_EDITS = 20
+export const SHOWN_OPERATIONS = 100
 
 export interface ShownRollout
   extends Pick<
@@ -48,6 +73,10 @@ export interface ShownRollout
   readonly approvals: readonly Approval[]
   readonly checks: readonly CheckResult[]
   readonly events: readonly RolloutEvent[]
+  /** Of one that has not ended, asked for by its id. */
+  readonly edits?: readonly ShownEdit[]
+  /** The operations of the batch that it was started with, where they are few. */
+  readonly operations?: readonly Json[]
 }
 
 /** The response to a write that starts a rollout. */
@@ -165,6 +194,38 @@ const WAVE: SchemaObject = {
     failed: count,
     set_aside: { ...count, description: 'Absent ones, which do not count after the deadline.' },
     gates: { type: 'array', items: GATE },
+    missing_approvals: {
+      type: 'array',
+      description: 'Approvals that it waits for, or will wait for. Left out where it needs none.',
+      items: {
+        type: 'object',
+        required: ['when', 'message'],
+        properties: {
+          when: { type: 'string', enum: ['before', 'after'] },
+          message: { ...text, example: '1 more approval before wave prod' },
+        },
+      },
+    },
+  },
+}
+
+const EDIT: SchemaObject = {
+  type: 'object',
+  required: ['type', 'op', 'documents', 'ids', 'fields'],
+  properties: {
+    type: { ...text, description: 'Type of the documents.' },
+    op: { type: 'string', enum: ['update', 'create', 'delete'] },
+    documents: { ...count, description: 'How many documents it is the same for.' },
+    ids: { ...texts, description: 'Ids of the first of them.' },
+    fields: {
+      type: 'array',
+      description: 'The first fields of an update; null is a missing field.',
+      items: {
+        type: 'object',
+        required: ['path', 'before', 'after'],
+        properties: { path: text, before: {}, after: {} },
+      },
+    },
   },
 }
 
@@ -282,6 +343,18 @@ const ROLLOUT_SCHEMA: SchemaObject = {
     set_aside: { ...texts, description: "Clusters that were absent at their wave's deadline." },
     operation: { ...text, description: 'The change, in a line.' },
     plan: { type: 'string', pattern: PLAN_PATTERN },
+    edits: {
+      type: 'array',
+      description:
+        'What it changes, at most 20 edits. Only of a rollout that has not ended, and only where it is asked for by its id.',
+      items: EDIT,
+    },
+    operations: {
+      type: 'array',
+      description:
+        'The operations of the batch that started or amended it, at most 100. Left out beside edits where there are more, or where it was another write.',
+      items: { type: 'object' },
+    },
   },
 }
 

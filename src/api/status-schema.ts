@@ -13,6 +13,7 @@ import { ref } from './component-ref.ts'
 import {
   CLUSTER,
   COUNT,
+  described,
   MAYBE_TIME,
   maybe,
   object,
@@ -107,11 +108,20 @@ export interface StatusLine {
   readonly operator_version: string | null
 }
 
+/** The clusters of an environment with one value of a label; empty texts are a missing one. */
+export interface StatusGroup {
+  readonly environment: string
+  readonly value: string
+  readonly counts: StatusCounts
+}
+
 export interface FleetStatus {
   readonly total: number
   readonly at: string
   readonly counts: StatusCounts
   readonly environments: Readonly<Record<string, StatusCounts>>
+  /** Where a label was named to split the counts by: the largest 200. */
+  readonly groups?: readonly StatusGroup[]
   readonly operator_versions: Readonly<Record<string, number>>
   readonly clusters: readonly StatusLine[]
 }
@@ -188,12 +198,21 @@ export const STATUS_SCHEMAS = {
     last_seen: MAYBE_TIME,
     operator_version: OPERATOR_VERSION,
   }),
-  fleet_status: object({
-    total: COUNT,
-    at: TIME,
-    counts: ref('status_counts'),
-    environments: { type: 'object', additionalProperties: ref('status_counts') },
-    operator_versions: NUMBER_BY_NAME,
-    clusters: { type: 'array', items: ref('status_line') },
-  }),
+  status_group: object({ environment: TEXT, value: TEXT, counts: ref('status_counts') }),
+  fleet_status: {
+    type: 'object',
+    required: ['total', 'at', 'counts', 'environments', 'operator_versions', 'clusters'],
+    properties: {
+      total: COUNT,
+      at: TIME,
+      counts: ref('status_counts'),
+      environments: { type: 'object', additionalProperties: ref('status_counts') },
+      groups: described(
+        { type: 'array', items: ref('status_group') },
+        'With by: the counts of each environment by the value of that label, the largest 200 groups. Empty texts are a missing one.',
+      ),
+      operator_versions: NUMBER_BY_NAME,
+      clusters: { type: 'array', items: ref('status_line') },
+    },
+  },
 }

@@ -1,9 +1,10 @@
 // The tree of commands. What each command takes and does is loaded when the command is needed.
 import { Command } from 'commander'
 import { type CliContext, PROGRAM, type Tools } from './cli-command.ts'
-import { FLEET_COMMANDS, NOUN_COMMANDS } from './command-table.ts'
 import type { GlobalFlags, Settings } from './config/settings.ts'
 import { UnknownName } from './failure.ts'
+import { FLEET_COMMANDS } from './fleet-commands.ts'
+import { NOUN_COMMANDS } from './noun-commands.ts'
 import { openSession } from './open-session.ts'
 import { wrapFor } from './output/wrap.ts'
 import type { Api } from './server/api.ts'

@@ -1,6 +1,6 @@
 // `get clusters`, as kubectl has it: the noun is put before the verb.
 import type { Command } from 'commander'
-import { NOUN_COMMANDS } from './command-table.ts'
+import { NOUN_COMMANDS } from './noun-commands.ts'
 import { type Noun, namesOf } from './server/nouns.ts'
 
 /** Verbs that show everything where no id is given. */

@@ -80,16 +80,14 @@ function isSame(a: Json | undefined, b: Json | undefined): boolean {
   return equalJson(a ?? null, b ?? null)
 }
 
-/** The revision that opened the cluster's wave. */
+/** The revision that opened the cluster: that of its wave, or a later one that opened more of the wave. */
 async function sourceOfRollout(past: Past, active: ActiveRollout, cluster: string): Promise<ServedSource> {
   const { rollout } = active
   const wave = rollout.waves[active.placeOf(cluster)?.wave ?? 0]
-  const { opened_revision: revision = null, opened_at: time = null } = wave ?? {}
+  const revision = active.openedRevision(cluster)
+  const time = (revision === wave?.opened_revision && wave.opened_at) || null
   const own = { revision, time, actor: actorOf(rollout), message: rollout.message }
-  return {
-    ...((revision && (await recordOf(past, ROLLOUTS, rollout.id, revision))) || own),
-    rollout: rollout.id,
-  }
+  return { ...((await recordOf(past, ROLLOUTS, rollout.id, revision)) ?? own), rollout: rollout.id }
 }
 
 async function sourceOfHold(past: Past, hold: Entry): Promise<ServedSource> {

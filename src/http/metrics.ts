@@ -1,5 +1,7 @@
 // What Prometheus reads. The number of labels is bounded: they come from our own routes and types, and few environments.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { ACTIVE_STATES } from '../domain/rollouts/rollout.ts'
+import { stagingOf } from '../domain/rollouts/staging.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 import type { Engine } from '../engine/engine.ts'
 import { addFleetMetrics } from './fleet-metrics.ts'
@@ -167,6 +169,16 @@ function addGauges(
   gauge('flux_resourceset_clusters', 'Live clusters.', () => engine.state.count(types.cluster.type.name))
   for (const { name, gaugeHelp } of types.system.all)
     if (gaugeHelp !== undefined) gauge(`flux_resourceset_${name}`, gaugeHelp, () => engine.state.count(name))
+  new Gauge({
+    name: 'flux_resourceset_active_rollouts',
+    help: 'Rollouts that have not ended, by state.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const state of ACTIVE_STATES) this.set({ state }, 0)
+      for (const { rollout } of stagingOf(types, engine.state).active) this.inc({ state: rollout.state })
+    },
+  })
   new Gauge({
     name: 'flux_resourceset_build_info',
     help: 'Always 1; the version is in the label.',

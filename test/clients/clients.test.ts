@@ -18,6 +18,12 @@ import { type ServiceProcess, spawnService, WRITE_TOKEN } from '../service.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const EXAMPLE = join(ROOT, 'examples/network-policies')
 
+/** Programs that the page on tasks gives without a generated client, and what they print. */
+const SNIPPETS = [
+  { name: 'Python', kind: 'python', run: ['python3', 'change.py'], printed: /^200 \{'replicaCount': '4'\}$/ },
+  { name: 'Go', kind: 'go', run: ['go', 'run', 'change.go'], printed: /^200 OK \{"replicaCount":"4"\}$/ },
+] as const
+
 interface Language {
   readonly name: string
   /** The program that the tests bring, in examples/clients and in tools/clients. */
@@ -86,6 +92,31 @@ async function startDemo(t: TestContext, more: Record<string, string> = {}): Pro
   return service
 }
 
+/** A program of docs/api-by-task.md, as it is written there, run by the language's own tool. */
+function runSnippet(
+  kind: string,
+  run: readonly [string, ...string[]],
+  t: TestContext,
+  service: ServiceProcess,
+): string {
+  const page = readFileSync(join(ROOT, 'docs/api-by-task.md'), 'utf8')
+  const [, snippet] = new RegExp(`\`\`\`${kind}\\n([^]*?)\`\`\``).exec(page) ?? assert.fail(kind)
+  const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-client-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const [command, ...args] = run
+  const file = args.at(-1) as string
+  writeFileSync(join(folder, file), snippet as string)
+  const env = { ...process.env, GOWORK: 'off', FLUX_API_URL: service.url, FLUX_API_WRITE_TOKEN: WRITE_TOKEN }
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd: folder,
+    encoding: 'utf8',
+    env,
+    timeout: 300_000,
+  })
+  assert.equal(status, 0, stderr)
+  return stdout.trim()
+}
+
 /** Runs the documented commands around a program, and answers what the last of them printed. */
 function make(language: Language, folder: string, program: string, service: ServiceProcess): string[] {
   copyFileSync(program, join(folder, language.program))
@@ -140,5 +171,13 @@ for (const language of LANGUAGES) {
     const service = await startDemo(t, { RESOURCES_DIR: EXAMPLE, TEMPLATES_DIR: join(EXAMPLE, 'templates') })
     const program = join(ROOT, 'tools/clients', language.program)
     assert.deepEqual(make(language, folder, program, service), ['201', '200', '201', 'traefik'])
+  })
+}
+
+for (const { name, kind, run, printed } of SNIPPETS) {
+  const skip = spawnSync(run[0], [run[0] === 'go' ? 'version' : '--version']).status !== 0 && `no ${run[0]}`
+  test(`the program in ${name} on the page of tasks changes what it says`, { skip }, async (t) => {
+    const service = await startDemo(t)
+    assert.match(runSnippet(kind, run, t, service), printed)
   })
 }

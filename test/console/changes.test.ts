@@ -5,7 +5,7 @@ import { READ_TOKEN, type TestService } from '../service.ts'
 import { assertGoodEverywhere, skip, startConsole, visit } from './browser.ts'
 import { ATTACK, consoleFleet, letFleetSpeak } from './console-fleet.ts'
 
-describe('changes', { skip, timeout: 120_000 }, () => {
+describe('changes', { skip, timeout: 300_000 }, () => {
   let service: TestService
   let upgrade = 0
 

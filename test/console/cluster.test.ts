@@ -4,6 +4,7 @@ import { before, describe, test } from 'node:test'
 import type { TestService } from '../service.ts'
 import { assertGoodEverywhere, skip, startConsole, visit } from './browser.ts'
 import { ATTACK, consoleFleet, letFleetSpeak } from './console-fleet.ts'
+import { editor } from './editor.ts'
 
 describe('a cluster', { skip, timeout: 180_000 }, () => {
   let service: TestService
@@ -39,8 +40,8 @@ describe('a cluster', { skip, timeout: 180_000 }, () => {
   test('has its own values edited in place, after a preview', async () => {
     const { page, faults } = await visit(service, '/clusters/prod-eu-03?view=values')
     await page.getByRole('button', { name: 'Edit platform_components/podinfo' }).click()
-    await page.getByLabel('Overrides of podinfo').fill('{"oci_tag": "v7.0.0"}')
-    await page.getByLabel('Values of podinfo').fill('{"replicas": "5"}')
+    await editor(page, 'Overrides of podinfo').fill('{"oci_tag": "v7.0.0"}')
+    await editor(page, 'Values of podinfo').fill('{"replicas": "5"}')
     await page.getByRole('button', { name: 'Preview…' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByText('1 cluster receives something different').waitFor()
@@ -58,7 +59,7 @@ describe('a cluster', { skip, timeout: 180_000 }, () => {
   test('that somebody else changed meanwhile is shown as it was, as it is, and as one would make it', async () => {
     const { page, faults } = await visit(service, '/clusters/prod-eu-07?view=values')
     await page.getByRole('button', { name: 'Edit platform_components/podinfo' }).click()
-    await page.getByLabel('Overrides of podinfo').fill('{"oci_tag": "v8.0.0"}')
+    await editor(page, 'Overrides of podinfo').fill('{"oci_tag": "v8.0.0"}')
     await service.call('PATCH', '/clusters/prod-eu-07', { body: { vm_image: 'debian-of-another' } })
     await service.call('PATCH', '/clusters/prod-eu-07/platform_components/podinfo', {
       body: { oci_tag: 'v6.0.0' },

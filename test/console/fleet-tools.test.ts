@@ -5,8 +5,9 @@ import type { TestService } from '../service.ts'
 import { READ_TOKEN } from '../service.ts'
 import { assertAccessible, assertGoodEverywhere, skip, startConsole, visit } from './browser.ts'
 import { consoleFleet, letFleetSpeak } from './console-fleet.ts'
+import { editor } from './editor.ts'
 
-describe('work on a list of clusters', { skip, timeout: 120_000 }, () => {
+describe('work on a list of clusters', { skip, timeout: 300_000 }, () => {
   let service: TestService
 
   before(async () => {
@@ -42,7 +43,7 @@ describe('work on a list of clusters', { skip, timeout: 120_000 }, () => {
     await dialog.getByText('Of exactly the 3 clusters that the filter leaves now.').waitFor()
     await dialog.getByText('Values', { exact: true }).click()
     await dialog.getByLabel('Component').fill('podinfo')
-    await dialog.getByLabel('Values', { exact: true }).last().fill('{"replicas": "3"}')
+    await editor(page, 'Values').fill('{"replicas": "3"}')
     await dialog.getByRole('button', { name: 'Preview' }).click()
     await dialog.getByText('3 clusters receive something different').waitFor()
     await dialog.getByRole('button', { name: 'Change', exact: true }).click()
@@ -50,6 +51,45 @@ describe('work on a list of clusters', { skip, timeout: 120_000 }, () => {
     const valuesOf = async (id: string) => (await service.call('GET', `/clusters/${id}`)).body.patches
     assert.equal((await valuesOf('uat-eu-02')).podinfo.replicas, '3')
     assert.deepEqual(await valuesOf('prod-eu-03'), {})
+    assert.deepEqual(faults, [])
+  })
+
+  test('a definition is assigned to all that a filter leaves, with overrides, and taken away again', async () => {
+    const { page, faults } = await visit(service, '/fleet?environment=uat')
+    const dialog = page.getByRole('dialog')
+    const choose = async (kind: string) => {
+      await page.getByRole('button', { name: 'Change all 10 clusters' }).click()
+      await dialog.getByText(kind, { exact: true }).click()
+      await dialog.getByRole('combobox', { name: 'Type' }).click()
+      await page.getByRole('option', { name: 'platform_components' }).click()
+      await dialog.getByRole('combobox', { name: 'Definition' }).fill('grafana')
+    }
+    const finish = async (meant?: string) => {
+      await dialog.getByRole('button', { name: 'Preview' }).click()
+      await dialog.getByText('10 documents change').waitFor()
+      if (meant) await dialog.getByLabel(meant).check()
+      await dialog.getByRole('button', { name: 'Change', exact: true }).click()
+      await dialog.waitFor({ state: 'hidden' })
+    }
+    const assigned = async () => {
+      const { body } = await service.call('GET', '/clusters/uat-eu-06')
+      return body.platform_components.filter(({ id }: { id: string }) => id === 'grafana')
+    }
+    const grafana = {
+      id: 'grafana',
+      component_path: 'x',
+      component_version: '1',
+      oci_url: 'oci://x',
+      oci_tag: 'v1',
+    }
+    assert.equal((await service.call('POST', '/platform_components', { body: grafana })).status, 201)
+    await choose('Assign')
+    await editor(page, 'Overrides').fill('{"oci_tag": "v7.0.0"}')
+    await finish()
+    assert.deepEqual(await assigned(), [{ id: 'grafana', enabled: true, oci_tag: 'v7.0.0' }])
+    await choose('Unassign')
+    await finish('I know that clusters lose what is listed above')
+    assert.deepEqual(await assigned(), [])
     assert.deepEqual(faults, [])
   })
 
@@ -69,6 +109,16 @@ describe('work on a list of clusters', { skip, timeout: 120_000 }, () => {
     await page.getByText('9 clusters', { exact: true }).waitFor()
     const { searchParams } = new URL(page.url())
     assert.deepEqual([searchParams.get('environment'), searchParams.get('contact')], ['qa', 'never'])
+    await page.goto(`${service.url}/console/fleet?map=true`)
+    await page.getByLabel('Split by label').fill('tier')
+    await page.getByLabel('Split by label').press('Enter')
+    await page
+      .getByRole('row', { name: /^qa gold/ })
+      .getByRole('link', { name: '9', exact: true })
+      .first()
+      .click()
+    await page.getByText('9 clusters', { exact: true }).waitFor()
+    assert.equal(new URL(page.url()).searchParams.get('selector'), 'tier=gold')
     assert.deepEqual(faults, [])
   })
 

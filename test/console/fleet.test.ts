@@ -5,7 +5,7 @@ import type { TestService } from '../service.ts'
 import { assertAccessible, assertGoodEverywhere, skip, startConsole, visit } from './browser.ts'
 import { ATTACK, consoleFleet, letFleetSpeak } from './console-fleet.ts'
 
-describe('the fleet', { skip, timeout: 120_000 }, () => {
+describe('the fleet', { skip, timeout: 300_000 }, () => {
   let service: TestService
 
   before(async () => {

@@ -10,7 +10,7 @@ import { ATTACK, consoleFleet, letFleetSpeak } from './console-fleet.ts'
 
 const MAX_FIRST_LOAD = 250_000
 
-describe('the console', { skip, timeout: 120_000 }, () => {
+describe('the console', { skip, timeout: 300_000 }, () => {
   let service: TestService
 
   before(async () => {

@@ -5,7 +5,7 @@ import { READ_TOKEN, type TestService } from '../service.ts'
 import { assertAccessible, skip, startConsole, visit } from './browser.ts'
 import { consoleFleet, letFleetSpeak } from './console-fleet.ts'
 
-describe('journeys', { skip, timeout: 120_000 }, () => {
+describe('journeys', { skip, timeout: 300_000 }, () => {
   let service: TestService
 
   before(async () => {

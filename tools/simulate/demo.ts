@@ -1,6 +1,7 @@
 // `make run`: the service with the demo fleet, and simulated clusters that poll it, so that its status has something to show.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,7 +22,7 @@ const START_MS = 100
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 const { DEMO_CLUSTERS = String(MAX_CLUSTERS), LISTEN_ADDR = '', AUTH_TOKEN = '' } = process.env
-const { CRUD_AUTH_TOKEN = AUTH_TOKEN, DATABASE_URL = '', DEMO_ENV_FILE } = process.env
+const { CRUD_AUTH_TOKEN = AUTH_TOKEN, DATABASE_URL = '', DEMO_ENV_FILE, SEED_FILE } = process.env
 
 /** Where the simulated clusters reach the service; undefined where they cannot. */
 function serviceUrl(): string | undefined {
@@ -68,6 +69,14 @@ async function simulateClusters(count: number): Promise<void> {
   await runFleet(buildFleet(source), new AbortController().signal)
 }
 
+/** Of a new database, before the service opens it: whoever looks at the demo finds a week of changes. */
+async function prepareHistory(): Promise<void> {
+  const [, path = ''] = /^sqlite:\/\/([^?]+)/.exec(DATABASE_URL) ?? []
+  if (path === '' || SEED_FILE === undefined || existsSync(path)) return
+  const { writeDemoHistory } = await import('./demo-history.ts')
+  await writeDemoHistory(path, JSON.parse(readFileSync(SEED_FILE, 'utf8')))
+}
+
 const count = Number(DEMO_CLUSTERS)
 if (!Number.isInteger(count) || count < 0) {
   console.error(`DEMO_CLUSTERS must be a number of clusters, not "${DEMO_CLUSTERS}"`)
@@ -78,6 +87,7 @@ if (DEMO_ENV_FILE !== undefined && url !== undefined) {
   const tokens = { readToken: AUTH_TOKEN, writeToken: CRUD_AUTH_TOKEN }
   writeDemoEnvironment(DEMO_ENV_FILE, { url, ...tokens, databaseUrl: DATABASE_URL })
 }
+if (count > 0) await prepareHistory()
 const service = endWithUs(spawn(process.execPath, [...SMALL_HEAP_STEPS, MAIN], { stdio: 'inherit' }))
 for (const signal of SIGNALS) process.on(signal, () => service.kill(signal))
 if (count > 0)

@@ -6,6 +6,8 @@ export interface FleetSearch extends FleetFilter {
   readonly at?: number | undefined
   /** Environments and states instead of the list. */
   readonly map?: true | undefined
+  /** The label that the map splits environments by. */
+  readonly by?: string | undefined
 }
 
 const NAMES = ['q', 'selector', 'environment', 'contact', 'delivery', 'health', 'sort'] as const
@@ -18,9 +20,13 @@ export function parseFleetSearch(search: Readonly<Record<string, unknown>>): Fle
     ...Object.fromEntries(given.map((name) => [name, String(search[name])])),
     ...(search.at !== undefined && Number.isInteger(at) && at >= 0 && { at }),
     ...(String(search.map) === 'true' && { map: true as const }),
+    ...(search.by !== undefined && search.by !== '' && { by: String(search.by) }),
   }
 }
 
-export function filterOf({ at: _at, map: _map, ...filter }: FleetSearch): FleetFilter {
-  return filter
+/** Without what is no filter, and without names that say nothing. */
+export function filterOf(search: FleetSearch): FleetFilter {
+  return Object.fromEntries(
+    NAMES.flatMap((name) => (search[name] === undefined ? [] : [[name, search[name]]])),
+  )
 }

@@ -17,9 +17,15 @@ export interface StartSearch {
   readonly type?: string
   readonly id?: string
   readonly strategy?: string
+  /** The rollout that gets another change in place of its own. */
+  readonly amends?: string
+  /** The rollout that ends when the new one starts. */
+  readonly supersedes?: string
 }
 
+const START_NAMES = ['type', 'id', 'strategy', 'amends', 'supersedes'] as const
+
 export function parseStartSearch(search: Search): StartSearch {
-  const given = (['type', 'id', 'strategy'] as const).filter((name) => typeof search[name] === 'string')
+  const given = START_NAMES.filter((name) => typeof search[name] === 'string' && search[name] !== '')
   return Object.fromEntries(given.map((name) => [name, String(search[name])]))
 }

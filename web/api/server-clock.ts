@@ -1,7 +1,7 @@
 // What time it is at the service: ages are of its clock, and that of a laptop may be wrong.
 import { useSyncExternalStore } from 'react'
 
-const TICK_MS = 1000
+export const TICK_MS = 1000
 let aheadMs = 0
 let now = Date.now()
 const listeners = new Set<() => void>()
@@ -22,10 +22,13 @@ export function atServer(ms: number): string {
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener)
-  timer ??= window.setInterval(() => {
+  if (timer === undefined) {
     now = Date.now()
-    for (const each of listeners) each()
-  }, TICK_MS)
+    timer = window.setInterval(() => {
+      now = Date.now()
+      for (const each of listeners) each()
+    }, TICK_MS)
+  }
   return () => {
     listeners.delete(listener)
     if (listeners.size > 0) return

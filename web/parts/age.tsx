@@ -1,6 +1,6 @@
 // How long ago something was, counting on; what is older than it should be is marked as stale.
 import { howLong } from '../../src/base/relative-time.ts'
-import { useServerNow } from '../api/server-clock.ts'
+import { TICK_MS, useServerNow } from '../api/server-clock.ts'
 import classes from './age.module.css'
 
 interface AgeProps {
@@ -17,7 +17,8 @@ export function Age({ at, staleAfterMs, never = 'unknown' }: AgeProps) {
   if (!at) return <span className={classes.none}>{never}</span>
   const ms = now - Date.parse(at)
   const isStale = staleAfterMs !== undefined && ms > staleAfterMs
-  const text = ms >= 0 ? `${howLong(ms)} ago` : `in ${howLong(-ms)}`
+  // The clock ticks every second: what was read since then is of now.
+  const text = ms > -TICK_MS ? `${howLong(Math.max(0, ms))} ago` : `in ${howLong(-ms)}`
   return (
     <time dateTime={at} title={new Date(at).toLocaleString()} className={classes.age}>
       {text}

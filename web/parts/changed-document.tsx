@@ -4,13 +4,14 @@ import { diffFields, type FieldChange } from '../../src/base/diff.ts'
 import type { Json } from '../../src/base/json.ts'
 import type { DescribedChange } from '../../src/domain/documents/describe-change.ts'
 import classes from './changed-document.module.css'
+import { DocumentLink } from './document-link.tsx'
 
 export function ChangedDocument({ change }: { readonly change: DescribedChange }) {
   const { type, id, op, before, after } = change
   return (
     <div className={classes.document}>
       <Text size="xs" fw={600}>
-        {op} {type}/{id}
+        {op} {op === 'delete' || op === 'purge' ? `${type}/${id}` : <DocumentLink type={type} id={id} />}
       </Text>
       {op === 'update' && <FieldChanges fields={diffFields(before ?? undefined, after ?? undefined)} />}
     </div>

@@ -6,13 +6,15 @@ import classes from './cluster-link.module.css'
 export function ClusterLink({
   cluster,
   search = {},
+  text = cluster,
 }: {
   readonly cluster: string
   readonly search?: FleetSearch
+  readonly text?: string
 }) {
   return (
     <Link to="/clusters/$cluster" params={{ cluster }} search={search} className={classes.link}>
-      {cluster}
+      {text}
     </Link>
   )
 }

@@ -5,7 +5,7 @@ import { type Call, urlOf } from '../api/client.ts'
 interface CopyAsProps {
   /** What the console sends. */
   readonly call: Pick<Call, 'method' | 'path' | 'query' | 'body'>
-  /** The command that does the same, without the program's name; left out where there is none. */
+  /** The command that does the same, without the program's name; left out where only the request itself says it. */
   readonly cli?: string
 }
 
@@ -17,7 +17,7 @@ export function CopyAs({ call, cli }: CopyAsProps) {
       </Popover.Target>
       <Popover.Dropdown aria-label="Copy as a command">
         <Stack gap="sm">
-          {cli !== undefined && <Command name="Command line" text={`flux-resourceset-cli ${cli}`} />}
+          <Command name="Command line" text={`flux-resourceset-cli ${cli ?? requestOf(call)}`} />
           <Command name="curl" text={curlOf(call)} />
           <Text size="xs" c="dimmed">
             Both take the credential from FLUX_API_TOKEN; it is in neither text.
@@ -48,6 +48,16 @@ function Command({ name, text }: { readonly name: string; readonly text: string 
       </Code>
     </Stack>
   )
+}
+
+/** A batch is previewed, and asks; any other request is sent as it is. */
+function requestOf({ method, path, query, body }: CopyAsProps['call']): string {
+  const isBatch = method === 'POST' && path === '/batch'
+  const command = isBatch
+    ? 'batch -f -'
+    : `api ${method === 'GET' ? '' : `${method} `}${inShell(urlOf(path, query))}`
+  if (body === undefined) return command
+  return `${command}${isBatch ? '' : ' --input -'} <<'END'\n${JSON.stringify(body, null, 2)}\nEND`
 }
 
 function curlOf({ method, path, query, body }: CopyAsProps['call']): string {

@@ -1,7 +1,9 @@
-// A box for JSON that says where it is none.
-import { Textarea } from '@mantine/core'
+// A box for JSON that says where it is none; its editor is loaded when the first box opens.
+import { Input, Skeleton } from '@mantine/core'
+import { lazy, Suspense, useId } from 'react'
 import type { Json } from '../../src/base/json.ts'
-import classes from './json-box.module.css'
+
+const CodeEditor = lazy(async () => ({ default: (await import('./code-editor.tsx')).CodeEditor }))
 
 interface JsonBoxProps {
   readonly label: string
@@ -10,6 +12,8 @@ interface JsonBoxProps {
   readonly onChange: (text: string) => void
   readonly minRows?: number
 }
+
+const LINE_PX = 20
 
 /** The text as JSON, or why it is none. */
 export function parseJsonText(
@@ -23,19 +27,25 @@ export function parseJsonText(
 }
 
 export function JsonBox({ label, description, value, onChange, minRows = 8 }: JsonBoxProps) {
+  const id = useId()
   const parsed = parseJsonText(value)
   return (
-    <Textarea
+    <Input.Wrapper
       label={label}
+      labelElement="div"
       {...(description !== undefined && { description })}
-      value={value}
-      onChange={({ currentTarget }) => onChange(currentTarget.value)}
-      error={parsed.ok ? undefined : parsed.message}
-      autosize
-      minRows={minRows}
-      maxRows={24}
-      classNames={{ input: classes.input ?? '' }}
-      spellCheck={false}
-    />
+      descriptionProps={{ id: `${id}-description` }}
+    >
+      <Suspense fallback={<Skeleton height={minRows * LINE_PX} aria-label={`Loading ${label}`} />}>
+        <CodeEditor
+          label={label}
+          describedBy={`${id}-description`}
+          value={value}
+          problem={parsed.ok ? undefined : parsed.message}
+          minRows={minRows}
+          onChange={onChange}
+        />
+      </Suspense>
+    </Input.Wrapper>
   )
 }

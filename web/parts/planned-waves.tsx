@@ -2,6 +2,7 @@
 import { Stack, Text } from '@mantine/core'
 import type { PlannedWave } from '../../src/api/rollout-schema.ts'
 import { howLong } from '../../src/base/relative-time.ts'
+import { waveConditions } from '../../src/domain/rollouts/wave-words.ts'
 import { Facts } from './facts.tsx'
 
 interface PlannedWavesProps {
@@ -28,7 +29,7 @@ export function PlannedWaves({ waves, seconds }: PlannedWavesProps) {
               {wave.absent > 0 && `, ${wave.absent} absent now`}
             </span>,
             wave.gates.map(wordsOf).join(', '),
-            waitsOf(wave).join(', ') || 'nothing else',
+            waveConditions([], { ...wave, gates: {} }).join(', ') || 'nothing else',
           ],
         }))}
       />
@@ -39,16 +40,4 @@ export function PlannedWaves({ waves, seconds }: PlannedWavesProps) {
 function wordsOf({ kind, needed, of }: PlannedWave['gates'][number]): string {
   if (kind === 'failures') return `at most ${needed} of ${of} fail`
   return `${needed} of ${of} ${kind.replace('_percent', '')}`
-}
-
-function waitsOf({ soak_s, checks, approval, start_at, window, max_concurrent }: PlannedWave): string[] {
-  return [
-    ...(soak_s ? [`${howLong(soak_s * 1000)} of soaking`] : []),
-    ...(checks ?? []).map(({ name }) => `the check ${name}`),
-    ...(approval?.before ? ['approval before it opens'] : []),
-    ...(approval?.after ? ['approval after its gates hold'] : []),
-    ...(start_at ? [`${new Date(start_at).toLocaleString()}`] : []),
-    ...(window ? [`its window (${window.cron}${window.zone ? `, ${window.zone}` : ''})`] : []),
-    ...(max_concurrent ? [`${max_concurrent} at a time`] : []),
-  ]
 }

@@ -12,10 +12,13 @@ interface SelectorBoxProps {
   /** Of the request with this selector. */
   readonly error: unknown
   readonly onChange: (selector: string) => void
+  readonly placeholder?: string
 }
 
+const EXAMPLE = 'environment in (dev,qa), region=eu, health=failed'
+
 /** What is typed counts with Enter, or when the box is left. */
-export function SelectorBox({ value, error, onChange }: SelectorBoxProps) {
+export function SelectorBox({ value, error, onChange, placeholder = EXAMPLE }: SelectorBoxProps) {
   const settings = useQuery(queries.settings())
   const [typed, setTyped] = useState(value)
   useEffect(() => setTyped(value), [value])
@@ -29,7 +32,7 @@ export function SelectorBox({ value, error, onChange }: SelectorBoxProps) {
   return (
     <Autocomplete
       aria-label="Selector"
-      placeholder="environment in (dev,qa), region=eu, health=failed"
+      placeholder={placeholder}
       value={typed}
       onChange={setTyped}
       onBlur={commit}

@@ -66,6 +66,8 @@
 {{- end }}
 - name: LOG_LEVEL
   value: {{ .root.Values.logLevel }}
+- name: CONSOLE
+  value: {{ ternary "on" "off" .root.Values.console | quote }}
 - name: BRAKE_PERCENT
   value: {{ .root.Values.brakePercent | toString | quote }}
 - name: BRAKE_GROUP_PERCENT

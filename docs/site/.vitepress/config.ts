@@ -10,6 +10,16 @@ const { version } = JSON.parse(readFileSync(join(DOCS, '../package.json'), 'utf8
 const repository = process.env.DOCS_REPOSITORY
 const branch = process.env.DOCS_BRANCH ?? 'main'
 
+/** Sites of other versions, such as `DOCS_VERSIONS=v0.1.0=https://docs.example.com/v0.1.0/`, joined by commas. */
+function versions(): DefaultTheme.NavItem {
+  const status = { text: 'Status and stability', link: '/why#status-and-stability' }
+  const others = (process.env.DOCS_VERSIONS ?? '').split(',').flatMap((pair) => {
+    const [, text = '', link] = /^([^=]+)=(.+)$/.exec(pair.trim()) ?? []
+    return link === undefined ? [] : [{ text, link }]
+  })
+  return { text: `v${version}`, items: [status, ...others] }
+}
+
 /** docs/README.md has the groups; the bar at the side is made from it. */
 function sidebar(): DefaultTheme.SidebarItem[] {
   const sections = readFileSync(join(DOCS, 'README.md'), 'utf8').split(/^## /m).slice(1)
@@ -80,7 +90,7 @@ export default defineConfig({
         link: items[0]?.link ?? '/',
         activeMatch: `^$`,
       })),
-      { text: `v${version}`, link: '/why#status-and-stability' },
+      versions(),
     ],
     sidebar: {
       '/decisions/': [{ text: 'Decisions', items: decisions() }, ...groups],

@@ -147,7 +147,7 @@ async function valuesOf(
   if (name === 'confirm') return [['removals']]
   if (name === 'rollout')
     return [[DEFAULT_STRATEGY], ...(await ids(tools, 'strategies')).filter(([id]) => id !== DEFAULT_STRATEGY)]
-  if (name === 'supersede' || name === 'amend') return rollouts(tools, { isActive: true })
+  if (name === 'supersede' || name === 'amend') return rollouts(tools, { onlyActive: true })
   if (name === 'wave' && command.parent?.name() === 'rollout') return wavesOf(tools, given[0] ?? '')
   if (['since', 'at', 'from', 'to'].includes(name)) return revisions(tools)
   if (name === 'selector' || name === 'label-columns') return labels(tools, current, name === 'selector')

@@ -2,17 +2,16 @@
 import type { Command } from 'commander'
 import { formatDuration } from '../../base/duration.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
-import type { Gates, Strategy, WaveSpec } from '../../domain/rollouts/rollout.ts'
+import type { Strategy } from '../../domain/rollouts/rollout.ts'
 import { DEFAULT_STRATEGY, DEFAULT_STRATEGY_ID, gatesOf } from '../../domain/rollouts/strategy.ts'
+import { gateWords, waveConditions, whoIn } from '../../domain/rollouts/wave-words.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
 import { readOne } from '../input/read-files.ts'
 import { durationOption, waveOption } from '../input/rollout-flags.ts'
 import { WAVE_HELP } from '../input/wave-syntax.ts'
 import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
-import { count } from '../output/count.ts'
 import type { Look } from '../output/print.ts'
-import { waveConditions } from '../output/wave-conditions.ts'
 import { printDocumentWrite } from '../output/write-report.ts'
 import type { Noun } from '../server/nouns.ts'
 import { getDocument, listAll } from '../server/read-documents.ts'
@@ -100,22 +99,6 @@ function describeStrategy(look: Look, strategy: ShownStrategy): string {
     waveConditions(gateWords(gatesOf(wave)), wave).join(', '),
   ])
   return `${head}\n${look.table(['WAVE', 'CLUSTERS', 'PASSES WITH'], rows)}`
-}
-
-function whoIn({ selector, percent, count: number, clusters = [] }: WaveSpec): string {
-  if (selector !== undefined) return selector
-  if (percent !== undefined) return `up to ${percent}% of the rest`
-  if (number !== undefined) return `${count(number, 'cluster')} of the rest`
-  return clusters.length > 0 ? clusters.join(', ') : 'the rest'
-}
-
-/** What a wave has to prove, in words. */
-function gateWords(gates: Gates): string[] {
-  const { soak_s: _, checks: __, failures, ...percents } = gates
-  const shares = Object.entries(percents).flatMap(([kind, percent]) =>
-    typeof percent === 'number' ? [`${percent}% ${kind.replace(/_percent$/, '')}`] : [],
-  )
-  return [...shares, `${failures === 0 ? '0' : `at most ${failures}`} failed`]
 }
 
 interface CreateFlags extends WriteFlags {

@@ -2,11 +2,11 @@
 import type { PlannedWave } from '../../api/rollout-schema.ts'
 import type { Preview } from '../../api/wire-types.ts'
 import { howLong } from '../../base/relative-time.ts'
+import { waveConditions } from '../../domain/rollouts/wave-words.ts'
 import { firstOf } from './count.ts'
 import type { ReportLook } from './field-report.ts'
 import { renderTable } from './table.ts'
 import { plain } from './terminal.ts'
-import { waveConditions } from './wave-conditions.ts'
 
 /** How many members are named; on a terminal fewer, so that a wave is a line. */
 const NAMED = 8

@@ -1,6 +1,7 @@
 // Reading rollouts: which one is meant, how far it is, and who is in its waves.
 import { PAGES } from '../../api/limits.ts'
 import type { ShownMember, ShownRollout } from '../../api/rollout-schema.ts'
+import { isActive } from '../../domain/rollouts/rollout.ts'
 import { PROGRAM } from '../cli-command.ts'
 import { unmet, usage } from '../failure.ts'
 import { getNew } from '../fleet/read-status.ts'
@@ -52,7 +53,7 @@ export async function rolloutNamed(session: Session, text: string | undefined): 
 
 async function onlyActive(session: Session): Promise<string> {
   const { rollouts } = await readRollouts(session, { limit: RECENT })
-  const active = rollouts.filter(({ state }) => state !== 'finished' && state !== 'aborted')
+  const active = rollouts.filter(isActive)
   const [only, ...more] = active
   if (!only) throw unmet('no rollout is under way', `${PROGRAM} rollout list shows those that have ended`)
   if (more.length > 0)

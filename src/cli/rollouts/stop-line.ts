@@ -1,6 +1,7 @@
 // `rollout stop-line` and `start-line`: one switch that keeps all rollouts from opening more.
 import type { Command } from 'commander'
 import type { JsonObject } from '../../base/json.ts'
+import { STOPPED_LINE as LINE } from '../../domain/rollouts/freeze.ts'
 import { addSubcommand, PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
 import { addActionFlags, type WriteFlags } from '../input/write-flags.ts'
@@ -9,8 +10,6 @@ import { FREEZE_ROUTES, pathOf } from '../server/read-documents.ts'
 import { sendChange } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
 
-/** The freeze that is the switch. */
-const LINE = 'stop-the-line'
 const NAME = `${FREEZE_ROUTES.name}/${LINE}`
 
 export function defineLine(command: Command, { run }: Tools): void {

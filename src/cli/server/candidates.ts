@@ -2,6 +2,7 @@
 import type { ShownRollout } from '../../api/rollout-schema.ts'
 import type { Revision } from '../../api/wire-types.ts'
 import type { JsonObject } from '../../base/json.ts'
+import { isActive } from '../../domain/rollouts/rollout.ts'
 import type { Tools } from '../cli-command.ts'
 import { openApi } from './api-client.ts'
 import { clusterNoun } from './nouns.ts'
@@ -78,10 +79,10 @@ function withoutPrefix(query: URLSearchParams): URLSearchParams {
 }
 
 /** Rollouts with what they are about: all of the newest, or those that have not ended. */
-export function rollouts(tools: Tools, { isActive = false } = {}): Promise<Candidate[]> {
+export function rollouts(tools: Tools, { onlyActive = false } = {}): Promise<Candidate[]> {
   return candidatesAt(tools, `/${ROLLOUT_ROUTES.name}`, (body: ShownRollout[]) =>
     body
-      .filter(({ state }) => !isActive || (state !== 'finished' && state !== 'aborted'))
+      .filter((each) => !onlyActive || isActive(each))
       .map(({ id, state, message, operation }) => [id, `${state}: ${message ?? operation}`]),
   )
 }

@@ -60,8 +60,10 @@ interface RenderedDefinition {
 
 /** A definition as references that say the same have it. */
 interface Variant extends Dependent {
-  /** By the unmet dependencies, joined by commas; mostly there are none. */
-  readonly fragments: Map<string, Fragments>
+  /** Without unmet dependencies, as it mostly is. */
+  met: Fragments | undefined
+  /** By the unmet dependencies, joined by commas. */
+  unmet: Map<string, Fragments> | undefined
 }
 
 /** One input of an answer, before it is text. */
@@ -198,8 +200,8 @@ function variantOf(delivery: Delivery, definition: Entry, reference: Reference):
   const { variants } = definition.rendered as RenderedDefinition
   const known = variants.get(reference)
   if (known) return known
-  const fragments = new Map<string, Fragments>()
-  const variant = { ...dependentOf(delivery, definition.document, reference), fragments }
+  const dependent = dependentOf(delivery, definition.document, reference)
+  const variant: Variant = { ...dependent, met: undefined, unmet: undefined }
   if (variants.size === MAX_VARIANTS) variants.delete(variants.keys().next().value as Reference)
   variants.set(reference, variant)
   return variant
@@ -214,14 +216,19 @@ function fragmentsOf(
   delivery: Delivery,
   definition: Document,
   reference: Reference,
-  { fragments }: Variant,
+  variant: Variant,
   unmet: readonly string[],
 ): Fragments {
-  const key = unmet.length === 0 ? '' : unmet.join(',')
-  const known = fragments.get(key)
+  if (unmet.length === 0) {
+    variant.met ??= buildFragments(delivery, definition, reference, unmet)
+    return variant.met
+  }
+  variant.unmet ??= new Map()
+  const key = unmet.join(',')
+  const known = variant.unmet.get(key)
   if (known) return known
   const built = buildFragments(delivery, definition, reference, unmet)
-  if (fragments.size < MAX_UNMET) fragments.set(key, built)
+  if (variant.unmet.size < MAX_UNMET) variant.unmet.set(key, built)
   return built
 }
 

@@ -10,6 +10,9 @@ import type { Document, ResourceType, Types } from '../types/resource-type.ts'
 import { checkWindow, firstOpen, nextOpening, phaseAt } from './calendar.ts'
 import type { Window } from './rollout.ts'
 
+/** The freeze that is the switch: while it is there, no rollout opens anything. */
+export const STOPPED_LINE = 'stop-the-line'
+
 export interface Freeze {
   readonly id: string
   /** Clusters that it covers; all of them without it. */

@@ -200,7 +200,7 @@ function findActive(draft: Draft, { id, expect }: Pick<ActOnRollout, 'id' | 'exp
   const found = findLive(draft, TYPE, id, expect)
   if (!found.ok) return found
   const { state } = asRollout(found.value)
-  if (state !== 'finished' && state !== 'aborted') return found
+  if (isActive({ state })) return found
   return fail(conflictOf('rollout_ended', `rollout "${id}" is ${state}: it cannot be changed any more`))
 }
 

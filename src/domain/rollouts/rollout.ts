@@ -10,7 +10,9 @@ export const ROLLOUTS = 'rollouts'
 /** The system type of their plans: edits and members, which hardly ever change. A rollout that has ended has none. */
 export const ROLLOUT_PLANS = 'rollout_plans'
 
-export const ROLLOUT_STATES = ['pending', 'running', 'paused', 'baking', 'finished', 'aborted'] as const
+/** Their overlay is served to the members of open waves. */
+export const ACTIVE_STATES = ['pending', 'running', 'paused', 'baking'] as const
+export const ROLLOUT_STATES = [...ACTIVE_STATES, 'finished', 'aborted'] as const
 export type RolloutState = (typeof ROLLOUT_STATES)[number]
 
 export const WAVE_STATES = ['waiting', 'open', 'passed', 'skipped'] as const
@@ -234,7 +236,6 @@ export function specOf({ spec, waves }: Rollout, at: number): WaveSpec {
   return spec.waves[at] ?? { name: waves[at]?.name ?? 'rest', rest: true }
 }
 
-/** Whether the overlay of a rollout is served to the members of its open waves. */
-export function isActive({ state }: Rollout): boolean {
-  return state !== 'finished' && state !== 'aborted'
+export function isActive({ state }: Pick<Rollout, 'state'>): boolean {
+  return (ACTIVE_STATES as readonly RolloutState[]).includes(state)
 }

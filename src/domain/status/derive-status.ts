@@ -67,10 +67,12 @@ export interface Situation {
   readonly contact: Contact
 }
 
-export function situationOf(parts: Omit<Situation, 'interval' | 'contact'>): Situation {
-  const { desired, evidence, rules } = parts
-  const endpoints = desired.map(({ endpoint }) => endpoint)
-  const interval = expectedInterval(evidence, endpoints, rules)
+/** `endpoints` are all that a cluster polls, `desired` those that are asked about. */
+export function situationOf(
+  parts: Omit<Situation, 'interval' | 'contact'>,
+  endpoints: readonly string[],
+): Situation {
+  const interval = expectedInterval(parts.evidence, endpoints, parts.rules)
   return { ...parts, interval, contact: contactOf(parts, interval.ms) }
 }
 
@@ -190,17 +192,36 @@ function speaksOf(
   return mark === undefined ? poll !== undefined && at >= poll.since : sameMark(mark, input.mark)
 }
 
+/** The states of one endpoint of a cluster. */
+export interface EndpointStates {
+  readonly delivery: Delivered
+  /** Undefined where no input has a health. */
+  readonly health: Health | undefined
+}
+
+export function endpointStatesOf(situation: Situation, desired: Desired): EndpointStates {
+  let health: Health | undefined
+  for (const input of desired.components)
+    health = worse(HEALTHS, health ?? 'healthy', healthOf(situation, desired, input))
+  return { delivery: deliveryOf(situation, desired), health }
+}
+
 /** A cluster's delivery is its worst endpoint's, its health its worst component's. */
-export function rowOf(situation: Situation): StatusRow {
+export function worstOf(contact: Contact, endpoints: readonly EndpointStates[]): StatusRow {
   let delivery: Delivered = 'applied'
   let health: Health | undefined
-  for (const desired of situation.desired) {
-    delivery = worse(DELIVERIES, delivery, deliveryOf(situation, desired))
-    for (const input of desired.components)
-      health = worse(HEALTHS, health ?? 'healthy', healthOf(situation, desired, input))
+  for (const each of endpoints) {
+    delivery = worse(DELIVERIES, delivery, each.delivery)
+    if (each.health) health = worse(HEALTHS, health ?? 'healthy', each.health)
   }
-  const { contact } = situation
   return { contact, delivery, health: health ?? withoutComponents(contact, delivery) }
+}
+
+export function rowOf(situation: Situation): StatusRow {
+  return worstOf(
+    situation.contact,
+    situation.desired.map((each) => endpointStatesOf(situation, each)),
+  )
 }
 
 /** A cluster without components is healthy when all that it is to have is applied, and it was heard of lately. */

@@ -21,11 +21,16 @@ export interface Desired {
   readonly components: readonly DesiredInput[]
 }
 
-/** One entry for each delivered type. */
-export function desiredOf(types: Types, view: View, cluster: Entry): Desired[] {
+/** One entry for each of some delivered types. */
+export function desiredOf(
+  types: Types,
+  view: View,
+  cluster: Entry,
+  delivered: readonly DeliveredType[] = types.delivered,
+): Desired[] {
   const served = servedTo(types, view, cluster.id)
   const current = cluster.deleted ? cluster : (served.get(types.cluster.type.name, cluster.id) ?? cluster)
-  return types.delivered.map((type) => {
+  return delivered.map((type) => {
     const { delivery } = type
     const { digest, inputs } = digestInputs(served, types, type, current)
     const components: DesiredInput[] = []

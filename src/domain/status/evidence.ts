@@ -33,6 +33,9 @@ export interface AppliedMark {
   readonly revision: number
 }
 
+/** By endpoint, and by component as `ready=<id>`. */
+export type Leftovers = ReadonlyMap<string, readonly Halves[]>
+
 /** The last report of what a cluster has applied. */
 export interface ReportEvidence {
   readonly at: number
@@ -42,6 +45,8 @@ export interface ReportEvidence {
   readonly ready: ReadyList
   /** Where a cluster reports part by part: when each of them was reported last. */
   readonly parts?: ReadonlyMap<string, number>
+  /** Marks that newer ones of the same endpoint or component have taken the place of, and that are still reported. */
+  readonly leftovers?: Leftovers
 }
 
 /** The last poll or report of a cluster that was refused. */
@@ -81,7 +86,7 @@ export interface Evidence {
  */
 export function givenSince(poll: PollEvidence, revision: number): number | undefined {
   if (poll.revision < revision || poll.stagedFrom < revision) return undefined
-  return poll.sinceRevision >= revision ? Math.max(poll.since, poll.stagedSince) : poll.stagedSince
+  return Math.max(poll.since, poll.stagedSince)
 }
 
 /** Since when all that a cluster reports on was reported again. */

@@ -1,5 +1,6 @@
 // What this process knows of one cluster: changed in place, since every poll notes something.
 import type { Entry, View } from '../../domain/documents/view.ts'
+import type { EndpointStates } from '../../domain/status/derive-status.ts'
 import type {
   AnswerMark,
   Evidence,
@@ -71,6 +72,8 @@ function agree(gapMs: number, other: number): boolean {
   return Math.abs(gapMs - other) < AGREEMENT * gapMs
 }
 
+const NONE: readonly EndpointStates[] = []
+
 export class ClusterRecord implements Evidence {
   /** By the place of the endpoint among all. */
   readonly polls: (PollRecord | undefined)[]
@@ -83,6 +86,8 @@ export class ClusterRecord implements Evidence {
   operatorVersion = ''
   /** What was derived last, from which entry, at which revision, and how long that holds. */
   row: StatusRow | undefined
+  /** What the row is made of, in the order of the endpoints. */
+  rowEndpoints: readonly EndpointStates[] = NONE
   rowEntry: Entry | undefined
   rowView: View | undefined
   rowRevision = -1

@@ -1,18 +1,19 @@
 // What every cluster was served, has applied, and how it fares, as far as this process knows.
 import { hash } from 'node:crypto'
 import type { Digest } from '../../base/digest.ts'
-import { getOrSet } from '../../base/get-or-set.ts'
 import { servedTo } from '../../domain/delivery/served-view.ts'
 import { findVersion } from '../../domain/documents/find-document.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { stagingOf } from '../../domain/rollouts/staging.ts'
 import {
   contactOf,
+  type EndpointStates,
+  endpointStatesOf,
   expectedInterval,
-  rowOf,
   type Situation,
   type StatusRules,
   situationOf,
+  worstOf,
 } from '../../domain/status/derive-status.ts'
 import { desiredOf, isGivenNewer } from '../../domain/status/desired.ts'
 import type { FailureSubject } from '../../domain/status/evidence.ts'
@@ -21,12 +22,13 @@ import type { FluxEvent } from '../../domain/status/parse-event.ts'
 import { type Report, takeReport } from '../../domain/status/parse-report.ts'
 import { StatusClock } from '../../domain/status/status-clock.ts'
 import { COLUMNS, type Column, type Contact, type StatusRow } from '../../domain/status/status-words.ts'
-import { findReference, type Types } from '../../domain/types/resource-type.ts'
+import { type DeliveredType, findReference, type Types } from '../../domain/types/resource-type.ts'
 import type { Note } from '../../store/notes.ts'
 import { ClusterRecord, PollRecord } from './cluster-record.ts'
 import { type EvidenceKind, keyOf, mergeNote, noteOf, partsOf } from './evidence-notes.ts'
 import { Failures } from './failures.ts'
 import { OperatorVersions } from './operator-versions.ts'
+import { SharedStates } from './shared-states.ts'
 
 /** A change of one column of a cluster's row. */
 export interface Transition {
@@ -49,6 +51,7 @@ export interface FleetParts {
 /** Changes to remember of one cluster: more of them within an hour are flapping. */
 const CHANGES = 6
 const HOUR_MS = 3_600_000
+const NONE: readonly DeliveredType[] = []
 
 export class Fleet {
   /** Reports that this process has taken. */
@@ -63,7 +66,7 @@ export class Fleet {
   readonly #unheard = new Map<string, StatusRow>()
   /** What is known of them. */
   readonly #nothing: ClusterRecord
-  readonly #rows = new Map<string, StatusRow>()
+  readonly #shared = new SharedStates()
   readonly #subscribers = new Set<(transition: Transition) => void>()
   readonly #versions = new OperatorVersions()
 
@@ -148,12 +151,17 @@ export class Fleet {
   }
 
   /** All that a cluster's status is derived from, at this moment. */
-  situationOf(cluster: Entry, view: View = this.#parts.state): Situation {
+  situationOf(
+    cluster: Entry,
+    view: View = this.#parts.state,
+    delivered?: readonly DeliveredType[],
+  ): Situation {
     const { types, rules, now } = this.#parts
     const evidence = this.#evidenceOf(cluster.id)
-    const desired = desiredOf(types, view, cluster)
+    const desired = desiredOf(types, view, cluster, delivered)
     const isHeld = stagingOf(types, view).isHeld(cluster.id)
-    return situationOf({ cluster, desired, evidence, rules, isHeld, clock: new StatusClock(now()) })
+    const clock = new StatusClock(now())
+    return situationOf({ cluster, desired, evidence, rules, isHeld, clock }, this.#endpointNames)
   }
 
   /** The states of a cluster as it is now; derived again only where something may have changed. */
@@ -163,24 +171,20 @@ export class Fleet {
     const cluster = findVersion(state, types.cluster.type.name, given.id) ?? given
     const record = this.#records.get(cluster.id)
     if (!record) return this.#rowOfUnheard(cluster)
-    const now = this.#parts.now()
-    if (
-      record.row &&
-      now < record.rowUntil &&
-      record.rowEntry === cluster &&
-      record.rowView === servedTo(types, state, cluster.id) &&
-      this.#isUnchanged(record, cluster)
-    )
-      return record.row
-    const situation = this.situationOf(cluster)
-    const row = this.#shared(rowOf(situation))
+    const view = servedTo(types, state, cluster.id)
+    const isKept =
+      this.#parts.now() < record.rowUntil && record.rowEntry === cluster && record.rowView === view
+    const outdated = isKept ? this.#outdatedTypes(record, cluster) : types.delivered
     const before = record.row
+    if (before && isKept && outdated.length === 0) return before
+    const situation = this.situationOf(cluster, state, outdated)
+    const row = this.#derive(situation, outdated, record)
     record.row = row
     record.rowEntry = cluster
-    record.rowView = servedTo(types, state, cluster.id)
+    record.rowView = view
     record.rowRevision = state.revision
-    record.rowUntil = situation.clock.until
-    record.behindSince = row.delivery === 'behind' ? record.behindSince || now : 0
+    record.rowUntil = Math.min(situation.clock.until, isKept ? record.rowUntil : Number.POSITIVE_INFINITY)
+    record.behindSince = row.delivery === 'behind' ? record.behindSince || this.#parts.now() : 0
     if (before && before !== row) this.#publish(cluster.id, record, before, row)
     return row
   }
@@ -283,7 +287,7 @@ export class Fleet {
     const { rules, types } = this.#parts
     const contact = contactOf({ cluster, evidence: this.#nothing, rules, clock: new StatusClock(0) }, 0)
     const delivery = types.delivered.length > 0 ? 'behind' : 'applied'
-    const row = this.#shared({ contact, delivery, health: 'unknown' })
+    const row = this.#shared.row({ contact, delivery, health: 'unknown' })
     this.#unheard.set(cluster.id, row)
     return row
   }
@@ -320,21 +324,27 @@ export class Fleet {
       this.#parts.touched('failures', keyOf(cluster, object))
   }
 
-  /** Whether the definitions that a cluster is given are those that its row was derived from. */
-  #isUnchanged(record: ClusterRecord, cluster: Entry): boolean {
+  /** The types of which a cluster is given a definition that its row was not derived from. */
+  #outdatedTypes(record: ClusterRecord, cluster: Entry): readonly DeliveredType[] {
     const { types, state } = this.#parts
     const { rowRevision } = record
-    if (state.revision === rowRevision) return true
-    for (const type of types.delivered)
-      if (state.changedAt(type.name) > rowRevision && isGivenNewer(types, state, type, cluster, rowRevision))
-        return false
-    record.rowRevision = state.revision
-    return true
+    if (state.revision === rowRevision) return NONE
+    const outdated = types.delivered.filter(
+      (type) =>
+        state.changedAt(type.name) > rowRevision && isGivenNewer(types, state, type, cluster, rowRevision),
+    )
+    if (outdated.length === 0) record.rowRevision = state.revision
+    return outdated
   }
 
-  /** One object for all clusters with the same states. */
-  #shared(row: StatusRow): StatusRow {
-    return getOrSet(this.#rows, `${row.contact} ${row.delivery} ${row.health}`, () => row)
+  /** Derives the states of endpoints of some types: the others are as they were. */
+  #derive(situation: Situation, outdated: readonly DeliveredType[], record: ClusterRecord): StatusRow {
+    const states = this.#parts.types.delivered.map((type, i) => {
+      const desired = situation.desired[outdated.indexOf(type)]
+      return desired ? endpointStatesOf(situation, desired) : (record.rowEndpoints[i] as EndpointStates)
+    })
+    record.rowEndpoints = this.#shared.endpoints(states)
+    return this.#shared.row(worstOf(situation.contact, states))
   }
 
   #publish(cluster: string, record: ClusterRecord, before: StatusRow, after: StatusRow): void {

@@ -1,9 +1,18 @@
 // A rollout as it is shown: what is stored of it, and how far its members are now.
-import type { ShownRollout, ShownWave } from '../../api/rollout-schema.ts'
+import {
+  type MissingApproval,
+  SHOWN_EDITS,
+  SHOWN_OPERATIONS,
+  type ShownEdit,
+  type ShownRollout,
+  type ShownWave,
+} from '../../api/rollout-schema.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { advance } from '../../domain/rollouts/advance.ts'
-import { asRollout, type Rollout, type Wave, type WaveCounts } from '../../domain/rollouts/rollout.ts'
+import { missingApproval } from '../../domain/rollouts/approvals.ts'
+import type { DocumentEdit } from '../../domain/rollouts/edits.ts'
+import { asPlan, asRollout, type Rollout, type Wave, type WaveCounts } from '../../domain/rollouts/rollout.ts'
 import { stagingOf } from '../../domain/rollouts/staging.ts'
 import { surroundingsOf } from '../../domain/rollouts/wave-blocks.ts'
 import { countsOf, evaluate, setAsideIn, type WaveTally } from '../../domain/rollouts/wave-gates.ts'
@@ -29,12 +38,43 @@ export function* describeRollout({ types, fleet, view, now }: Seen, entry: Entry
   const around = yield* surroundingsOf({ types, view, active, now })
   const next = advance(rollout, tallies, around)
   const waitingFor = next.kind === 'wait' ? next.waitingFor : rollout.waiting_for
-  const described = shown(rollout, waitingFor, (wave, i) =>
-    describeWave(rollout, wave, i, tallies[i], around.now),
-  )
+  const described = shown(rollout, waitingFor, (wave, i) => {
+    const missing_approvals = missingOf(rollout, wave, i, around.now)
+    return {
+      ...describeWave(rollout, wave, i, tallies[i], around.now),
+      ...(missing_approvals.length > 0 && { missing_approvals }),
+    }
+  })
   // Those that have returned since are not set aside any more.
   const set_aside = tallies.flatMap((tally, i) => setAsideIn(rollout, i, tally, around.now))
   return { ...described, set_aside }
+}
+
+/** The same with what it changes. */
+export function* describeInFull(seen: Seen, entry: Entry): Steps<ShownRollout> {
+  const described = yield* describeRollout(seen, entry)
+  const active = stagingOf(seen.types, seen.view).active.find((each) => each.entry === entry)
+  if (!active) return described
+  const { edits, operations } = asPlan(active.plan)
+  return {
+    ...described,
+    edits: edits.slice(0, SHOWN_EDITS).map(shownEdit),
+    ...(operations.length > 0 && operations.length <= SHOWN_OPERATIONS && { operations }),
+  }
+}
+
+function shownEdit(edit: DocumentEdit): ShownEdit {
+  const { type, ids } = edit
+  const fields = 'fields' in edit ? edit.fields : []
+  return {
+    type,
+    op: 'fields' in edit ? 'update' : 'created' in edit ? 'create' : 'delete',
+    documents: ids.length,
+    ids: ids.slice(0, SHOWN_EDITS),
+    fields: fields
+      .slice(0, SHOWN_EDITS)
+      .map(({ path, before = null, after = null }) => ({ path, before, after })),
+  }
 }
 
 /** As it is stored, without what its members have come to. */
@@ -90,6 +130,16 @@ function describeWave(
     ...countsOf(tally, setAside),
     gates: evaluate(rollout, i, tally, setAside),
   }
+}
+
+/** One before is not asked for any more of a wave that is open, and none of one that is through. */
+function missingOf(rollout: Rollout, { state }: Wave, i: number, now: string): MissingApproval[] {
+  if (state === 'passed' || state === 'skipped') return []
+  const asked = state === 'open' ? (['after'] as const) : (['before', 'after'] as const)
+  return asked.flatMap((when) => {
+    const message = missingApproval(rollout, i, when, now)
+    return message === undefined ? [] : [{ when, message }]
+  })
 }
 
 function frameOf({ name, state, members, opened, opened_at, passed_at }: Wave) {

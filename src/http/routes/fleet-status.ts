@@ -41,6 +41,15 @@ const DELIVERY = inQuery('delivery', 'Only clusters with this delivery.', {
   enum: DELIVERIES,
 })
 const HEALTH = inQuery('health', 'Only clusters with this health.', { type: 'string', enum: HEALTHS })
+const BY = inQuery(
+  'by',
+  'A label, such as region: the counts of each environment by its values, in groups.',
+  {
+    type: 'string',
+    minLength: 1,
+    maxLength: 200,
+  },
+)
 const SORT = inQuery('sort', 'Order of the list: states worst first, times oldest first.', {
   type: 'string',
   enum: STATUS_SORTS,
@@ -66,7 +75,7 @@ function fleetRoute(service: Service): Route {
     summary: 'How the clusters fare: counts by state, and the clusters a page at a time.',
     description:
       'Counts cover all clusters that the filters choose, on every page. Nothing is green without evidence: what is not known is unknown.',
-    parameters: [...PAGE, SELECTOR, TEXT, CONTACT, DELIVERY, HEALTH, ...ofEnvironment, SORT],
+    parameters: [...PAGE, SELECTOR, TEXT, CONTACT, DELIVERY, HEALTH, ...ofEnvironment, SORT, BY],
     answers: {
       200: ok('Counts and clusters.', ref('fleet_status'), ['X-Request-Id', 'X-Total-Count', 'Link']),
     },
@@ -87,7 +96,7 @@ function fleetRoute(service: Service): Route {
 }
 
 function statusQuery(service: Service, query: Query): Result<StatusQuery> {
-  const { q, contact, delivery, health, sort = 'cluster' } = query
+  const { q, contact, delivery, health, sort = 'cluster', by } = query
   const selected = selectedIn(service, query)
   if (!selected.ok) return selected
   const { environment } = service.types.cluster
@@ -100,6 +109,7 @@ function statusQuery(service: Service, query: Query): Result<StatusQuery> {
     ...(delivery !== undefined && { delivery: delivery as Delivered }),
     ...(health !== undefined && { health: health as Health }),
     sort: sort as StatusSort,
+    ...(by !== undefined && by !== '' && { by }),
     ...pageIn(query, LIMIT),
   })
 }

@@ -17,7 +17,7 @@ import { ok, READING, READING_ONE } from '../openapi/openapi-operation.ts'
 import { pageIn, sendPageHeaders } from '../request/list-query.ts'
 import { inPath, inQuery, pageOf } from '../request/parameters.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import { describeRollout, type Seen } from '../rollouts/describe-rollout.ts'
+import { describeInFull, describeRollout, type Seen } from '../rollouts/describe-rollout.ts'
 import { listMembers } from '../rollouts/list-members.ts'
 import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
@@ -108,7 +108,7 @@ function readRoute(service: Service): Route {
       const { id } = request.params
       const found = await listFor(service, request, function* (fleet, view): Steps<ShownRollout | undefined> {
         const entry = view.get(ROLLOUTS, id)
-        return entry && (yield* describeRollout(seenBy(service, fleet, view), entry))
+        return entry && (yield* describeInFull(seenBy(service, fleet, view), entry))
       })
       if (!found.ok) return sendProblem(reply, found.problem)
       if (!found.value) return sendProblem(reply, notFound('rollout', id).problem)

@@ -1,7 +1,8 @@
 // The states of many clusters: counted, filtered, sorted and a page at a time.
-import type { FleetStatus, StatusLine } from '../../api/status-schema.ts'
+import type { FleetStatus, StatusGroup, StatusLine } from '../../api/status-schema.ts'
 import { FirstFew } from '../../base/first-few.ts'
 import { getOrSet } from '../../base/get-or-set.ts'
+import { isObject, own } from '../../base/json.ts'
 import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { StatusTally } from '../../domain/status/status-tally.ts'
@@ -30,6 +31,8 @@ export interface StatusQuery {
   readonly health?: Health
   /** Worst first of states, longest ago first of times. */
   readonly sort: StatusSort
+  /** A label whose values split the counts of each environment. */
+  readonly by?: string
   readonly limit: number
   readonly offset: number
 }
@@ -47,10 +50,11 @@ export function* listStatus(
   query: StatusQuery,
   now: number,
 ): Steps<FleetStatus> {
-  const { text, contact, delivery, health, sort, limit, offset } = query
+  const { text, contact, delivery, health, sort, by, limit, offset } = query
   const page = new FirstFew<Found>(offset + limit, comparing(fleet, sort))
   const environments = new Map<string, StatusTally>()
   const versions = new Map<string, number>()
+  const groups = new Groups(type, by)
   const { name } = type.type
   for (const entry of contact === 'deleted' ? view.tombstones(name) : view.all(name)) {
     yield
@@ -61,7 +65,9 @@ export function* listStatus(
     if (delivery !== undefined && row.delivery !== delivery) continue
     if (health !== undefined && row.health !== health) continue
     page.add({ entry, row })
-    getOrSet(environments, environmentOf(type, entry) ?? '', () => new StatusTally()).count(row)
+    const environment = environmentOf(type, entry) ?? ''
+    getOrSet(environments, environment, () => new StatusTally()).count(row)
+    groups.count(environment, entry, row)
     const version = fleet.operatorVersion(entry.id) ?? 'unknown'
     versions.set(version, (versions.get(version) ?? 0) + 1)
   }
@@ -71,12 +77,52 @@ export function* listStatus(
     at: new Date(now).toISOString(),
     counts: all.counts(),
     environments: Object.fromEntries([...environments].sort().map(([each, tally]) => [each, tally.counts()])),
+    ...(by !== undefined && { groups: groups.all() }),
     operator_versions: Object.fromEntries([...versions].sort()),
     clusters: page
       .all()
       .slice(offset)
       .map((each) => lineOf(fleet, type, each)),
   }
+}
+
+/** So many values of a label are counted apart; those of the rest are left out, the rarest first. */
+const MAX_GROUPS = 200
+
+/** Counts by environment and by the value of a label. */
+class Groups {
+  readonly #labels: string | undefined
+  readonly #by: string | undefined
+  readonly #tallies = new Map<string, Map<string, StatusTally>>()
+
+  constructor({ labels }: ClusterType, by: string | undefined) {
+    this.#labels = labels
+    this.#by = by
+  }
+
+  count(environment: string, { document }: Entry, row: StatusRow): void {
+    if (this.#by === undefined) return
+    const labels = this.#labels === undefined ? undefined : document[this.#labels]
+    const value = isObject(labels) ? String(own(labels, this.#by) ?? '') : ''
+    const values = getOrSet(this.#tallies, environment, () => new Map<string, StatusTally>())
+    getOrSet(values, value, () => new StatusTally()).count(row)
+  }
+
+  all(): StatusGroup[] {
+    const found = [...this.#tallies].flatMap(([environment, values]) =>
+      [...values].map(([value, tally]) => ({ environment, value, tally })),
+    )
+    return found
+      .sort((one, other) => other.tally.total - one.tally.total)
+      .slice(0, MAX_GROUPS)
+      .sort((one, other) => compare(one.environment, other.environment) || compare(one.value, other.value))
+      .map(({ tally, ...group }) => ({ ...group, counts: tally.counts() }))
+  }
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0
+  return one < other ? -1 : 1
 }
 
 export function environmentOf({ environment }: ClusterType, { document }: Entry): string | null {

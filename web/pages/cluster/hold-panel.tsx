@@ -5,24 +5,13 @@ import { useState } from 'react'
 import type { ShownHold } from '../../../src/api/rollout-schema.ts'
 import { pathOf } from '../../api/client.ts'
 import { queries } from '../../api/queries.ts'
-import { atServer } from '../../api/server-clock.ts'
 import { Age } from '../../parts/age.tsx'
 import { inShell } from '../../parts/copy-as.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Panel } from '../../parts/page.tsx'
 import { type Action, PreviewDialog } from '../../parts/preview-dialog.tsx'
+import { hoursFlag, SPANS, untilOf } from '../../parts/spans.ts'
 import { useMay } from '../../session/permissions.ts'
-
-const HOUR_MS = 3_600_000
-/** For how many hours. */
-const FOR_EVER = '0'
-const SPANS = [
-  { value: '2', label: '2 hours' },
-  { value: '24', label: 'a day' },
-  { value: '72', label: '3 days' },
-  { value: '168', label: 'a week' },
-  { value: FOR_EVER, label: 'until it is released' },
-]
 
 export function HoldPanel({ cluster }: { readonly cluster: string }) {
   const query = useQuery(queries.hold(cluster))
@@ -92,15 +81,16 @@ function HoldForm({ cluster, onAction }: HoldFormProps) {
   const [reason, setReason] = useState('')
   const [hours, setHours] = useState('24')
   const ask = () => {
-    const until =
-      hours === FOR_EVER
-        ? {}
-        : { until: atServer(Math.round(Date.now() / 1000) * 1000 + Number(hours) * HOUR_MS) }
+    const until = untilOf(hours)
     onAction({
       title: `Hold ${cluster}`,
       verb: 'Hold',
-      call: { method: 'PUT', path: pathOf('holds', cluster), body: { reason: reason.trim(), ...until } },
-      cli: `hold create ${inShell(cluster)}${hours === FOR_EVER ? '' : ` --for ${hours}h`} --reason ${inShell(reason.trim())}`,
+      call: {
+        method: 'PUT',
+        path: pathOf('holds', cluster),
+        body: { reason: reason.trim(), ...(until !== undefined && { until }) },
+      },
+      cli: `hold create ${inShell(cluster)}${hoursFlag(hours)} --reason ${inShell(reason.trim())}`,
     })
   }
   return (

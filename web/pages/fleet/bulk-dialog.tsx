@@ -1,5 +1,16 @@
 // One change of all clusters that the filter leaves: what it does is previewed, and it is one revision, or a rollout.
-import { Button, Checkbox, Group, Modal, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
+import {
+  Autocomplete,
+  Button,
+  Checkbox,
+  Group,
+  Modal,
+  SegmentedControl,
+  Select,
+  Stack,
+  Text,
+  TextInput,
+} from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Noun } from '../../../src/api/noun.ts'
@@ -63,8 +74,10 @@ function BulkTarget({ filter, ...form }: FormProps & { readonly filter: FleetFil
   )
 }
 
+const NOTHING: BulkInput = { kind: 'labels', labels: '', component: '', type: '', id: '', json: '{}' }
+
 function BulkForm({ type, target, onAction }: FormProps & { readonly target: Target }) {
-  const [input, setInput] = useState<BulkInput>({ kind: 'labels', labels: '', component: '', json: '{}' })
+  const [input, setInput] = useState<BulkInput>(NOTHING)
   const [isRollout, setRollout] = useState(false)
   const made = bulkOperation(type, input, target)
   const set = (next: Partial<BulkInput>) => setInput({ ...input, ...next })
@@ -80,7 +93,6 @@ function BulkForm({ type, target, onAction }: FormProps & { readonly target: Tar
         onChange={(kind) => set({ kind: kind as BulkKind })}
         data={Object.entries(BULK_KINDS).map(([value, label]) => ({ value, label }))}
         size="xs"
-        w="fit-content"
       />
       <Fields input={input} onChange={set} />
       {input.kind !== 'delete' && (
@@ -107,7 +119,8 @@ interface FieldsProps {
   readonly onChange: (next: Partial<BulkInput>) => void
 }
 
-function Fields({ input: { kind, labels, component, json }, onChange }: FieldsProps) {
+function Fields({ input, onChange }: FieldsProps) {
+  const { kind, labels, component, json } = input
   if (kind === 'delete') return null
   if (kind === 'labels')
     return (
@@ -119,8 +132,10 @@ function Fields({ input: { kind, labels, component, json }, onChange }: FieldsPr
         spellCheck={false}
       />
     )
+  if (kind === 'unassign') return <Definition input={input} onChange={onChange} />
   return (
     <>
+      {kind === 'assign' && <Definition input={input} onChange={onChange} />}
       {kind === 'values' && (
         <TextInput
           label="Component"
@@ -130,12 +145,8 @@ function Fields({ input: { kind, labels, component, json }, onChange }: FieldsPr
         />
       )}
       <JsonBox
-        label={BULK_KINDS[kind]}
-        description={
-          kind === 'values'
-            ? 'By path, such as {"replicas": "3"}; null removes one.'
-            : 'A merge patch of each cluster, such as {"deletion_protection": true}; null removes a field.'
-        }
+        label={kind === 'assign' ? 'Overrides' : BULK_KINDS[kind]}
+        description={DESCRIPTIONS[kind]}
         value={json}
         minRows={4}
         onChange={(text) => onChange({ json: text })}
@@ -144,9 +155,55 @@ function Fields({ input: { kind, labels, component, json }, onChange }: FieldsPr
   )
 }
 
+const DESCRIPTIONS = {
+  values: 'By path, such as {"replicas": "3"}; null removes one.',
+  fields: 'A merge patch of each cluster, such as {"deletion_protection": true}; null removes a field.',
+  assign: 'What these clusters set themselves, such as {"oci_tag": "v2.0.0"}; {} for nothing.',
+} as const
+
+/** How many ids are offered. */
+const COMPLETIONS = 500
+
+function Definition({ input: { type, id }, onChange }: FieldsProps) {
+  const types = useQuery(queries.settings()).data?.types.filter(({ delivery }) => delivery) ?? []
+  const list = useQuery({
+    ...queries.documents(type, { offset: 0, limit: COMPLETIONS }),
+    enabled: type !== '',
+  })
+  return (
+    <Group gap="sm" align="flex-end">
+      <Select
+        label="Type"
+        data={types.map(({ name }) => name)}
+        value={type || null}
+        onChange={(name) => onChange({ type: name ?? '', id: '' })}
+        size="sm"
+      />
+      <Autocomplete
+        label="Definition"
+        value={id}
+        onChange={(text) => onChange({ id: text })}
+        data={list.data?.body.map((document) => String(document.id)) ?? []}
+        limit={20}
+        disabled={type === ''}
+        size="sm"
+      />
+    </Group>
+  )
+}
+
 function wordsOf(target: Target): string {
   if ('selector' in target) return `Of the clusters that ${target.selector} selects.`
   return `Of ${target.clusters.length === 1 ? 'the cluster' : `exactly the ${target.clusters.length} clusters`} that the filter leaves now.`
+}
+
+const TITLES: Readonly<Record<BulkKind, string>> = {
+  labels: 'Change labels of',
+  values: 'Change values of',
+  fields: 'Change fields of',
+  assign: 'Assign to',
+  unassign: 'Unassign from',
+  delete: 'Delete',
 }
 
 function actionOf(operation: unknown, kind: BulkKind, target: Target, isRollout: boolean): Action {
@@ -154,7 +211,7 @@ function actionOf(operation: unknown, kind: BulkKind, target: Target, isRollout:
   const rollout = isRollout && !isDestructive ? { rollout: { strategy: DEFAULT_STRATEGY_ID } } : {}
   const whom = 'selector' in target ? target.selector : `${target.clusters.length} clusters`
   return {
-    title: `${isDestructive ? 'Delete' : `Change ${BULK_KINDS[kind].toLowerCase()} of`} ${whom}`,
+    title: `${TITLES[kind]} ${whom}`,
     verb: isDestructive ? 'Delete' : isRollout ? 'Start the rollout' : 'Change',
     call: { method: 'POST', path: '/batch', body: { operations: [operation], ...rollout } },
     isDestructive,

@@ -11,6 +11,8 @@ export const MAX_NAMED = 5000
 export const BULK_KINDS = {
   labels: 'Labels',
   values: 'Values',
+  assign: 'Assign',
+  unassign: 'Unassign',
   fields: 'Fields',
   delete: 'Delete',
 } as const
@@ -34,7 +36,10 @@ export interface BulkInput {
   /** As for kubectl: `tier=gold zone-`. */
   readonly labels: string
   readonly component: string
-  /** JSON, for `values` and `fields`. */
+  /** What is assigned, or taken away: its type and its id. */
+  readonly type: string
+  readonly id: string
+  /** JSON, for `values`, `fields` and the overrides of `assign`. */
   readonly json: string
 }
 
@@ -44,7 +49,7 @@ type Made =
 
 export function bulkOperation(
   type: Noun,
-  { kind, labels, component, json }: BulkInput,
+  { kind, labels, component, type: assigned, id, json }: BulkInput,
   target: Target,
 ): Made {
   const aim = target as unknown as JsonObject
@@ -59,8 +64,18 @@ export function bulkOperation(
       ? { ok: false, message: parsed }
       : patch({ [type.cluster?.labels ?? 'labels']: parsed })
   }
+  if (kind === 'unassign' || kind === 'assign') {
+    if (assigned === '' || id.trim() === '') return { ok: false, message: 'names nothing to assign yet' }
+    if (kind === 'unassign')
+      return { ok: true, operation: { op: kind, type: assigned, id: id.trim(), ...aim } }
+  }
   const parsed = parseJsonText(json)
   if (!parsed.ok) return parsed
+  // Clusters that have it already keep their overrides: `ensure` changes the named ones alone.
+  if (kind === 'assign' && isObject(parsed.value)) {
+    const ref = { ...parsed.value, id: id.trim() }
+    return { ok: true, operation: { op: kind, type: assigned, ref, ensure: true, ...aim } }
+  }
   if (!isObject(parsed.value) || Object.keys(parsed.value).length === 0)
     return { ok: false, message: 'names nothing to change yet' }
   if (kind === 'fields') return patch(parsed.value)

@@ -19,12 +19,12 @@ export const CHOOSABLE = {
 }
 export const WIDE_ONLY = ['environment', 'delivery', 'operator', 'last_seen']
 export const WIDTHS = {
-  environment: '104px',
-  contact: '112px',
-  delivery: '112px',
-  health: '120px',
-  last_seen: '128px',
-  operator: '104px',
+  environment: '96px',
+  contact: '104px',
+  delivery: '100px',
+  health: '112px',
+  last_seen: '112px',
+  operator: '88px',
 }
 
 export function columnsFor(

@@ -34,7 +34,7 @@ export function FleetPage() {
     void navigate({ search: { ...search, ...next }, replace })
   }
   const { sort = 'cluster', ...narrowing } = filter
-  const kept = { ...(search.sort && { sort }), ...(search.map && { map: search.map }) }
+  const kept = { ...(search.sort && { sort }), ...(search.map && { map: search.map, by: search.by }) }
   const hidden = hiddenColumns.use()
   const isNarrowed = Object.keys(narrowing).length > 0
   return (
@@ -83,7 +83,7 @@ export function FleetPage() {
               status.total === 0 ? (
                 <NoClusters isNarrowed={isNarrowed} />
               ) : search.map ? (
-                <HeatMap status={status} filter={filter} />
+                <HeatMap status={status} filter={filter} by={search.by} onSplit={(by) => change({ by })} />
               ) : (
                 <PagedTable<FleetStatus, StatusLine>
                   key={JSON.stringify(filter)}

@@ -1,8 +1,11 @@
-// Environments and states: how many clusters of each environment are in each state, and the way to exactly those.
+// Environments and states: how many clusters of each environment, and of each value of a label in it, are in each state.
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { FleetStatus } from '../../../src/api/status-schema.ts'
-import type { FleetFilter } from '../../api/queries.ts'
+import type { StatusCounts } from '../../../src/domain/status/status-tally.ts'
+import { type FleetFilter, queries } from '../../api/queries.ts'
 import { STATES, type State } from '../../parts/state-words.ts'
+import { TextFilter } from '../../parts/text-filter.tsx'
 import classes from './heat-map.module.css'
 
 const COLUMNS = ['contact', 'delivery', 'health'] as const
@@ -11,59 +14,110 @@ interface HeatMapProps {
   readonly status: FleetStatus
   /** That the counts are of. */
   readonly filter: FleetFilter
+  /** The label that environments are split by. */
+  readonly by: string | undefined
+  readonly onSplit: (by: string | undefined) => void
 }
 
-export function HeatMap({ status: { counts, environments }, filter }: HeatMapProps) {
+export function HeatMap({ status: { counts, environments }, filter, by, onSplit }: HeatMapProps) {
+  const split = useQuery({ ...queries.fleetGroups(filter, by ?? ''), enabled: by !== undefined })
+  const groups = by === undefined ? undefined : split.data?.groups
   const columns = COLUMNS.map((column) => ({
     column,
     states: (Object.keys(counts[column]) as State[]).filter((state) => countOf(counts[column], state) > 0),
   }))
+  const rows: readonly Row[] =
+    groups ??
+    Object.entries(environments).map(([environment, found]) => ({
+      environment,
+      value: undefined,
+      counts: found,
+    }))
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it with the arrow keys
-    <section className={classes.scroller} aria-label="Environments and states" tabIndex={0}>
-      <table className={classes.table}>
-        <thead>
-          <tr>
-            <th rowSpan={2} scope="col">
-              Environment
-            </th>
-            {columns.map(({ column, states }) => (
-              <th key={column} colSpan={states.length} scope="colgroup">
-                {column}
+    <div className={classes.map}>
+      <div className={classes.split}>
+        <TextFilter label="Split by label" placeholder="region" value={by} onChange={onSplit} />
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it with the arrow keys */}
+      <section className={classes.scroller} aria-label="Environments and states" tabIndex={0}>
+        <table className={classes.table}>
+          <thead>
+            <tr>
+              <th rowSpan={2} scope="col">
+                Environment
               </th>
-            ))}
-          </tr>
-          <tr>
-            {columns.flatMap(({ column, states }) =>
-              states.map((state) => (
-                <th key={`${column} ${state}`} scope="col" title={STATES[state].meaning}>
-                  {state}
+              {groups && (
+                <th rowSpan={2} scope="col">
+                  {by}
                 </th>
-              )),
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {Object.entries(environments).map(([environment, found]) => (
-            <tr key={environment}>
-              <th scope="row">{environment || 'none'}</th>
+              )}
+              {columns.map(({ column, states }) => (
+                <th key={column} colSpan={states.length} scope="colgroup">
+                  {column}
+                </th>
+              ))}
+            </tr>
+            <tr>
               {columns.flatMap(({ column, states }) =>
                 states.map((state) => (
-                  <Cell
-                    key={`${column} ${state}`}
-                    state={state}
-                    count={countOf(found[column], state)}
-                    total={Object.values(found[column]).reduce((sum, count) => sum + count, 0)}
-                    search={environment === '' ? undefined : { ...filter, environment, [column]: state }}
-                  />
+                  <th key={`${column} ${state}`} scope="col" title={STATES[state].meaning}>
+                    {state}
+                  </th>
                 )),
               )}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+          </thead>
+          <tbody>
+            {rows.map(({ environment, value, counts: found }) => (
+              <tr key={`${environment} ${value}`}>
+                <th scope="row">{environment || 'none'}</th>
+                {groups && <th scope="row">{value || 'none'}</th>}
+                {columns.flatMap(({ column, states }) =>
+                  states.map((state) => (
+                    <Cell
+                      key={`${column} ${state}`}
+                      state={state}
+                      count={countOf(found[column], state)}
+                      total={Object.values(found[column]).reduce((sum, count) => sum + count, 0)}
+                      search={searchOf(
+                        filter,
+                        environment,
+                        value === undefined ? undefined : [by ?? '', value],
+                        column,
+                        state,
+                      )}
+                    />
+                  )),
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </div>
   )
+}
+
+interface Row {
+  readonly environment: string
+  /** Of the label; an empty text where it is missing. */
+  readonly value: string | undefined
+  readonly counts: StatusCounts
+}
+
+/** Undefined where no filter means exactly these: of clusters without an environment. */
+function searchOf(
+  filter: FleetFilter,
+  environment: string,
+  label: readonly [name: string, value: string] | undefined,
+  column: (typeof COLUMNS)[number],
+  state: State,
+): FleetFilter | undefined {
+  if (environment === '') return undefined
+  const [name = '', value = ''] = label ?? []
+  const own = label && (value === '' ? `!${name}` : `${name}=${value}`)
+  const selector = [filter.selector, own].filter(Boolean).join(',')
+  return { ...filter, ...(selector && { selector }), environment, [column]: state }
 }
 
 interface CellProps {

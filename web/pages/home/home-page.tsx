@@ -4,11 +4,13 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
+import { CopyAs } from '../../parts/copy-as.tsx'
 import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Empty, Page, Panel } from '../../parts/page.tsx'
 import { RevisionLink } from '../../parts/revision-link.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { StateBar } from '../../parts/state-bar.tsx'
+import { Told } from '../../parts/told.tsx'
 import { useHasDocuments } from '../../session/permissions.ts'
 import { AttentionPanel } from './attention-panel.tsx'
 import { ExpiryPanel } from './expiry-panel.tsx'
@@ -20,7 +22,10 @@ const LATEST = 8
 export function HomePage() {
   const hasDocuments = useHasDocuments()
   return (
-    <Page title="Home">
+    <Page
+      title="Home"
+      actions={<CopyAs call={{ method: 'GET', path: '/status/attention' }} cli="attention" />}
+    >
       <div className={classes.columns}>
         <AttentionPanel />
         <div className={classes.side}>
@@ -81,7 +86,7 @@ function RolloutsPanel() {
                     <StateBadge state={state} />
                   </div>
                   <div className={classes.detail}>
-                    {waiting_for ?? id} · {started_by}, <Age at={started_at} />
+                    <Told sentence={waiting_for ?? id} /> · {started_by}, <Age at={started_at} />
                   </div>
                 </li>
               ))}

@@ -1,10 +1,16 @@
 // Any operations of a batch, as JSON: several documents at once, assignments, JSON patches.
 import { useState } from 'react'
+import type { Json } from '../../../src/base/json.ts'
 import { JsonBox, parseJsonText } from '../../parts/json-box.tsx'
 import type { OnOperations } from './start-page.tsx'
 
-export function OperationsChange({ onOperations }: { readonly onOperations: OnOperations }) {
-  const [text, setText] = useState('[]')
+interface OperationsChangeProps {
+  readonly initial: readonly Json[]
+  readonly onOperations: OnOperations
+}
+
+export function OperationsChange({ initial, onOperations }: OperationsChangeProps) {
+  const [text, setText] = useState(JSON.stringify(initial, null, 2))
   return (
     <JsonBox
       label="Operations"

@@ -13,7 +13,9 @@ import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Empty, Page, Panel } from '../../parts/page.tsx'
 import { RevisionLink } from '../../parts/revision-link.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
+import { Told } from '../../parts/told.tsx'
 import { useMay } from '../../session/permissions.ts'
+import { EditsPanel } from './edits-panel.tsx'
 import { RolloutActions } from './rollout-actions.tsx'
 import { hasEnded } from './rollout-words.ts'
 import { SkipClusters } from './skip-clusters.tsx'
@@ -48,6 +50,7 @@ export function RolloutPage() {
         {(rollout) => (
           <>
             <About rollout={rollout} />
+            {rollout.edits && <EditsPanel edits={rollout.edits} />}
             <WavesPanel rollout={rollout} />
             <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
               <LogPanel rollout={rollout} />
@@ -68,7 +71,11 @@ function About({ rollout }: { readonly rollout: ShownRollout }) {
   return (
     <Panel title={message ?? operation}>
       <Text size="sm" p="sm" fw={600}>
-        {hasEnded(rollout) ? `It ${rollout.state}.` : (waiting_for ?? 'It goes on by itself.')}
+        {hasEnded(rollout) ? (
+          `It ${rollout.state}.`
+        ) : (
+          <Told sentence={waiting_for ?? 'It goes on by itself.'} />
+        )}
       </Text>
       <Facts
         label="About"

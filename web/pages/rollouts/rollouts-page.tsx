@@ -4,14 +4,16 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ShownRollout } from '../../../src/api/rollout-schema.ts'
 import { ROLLOUT_STATES, type RolloutState } from '../../../src/domain/rollouts/rollout.ts'
-import { queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
+import { FREEZES, queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Empty, Page, Panel } from '../../parts/page.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
-import { useMay } from '../../session/permissions.ts'
+import { Told } from '../../parts/told.tsx'
+import { useHasDocuments, useMay } from '../../session/permissions.ts'
+import { FreezesPanel } from './freezes-panel.tsx'
 import { WaveBar } from './wave-bar.tsx'
 
 const SHOWN = 100
@@ -21,6 +23,8 @@ export function RolloutsPage() {
   const { state } = route.useSearch()
   const navigate = route.useNavigate()
   const mayWrite = useMay('write')
+  const types = useQuery(queries.settings()).data?.types ?? []
+  const hasFreezes = useHasDocuments() && types.some(({ name }) => name === FREEZES)
   const query = useQuery(queries.rollouts(state, { offset: 0, limit: SHOWN }))
   return (
     <Page
@@ -62,6 +66,7 @@ export function RolloutsPage() {
           }
         </Loaded>
       </Panel>
+      {hasFreezes && <FreezesPanel />}
     </Page>
   )
 }
@@ -80,7 +85,7 @@ function List({ rollouts }: { readonly rollouts: readonly ShownRollout[] }) {
           <StateBadge key="state" state={state} />,
           message ?? operation,
           <WaveBar key="waves" waves={waves} />,
-          waiting_for ?? '',
+          <Told key="waits" sentence={waiting_for ?? ''} />,
           <span key="started">
             {started_by}, <Age at={started_at} />
           </span>,

@@ -1,12 +1,17 @@
 // The waves as columns: how far each is, its gates against what they need, and a cell for each of its clusters.
+import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
 import type { MemberState, ShownRollout, ShownWave } from '../../../src/api/rollout-schema.ts'
 import { queries } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Panel } from '../../parts/page.tsx'
+import { type Action, PreviewDialog } from '../../parts/preview-dialog.tsx'
 import { ToneBadge } from '../../parts/state-badge.tsx'
+import { useMay } from '../../session/permissions.ts'
+import { approvalOf } from './rollout-actions.tsx'
 import { hasEnded, MEMBERS, WAVES, wordsOfGate } from './rollout-words.ts'
 import classes from './waves-panel.module.css'
 
@@ -59,15 +64,50 @@ function Column({ wave, rollout }: ColumnProps) {
       </p>
       <ul className={classes.gates}>
         {gates.map((gate) => (
-          <li key={`${gate.kind} ${gate.name ?? ''}`} data-tone={gate.holds ? 'good' : 'warn'}>
-            <span aria-hidden="true">{gate.holds ? '✓' : '…'}</span>
+          <li key={`${gate.kind} ${gate.name ?? ''}`} data-tone={toneOf(gate)}>
+            <span aria-hidden="true">{SIGNS[toneOf(gate)]}</span>
             <span className="visually-hidden">{gate.holds ? 'holds: ' : 'does not hold: '}</span>
             {wordsOfGate(gate)}
           </li>
         ))}
       </ul>
+      <Approvals wave={wave} rollout={rollout} />
       {!hasEnded(rollout) && members > 0 && <Cells rollout={rollout.id} wave={name} members={members} />}
     </article>
+  )
+}
+
+const SIGNS = { good: '✓', warn: '…', bad: '✗' } as const
+
+/** What is not there yet may come; a failure does not go away by itself. */
+function toneOf({ holds, kind, count, needed_count }: ShownWave['gates'][number]): keyof typeof SIGNS {
+  if (holds) return 'good'
+  return kind === 'failures' && count > needed_count ? 'bad' : 'warn'
+}
+
+function Approvals({ wave: { name, missing_approvals = [] }, rollout }: ColumnProps) {
+  const mayWrite = useMay('write')
+  const [action, setAction] = useState<Action>()
+  if (missing_approvals.length === 0) return null
+  return (
+    <>
+      {missing_approvals.map(({ when, message }) => (
+        <p key={when} className={classes.detail}>
+          needs {message}{' '}
+          {mayWrite && (
+            <Button
+              size="compact-xs"
+              variant="default"
+              onClick={() => setAction(approvalOf(rollout, name, when))}
+              aria-label={`Approve ${when} ${name}`}
+            >
+              Approve…
+            </Button>
+          )}
+        </p>
+      ))}
+      <PreviewDialog action={action} onClose={() => setAction(undefined)} />
+    </>
   )
 }
 

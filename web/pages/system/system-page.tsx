@@ -2,13 +2,15 @@
 import { Anchor, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { scopeOf } from '../../../src/domain/access/grant.ts'
 import { queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
 import type { Readiness } from '../../api/readiness.ts'
+import { Age } from '../../parts/age.tsx'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Empty, Page, Panel } from '../../parts/page.tsx'
-import { useHasDocuments } from '../../session/permissions.ts'
+import { useHasDocuments, useMay } from '../../session/permissions.ts'
 
 const MEANINGS: Readonly<Record<Readiness['status'], string>> = {
   ready: 'It follows its store.',
@@ -17,6 +19,7 @@ const MEANINGS: Readonly<Record<Readiness['status'], string>> = {
 }
 
 export function SystemPage() {
+  const isAdmin = useMay('admin')
   return (
     <Page
       title="System"
@@ -36,6 +39,7 @@ export function SystemPage() {
     >
       <ProcessPanel />
       <MetricsPanel />
+      {isAdmin && <MirrorsPanel />}
       <TypesPanel />
     </Page>
   )
@@ -68,18 +72,20 @@ function ProcessPanel() {
   )
 }
 
+type Unit = 'seconds' | 'bytes'
+
 /** Names of metrics, and what they are to people. */
-const FIGURES: readonly (readonly [name: string, what: string])[] = [
+const FIGURES: readonly (readonly [name: string, what: string, unit?: Unit])[] = [
   ['flux_resourceset_polls_total', 'Polls since the start'],
   ['flux_resourceset_writes_total', 'Writes since the start'],
   ['flux_resourceset_connections', 'Open connections'],
   ['flux_resourceset_watchers', 'Streams of changes'],
   ['flux_resourceset_lag_revisions', 'Revisions that the store is ahead'],
-  ['flux_resourceset_state_age_seconds', 'Age of the state, in seconds'],
+  ['flux_resourceset_state_age_seconds', 'Age of the state', 'seconds'],
   ['flux_resourceset_shed_requests_total', 'Requests refused for load'],
-  ['nodejs_eventloop_lag_p99_seconds', 'Delay of the event loop (p99), in seconds'],
-  ['process_resident_memory_bytes', 'Memory, in bytes'],
-  ['process_cpu_seconds_total', 'CPU used, in seconds'],
+  ['nodejs_eventloop_lag_p99_seconds', 'Delay of the event loop (p99)', 'seconds'],
+  ['process_resident_memory_bytes', 'Memory', 'bytes'],
+  ['process_cpu_seconds_total', 'CPU used', 'seconds'],
 ]
 
 function MetricsPanel() {
@@ -99,15 +105,59 @@ function MetricsPanel() {
             <Facts
               label="Figures of this process"
               head={['What', 'Value']}
-              rows={FIGURES.flatMap(([name, what]) => {
+              rows={FIGURES.flatMap(([name, what, unit]) => {
                 const value = metrics.get(name)
                 if (value === undefined) return []
-                const shown = Number(value.toPrecision(6)).toLocaleString('en', { maximumFractionDigits: 4 })
-                return [{ id: name, cells: [what, shown] }]
+                return [{ id: name, cells: [what, shown(value, unit)] }]
               })}
             />
           )
         }
+      </Loaded>
+    </Panel>
+  )
+}
+
+function shown(value: number, unit: Unit | undefined): string {
+  if (unit === 'bytes') return `${(value / 2 ** 20).toLocaleString('en', { maximumFractionDigits: 0 })} MiB`
+  if (unit === 'seconds' && value < 1)
+    return `${(value * 1000).toLocaleString('en', { maximumFractionDigits: 1 })} ms`
+  const number = value.toLocaleString('en', { maximumFractionDigits: 1 })
+  return unit === 'seconds' ? `${number} s` : number
+}
+
+/** A mirror is known by its token: when it was last used says whether it still follows. */
+function MirrorsPanel() {
+  const query = useQuery(queries.tokens())
+  return (
+    <Panel title="Mirrors">
+      <Loaded query={query}>
+        {(tokens) => {
+          const mirrors = tokens.filter(({ role }) => role === 'mirror')
+          if (mirrors.length === 0)
+            return (
+              <Empty title="No mirror follows this service">
+                A mirror serves a part of the fleet elsewhere, also behind an air gap. It needs a token of the
+                role mirror.
+              </Empty>
+            )
+          return (
+            <Facts
+              label="Mirrors"
+              head={['Token', 'Clusters', 'Last heard of', 'From', 'Expires']}
+              rows={mirrors.map((token) => ({
+                id: token.id,
+                cells: [
+                  token.name,
+                  scopeOf(token) || 'all',
+                  <Age key="used" at={token.last_used_at} never="never" />,
+                  token.last_used_from ?? '',
+                  <Age key="expires" at={token.expires_at} never="never" />,
+                ],
+              }))}
+            />
+          )
+        }}
       </Loaded>
     </Panel>
   )

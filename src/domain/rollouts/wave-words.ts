@@ -1,6 +1,22 @@
-// What keeps a wave from opening and from passing, in words.
+// A wave in words: who is in it, what it has to prove, and what else keeps it from opening and from passing.
 import { formatDuration } from '../../base/duration.ts'
-import type { Gates, WaveSpec } from '../../domain/rollouts/rollout.ts'
+import type { Gates, WaveSpec } from './rollout.ts'
+
+export function whoIn({ selector, percent, count, clusters = [] }: WaveSpec): string {
+  if (selector !== undefined) return selector
+  if (percent !== undefined) return `up to ${percent}% of the rest`
+  if (count !== undefined) return `${count} cluster${count === 1 ? '' : 's'} of the rest`
+  return clusters.length > 0 ? clusters.join(', ') : 'the rest'
+}
+
+/** Without what it waits for besides: its soak, its checks. */
+export function gateWords(gates: Gates): string[] {
+  const { soak_s: _, checks: __, failures, ...percents } = gates
+  const shares = Object.entries(percents).flatMap(([kind, percent]) =>
+    typeof percent === 'number' ? [`${percent}% ${kind.replace(/_percent$/, '')}`] : [],
+  )
+  return [...shares, `${failures === 0 ? '0' : `at most ${failures}`} failed`]
+}
 
 type Conditions = Pick<WaveSpec, 'max_concurrent' | 'start_at' | 'window' | 'approval' | 'gates'> &
   Pick<Gates, 'soak_s' | 'checks'>
