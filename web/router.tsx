@@ -1,11 +1,18 @@
 // The routes: every view is a link, and its filters are search parameters. Pages are loaded when they are opened.
 import type { QueryClient } from '@tanstack/react-query'
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+} from '@tanstack/react-router'
 import { parseCatalogSearch } from './api/catalog-search.ts'
 import { parseChangePage, parseChangeSearch } from './api/change-search.ts'
 import { parseClusterSearch } from './api/cluster-search.ts'
-import { parseFleetSearch } from './api/fleet-search.ts'
+import { type FleetSearch, filterOf, parseFleetSearch } from './api/fleet-search.ts'
+import { FLEET_PAGE, queries } from './api/queries.ts'
 import { parseRolloutSearch, parseStartSearch } from './api/rollout-search.ts'
+import { currentToken } from './session/session.ts'
 import { CrashPage, NotFoundPage } from './shell/crash-page.tsx'
 import { Shell } from './shell/shell.tsx'
 
@@ -19,7 +26,11 @@ function only<T extends object>(parse: (search: Search) => T): (search: Search) 
   })
 }
 
-const root = createRootRoute({ component: Shell, errorComponent: CrashPage, notFoundComponent: NotFoundPage })
+const root = createRootRouteWithContext<{ readonly client: QueryClient }>()({
+  component: Shell,
+  errorComponent: CrashPage,
+  notFoundComponent: NotFoundPage,
+})
 
 const home = createRoute({
   getParentRoute: () => root,
@@ -31,6 +42,12 @@ const fleet = createRoute({
   getParentRoute: () => root,
   path: '/fleet',
   validateSearch: only(parseFleetSearch),
+  // The list is asked for while the code of its page is still being loaded.
+  loaderDeps: ({ search }: { search: FleetSearch }) => ({ filter: filterOf(search) }),
+  loader: ({ context, deps }) => {
+    if (currentToken() !== undefined)
+      void context.client.prefetchQuery(queries.fleet(deps.filter, { offset: 0, limit: FLEET_PAGE }))
+  },
   component: lazyRouteComponent(() => import('./pages/fleet/fleet-page.tsx'), 'FleetPage'),
 })
 

@@ -43,6 +43,9 @@ export interface FleetFilter {
   readonly sort?: string | undefined
 }
 
+/** The first page of the fleet has this many rows; the counts beside it come with it. */
+export const FLEET_PAGE = 100
+
 export interface Page {
   readonly offset: number
   readonly limit: number
