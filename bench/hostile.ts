@@ -37,7 +37,7 @@ const BARE_PORT = 18_601
 const BARE_SECONDS = 3
 const MOST_DRIFT = 3
 const MIX = 'mix'
-const MIX_OF_BARE = 'mix, of a bare node:http server'
+const OF_BARE = ', of a bare node:http server'
 const CLUSTERS = Number(given.clusters)
 
 type Tokens = Readonly<Record<Attacker, string | undefined>>
@@ -179,7 +179,7 @@ type Plan = Partial<Row> & Pick<Row, 'name'>
 /** Begins no further row when the time is over; what tells most comes first. */
 async function measureInTime(setting: Setting, plans: readonly Plan[]): Promise<Map<Plan, Seen>> {
   const end = Number(given.minutes) * 60_000
-  const isMix = ({ name }: Plan): boolean => name === MIX || name === MIX_OF_BARE
+  const isMix = ({ name }: Plan): boolean => name.startsWith(MIX)
   const seen = new Map<Plan, Seen>()
   for (const plan of [...plans.filter(isMix), ...plans.filter((each) => !isMix(each))])
     if (performance.now() < end) seen.set(plan, await measure(setting, plan))
@@ -212,8 +212,9 @@ function plansOf(attacker: Attacker, token: string | undefined, idleP99: number)
   }))
   const attacks = mixed.map(({ name }) => name)
   const mix = { ...shared, ...after, name: MIX, attacks, seconds: Number(given['mix-seconds']) }
-  const bare = given.bare ? [{ ...mix, name: MIX_OF_BARE, isBare: true }] : []
-  return [...[...single, mix].filter(isChosen), ...bare]
+  const chosen = [...single, mix].filter(isChosen)
+  if (!given.bare) return chosen
+  return chosen.flatMap((plan) => [plan, { ...plan, name: `${plan.name}${OF_BARE}`, isBare: true }])
 }
 
 function p99Of(idle: readonly Seen[]): number {

@@ -6,6 +6,7 @@ import { createAuthority } from '../test/certificates.ts'
 import { findPort } from '../test/find-port.ts'
 import type { Case, Server, Style } from './polls/cases.ts'
 import { pollLines, pollsOf, startOurs, writeDatabase } from './polls/fleets.ts'
+import { addToSamples } from './polls/kept-samples.ts'
 import { buildClient, measure, pinServer } from './polls/measure.ts'
 import { tablesOf, writePage } from './polls/page.ts'
 import { fetchAnswers, findNginx, startBare, startNginx, type TlsFiles } from './polls/peers.ts'
@@ -20,6 +21,8 @@ const WARM_UP_REQUESTS = 2 * REQUESTS
 const TLS_SHARE = 0.25
 /** The size of the fleet that peers serve too. */
 const PEER_SIZE = SIZES.includes(10_000) ? 10_000 : (SIZES[0] ?? 10)
+/** Keeps samples from run to run, which may then be short: what is told is the medians of all. */
+const SAMPLES = process.env.BENCH_SAMPLES
 
 // Each server is killed with this process.
 process.setMaxListeners(0)
@@ -53,9 +56,10 @@ async function main(): Promise<void> {
     }
   }
   progress('')
-  const tables = tablesOf(cases, PEER_SIZE)
+  const measured = SAMPLES === undefined ? cases : addToSamples(SAMPLES, cases)
+  const tables = tablesOf(measured, PEER_SIZE)
   console.log(tables)
-  if (process.env.BENCH_WRITE !== '0') writePage(cases, tables)
+  if (process.env.BENCH_WRITE !== '0') writePage(measured, tables)
 }
 
 function add(

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S node --min-semi-space-size=16
 // The command line. A checkout runs its sources, the package what they were built to.
-// CommonJS, a compile cache and room for young objects: each of them shortens the start.
+// CommonJS, kept code and room for young objects: each of them shortens the start.
 const [major, minor] = process.versions.node.split('.').map(Number)
 if (major < 24 || (major === 24 && minor < 12)) {
   process.stderr.write(
@@ -8,13 +8,13 @@ if (major < 24 || (major === 24 && minor < 12)) {
   )
   process.exit(2)
 }
-const { existsSync } = require('node:fs')
-const { enableCompileCache } = require('node:module')
+const { existsSync, readFileSync } = require('node:fs')
 const { join } = require('node:path')
-
-const { HOME = '', XDG_CACHE_HOME = '' } = process.env
-const cache = XDG_CACHE_HOME.startsWith('/') ? XDG_CACHE_HOME : HOME && join(HOME, '.cache')
-if (cache) enableCompileCache(join(cache, 'flux-resourceset', 'compiled'))
+const { codeFolder, runBuilt } = require('./run-built.cjs')
 
 const source = join(__dirname, '../src/cli.ts')
-require(existsSync(source) ? source : '../dist/cli.cjs')
+const built = join(__dirname, '../dist/cli.cjs')
+if (existsSync(source)) {
+  if (codeFolder) require('node:module').enableCompileCache(codeFolder)
+  require(source)
+} else runBuilt(readFileSync(built, 'utf8'), built)

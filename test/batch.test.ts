@@ -87,7 +87,7 @@ function assertProblem(answer: Answer, status: number, error: string, at?: strin
 
 /** A warning that tells which clusters were left as they are, for want of what. */
 function assertLeftAlone(warning: string, which: string, id: string): void {
-  for (const part of [which, `assigned "${id}"`, 'left as they are'])
+  for (const part of [which, `not have "${id}"`, 'nothing changes there'])
     assert.ok(warning.includes(part), warning)
 }
 
@@ -870,6 +870,32 @@ test('a component that comes without its dependency draws a warning', async () =
     { op: 'assign', type: 'platform_components', ref: { id: 'b' }, clusters: ['two', 'three'] },
   ])
   assert.deepEqual(warnings, ['cluster "two": "b" depends on "a", which is not assigned'])
+  const again = await done(service, 3, [
+    { op: 'assign', type: 'namespaces', ref: { id: 'team-b' }, clusters: ['two'] },
+    { op: 'assign', type: 'platform_components', ref: { id: 'c' }, clusters: ['one', 'two'] },
+  ])
+  assert.deepEqual(
+    again.warnings,
+    [],
+    'what was missing before is not of this write, and what depends on it is there',
+  )
+})
+
+test('what many clusters come to lack is one warning', async () => {
+  const clusters = Array.from({ length: 6 }, (_, i) => ({
+    id: `c${i}`,
+    cluster_name: `c${i}`,
+    cluster_dns: `c${i}.k8s.example.com`,
+    environment: 'dev',
+  }))
+  const { clusters: _ours, ...definitions } = smallFleet()
+  const service = await startService({ fleet: { ...definitions, clusters } })
+  const { warnings } = await done(service, 2, [
+    { op: 'assign', type: 'platform_components', ref: { id: 'b' }, selector: 'id' },
+  ])
+  assert.deepEqual(warnings, [
+    '6 clusters ("c0", "c1", "c2" and 3 more): "b" depends on "a", which is not assigned',
+  ])
 })
 
 describe('large batches', () => {

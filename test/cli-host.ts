@@ -1,9 +1,8 @@
 // Runs command lines for tests, one after the other or at once, in one process: starting it takes longer than most of them.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import type { Terminal } from '../src/cli/output/terminal.ts'
 import { runProgram } from '../src/cli/program.ts'
+import { shippedVersion } from '../src/cli/shipped.ts'
 
 export interface Line {
   readonly id: number
@@ -11,9 +10,6 @@ export interface Line {
   readonly env: Readonly<Record<string, string>>
   readonly input: string
 }
-
-const ROOT = join(import.meta.dirname, '..')
-const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 function collect(chunks: string[]): NodeJS.WriteStream {
   const stream = new Writable({
@@ -34,6 +30,6 @@ process.on('message', async ({ id, args, env, input }: Line) => {
     stdout: collect(out),
     stderr: collect(err),
   }
-  const code = await runProgram(args, { terminal, version, resources: join(ROOT, 'resources') })
+  const code = await runProgram(args, { terminal, version: shippedVersion() })
   process.send?.({ id, code, stdout: out.join(''), stderr: err.join('') })
 })

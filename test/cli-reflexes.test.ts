@@ -1,7 +1,7 @@
 // What hands that know kubectl and gh type without thinking works here too.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { parse } from 'yaml'
@@ -373,6 +373,35 @@ describe('tables', () => {
     await fail(2, 'this is no single table', ['cluster', 'describe', 'one', '-o', 'csv'])
   })
 
+  test('times are ordered as times, and updated is when each document was last changed', async (t) => {
+    let now = new Date('2026-01-31T12:00:00Z')
+    const { service, output, fail } = await start(t, { now: () => now })
+    const change = async (id: string): Promise<void> => {
+      const { status } = await service.call('PATCH', `/clusters/${id}`, { body: { node_count: 3 } })
+      assert.equal(status, 200)
+    }
+    await change('one')
+    now = new Date('2026-02-11T12:00:00Z')
+    await change('two')
+    const ages = await output('cluster list --columns id,updated --sort-by updated')
+    assert.match(ages, /^ID +UPDATED\ntwo +\d+d\none +\d+d\n$/)
+    assert.match(await output('component list --columns id,updated'), /^ID +UPDATED\na +\d+d\n/)
+    await fail(2, 'there is no column "updatet"', ['cluster', 'list', '--columns', 'updatet'])
+  })
+
+  test('what a cluster gets is a table of what one looks for first, without what only programs need', async (t) => {
+    const { output } = await start(t)
+    assert.equal(
+      await output('cluster inputs one component'),
+      [
+        'ID  TAG     VERSION  PATH          CLUSTER-ENV-ENABLED  DEPENDS-ON  ENABLED  PATCHES     URL',
+        'a   v1.0.0  1.0.0    core/a/1.0.0  false                            true     replicas=2  oci://registry.example.com/components',
+        'b   v2.0.0  1.0.0    core/b/1.0.0  false                a           true                 oci://registry.example.com/components',
+        '',
+      ].join('\n'),
+    )
+  })
+
   for (const columns of [40, 80, 100, 200])
     test(`fit ${columns} columns, say what has no room, and never break a word of help`, async (t) => {
       const { url } = await start(t)
@@ -486,6 +515,21 @@ describe('files', () => {
     assert.equal(existsSync(join(folder, 'clusters/two.yaml')), false)
     assert.equal(await output(`diff -f ${folder}`), '')
     assert.match(readFileSync(join(folder, 'EXPORTED'), 'utf8'), /^http:.* revision \d+\n$/)
+  })
+
+  test('what .frsignore names is neither read nor written nor deleted', async (t) => {
+    const { succeed, fail } = await start(t)
+    const folder = temporaryFolder(t)
+    await succeed(['export', '--output-dir', folder])
+    const foreign = join(folder, 'namespaces/values.yaml')
+    writeFileSync(foreign, 'not: ours\n')
+    await fail(2, [/values\.yaml: has no type/, '.frsignore'], ['diff', '-f', folder])
+    writeFileSync(join(folder, '.frsignore'), '# of others\nvalues.yaml\nrolebindings/\n')
+    await succeed(['diff', '-f', folder])
+    rmSync(join(folder, 'rolebindings'), { recursive: true })
+    assert.match((await succeed(['export', '--output-dir', folder])).stderr, /; 0 files written, 0 deleted/)
+    assert.ok(existsSync(foreign) && !existsSync(join(folder, 'rolebindings')))
+    assert.match((await succeed(['apply', '-f', folder, '--dry-run'])).stdout, /^Nothing would change/)
   })
 
   test('an edit that lost a race opens again on the newer version, with what was changed in it', async (t) => {

@@ -3,6 +3,7 @@
 import { connect, type Socket } from 'node:net'
 import { constants, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { CAN_PIN } from '../pin.ts'
 import { ATTACKS, type Attack, NUISANCES } from './attacks.ts'
 
 export interface Order {
@@ -129,7 +130,8 @@ function attackAll({ port, names, token, connections }: Order): () => void {
 }
 
 // The attacker is meant to be elsewhere: what it computes must not be taken from the service.
-setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL)
+const { PRIORITY_HIGH, PRIORITY_BELOW_NORMAL } = constants.priority
+setPriority(0, CAN_PIN ? PRIORITY_HIGH : PRIORITY_BELOW_NORMAL)
 process.once('disconnect', () => process.exit())
 process.once('message', (order: Order) => {
   const go = attackAll(order)

@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { CAN_PIN, CLIENT_CORE, pin, SERVER_CORE } from '../pin.ts'
 import { endWithUs } from '../server-process.ts'
 import type { Order, Tally } from './attacker.ts'
 import type { Watch } from './observer.ts'
@@ -15,6 +16,8 @@ export class Client {
 
   constructor(script: 'attacker.ts' | 'observer.ts') {
     this.child = endWithUs(fork(join(import.meta.dirname, script)))
+    // The observer goes before the service, and takes little. Beside the attacker it would wait for what the kernel does.
+    if (CAN_PIN) pin(this.child.pid as number, script === 'observer.ts' ? SERVER_CORE : CLIENT_CORE)
   }
 
   tell(message: Order | Watch | 'go' | 'stop'): void {

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { CAN_PIN, pin, SERVER_CORE } from '../pin.ts'
 import { residentMegabytes, startService, startTarget, stopTarget, type Target } from '../server-process.ts'
 import { NUISANCES } from './attacks.ts'
 import { Client } from './client-process.ts'
@@ -53,6 +54,7 @@ const HELD = ['01', '08']
 export async function measureRow(setting: Setting, row: Row): Promise<Seen> {
   const { port } = setting
   const target = await startFor(setting, row)
+  if (CAN_PIN) pin(target.child.pid as number, SERVER_CORE)
   const memory = watchMemory(target)
   const isAdminThere = !row.isBare
   const clients: Client[] = []

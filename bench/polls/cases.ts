@@ -7,16 +7,19 @@ export type Style = 'new' | 'kept' | 'tls' | 'tls-x25519'
 /** Whose answers: ours of a kind of fleet, with the token of all or one for each cluster; or a peer's. */
 export type Server = 'uniform' | 'lived-in' | 'lived-in, shared token' | 'node:http' | 'nginx'
 
-export interface Case {
+export interface Measured {
   readonly server: Server
   /** Clusters of the fleet. */
   readonly size: number
   readonly style: Style
+  readonly samples: Sample[]
+}
+
+export interface Case extends Measured {
   readonly target: Target
   readonly port: number
   /** File with the polls, as the client reads it. */
   readonly polls: string
-  readonly samples: Sample[]
 }
 
 export interface Sample {
@@ -28,17 +31,17 @@ export interface Sample {
   readonly clientCpu: number
 }
 
-export function isPeer({ server }: Case): boolean {
+export function isPeer({ server }: Measured): boolean {
   return server === 'nginx' || server === 'node:http'
 }
 
 /** Of all rounds, in order. */
-export function sorted(each: Case, read: (sample: Sample) => number): number[] {
+export function sorted(each: Measured, read: (sample: Sample) => number): number[] {
   return each.samples.map(read).sort((a, b) => a - b)
 }
 
 export function medianOf(
-  each: Case | undefined,
+  each: Measured | undefined,
   read: (sample: Sample) => number = ({ cpu }) => cpu,
 ): number {
   const values = each ? sorted(each, read) : []

@@ -1,13 +1,12 @@
 // One measurement: a client on one core polls a server on the other, and what that costs both is read.
-import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { CLIENT_CORE, pin, SERVER_CORE } from '../pin.ts'
 import type { Target } from '../server-process.ts'
 import type { Case, Sample } from './cases.ts'
 
-const SERVER_CORE = '0'
-const CLIENT_CORE = '1'
 const CONNECTIONS = 8
 
 /** Builds the client; throws with the reason where that is not possible. */
@@ -22,7 +21,7 @@ export function buildClient(folder: string): string {
 
 /** Keeps all threads of a server on its core. */
 export function pinServer({ child }: Target): void {
-  execFileSync('taskset', ['-a', '-c', '-p', SERVER_CORE, String(child.pid)], { stdio: 'ignore' })
+  pin(child.pid as number, SERVER_CORE)
 }
 
 /** What the client tells; p50 and p99 are milliseconds. */

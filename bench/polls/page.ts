@@ -1,7 +1,7 @@
 // What the measurements say, as tables and a drawing for the documentation.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Case, isPeer, medianOf, type Server, type Style, sorted } from './cases.ts'
+import { isPeer, type Measured, medianOf, type Server, type Style, sorted } from './cases.ts'
 import { drawChart, type Line } from './chart.ts'
 
 const DOCS = join(import.meta.dirname, '../../docs')
@@ -18,12 +18,12 @@ const HEADINGS: Readonly<Record<Style, string>> = {
 /** A goal: at most so many times what something else costs in the same run. */
 interface Goal {
   readonly what: string
-  readonly ours: Case | undefined
-  readonly than: Case | undefined
+  readonly ours: Measured | undefined
+  readonly than: Measured | undefined
   readonly most: number
 }
 
-export function tablesOf(cases: readonly Case[], peerSize: number): string {
+export function tablesOf(cases: readonly Measured[], peerSize: number): string {
   const styles = Object.keys(HEADINGS) as Style[]
   const tables = styles.flatMap((style) => {
     const rows = cases.filter((each) => each.style === style)
@@ -32,7 +32,7 @@ export function tablesOf(cases: readonly Case[], peerSize: number): string {
   return [...tables, '### Goals', '', ...goalsTable(goalsOf(cases, peerSize))].join('\n')
 }
 
-function table(rows: readonly Case[], peerSize: number): string[] {
+function table(rows: readonly Measured[], peerSize: number): string[] {
   const peer = (server: Server): number => medianOf(rows.find((each) => each.server === server))
   const lines = rows.map((each) => {
     const cpu = sorted(each, (sample) => sample.cpu)
@@ -63,14 +63,19 @@ function table(rows: readonly Case[], peerSize: number): string[] {
   return markdown(head, lines)
 }
 
-function goalsOf(cases: readonly Case[], peerSize: number): Goal[] {
-  const find = (server: Server, style: Style, size = peerSize): Case | undefined =>
+function goalsOf(cases: readonly Measured[], peerSize: number): Goal[] {
+  const find = (server: Server, style: Style, size = peerSize): Measured | undefined =>
     cases.find((each) => each.server === server && each.style === style && each.size === size)
   const sizes = [...new Set(cases.map(({ size }) => size))].sort((a, b) => a - b)
   const [smallest = 0, largest = 0] = [sizes[0], sizes.at(-1)]
   const lived = 'lived-in'
   const shared = 'lived-in, shared token'
-  const goal = (what: string, ours: Case | undefined, than: Case | undefined, most: number): Goal => ({
+  const goal = (
+    what: string,
+    ours: Measured | undefined,
+    than: Measured | undefined,
+    most: number,
+  ): Goal => ({
     what,
     ours,
     than,
@@ -126,7 +131,7 @@ const LINES: readonly (readonly [string, string, Server, Style])[] = [
   ['uniform, kept connections', '#8e44ad', 'uniform', 'kept'],
 ]
 
-function chartOf(cases: readonly Case[]): string {
+function chartOf(cases: readonly Measured[]): string {
   const sizes = [...new Set(cases.filter((each) => !isPeer(each)).map(({ size }) => size))].sort(
     (a, b) => a - b,
   )
@@ -143,7 +148,7 @@ function chartOf(cases: readonly Case[]): string {
 }
 
 /** Puts what was measured into the page, which keeps its words. */
-export function writePage(cases: readonly Case[], tables: string): void {
+export function writePage(cases: readonly Measured[], tables: string): void {
   const page = join(DOCS, 'benchmarks.md')
   const content = readFileSync(page, 'utf8')
   const [before, rest] = content.split(BEGIN)

@@ -12,8 +12,6 @@ export const PROGRAM = 'flux-resourceset-cli'
 export interface CliContext {
   readonly terminal: Terminal
   readonly version: string
-  /** Folder of the resource files that come with the program. */
-  readonly resources: string
   /** The tokens in the files of --api-token-file and --write-token-file. */
   readonly tokens?: GivenTokens
 }

@@ -12,8 +12,9 @@ import { painter, plain, type Terminal } from './output/terminal.ts'
 import { wrapFor } from './output/wrap.ts'
 import type { Api } from './server/api.ts'
 import { openApi } from './server/api-client.ts'
-import { builtInTypes, type Learned, learnTypes } from './server/learn-types.ts'
+import { type Learned, learnTypes } from './server/learn-types.ts'
 import { namesOf } from './server/nouns.ts'
+import { shippedTypes } from './shipped.ts'
 import { isVerb, nounFirst } from './verb-first.ts'
 
 /** Runs a command line to its end; returns the exit code. */
@@ -142,7 +143,7 @@ const SHORT_TIMEOUT_MS = 1500
 
 async function learn(
   argv: readonly string[],
-  { terminal, version, resources }: CliContext,
+  { terminal, version }: CliContext,
   resolve: () => Settings,
   refresh: boolean,
 ): Promise<Learned> {
@@ -154,7 +155,7 @@ async function learn(
   } catch (error) {
     // Help must work before anything is set up.
     if (!wantsHelp) throw error
-    return { nouns: await builtInTypes(resources), from: 'built-in' }
+    return { nouns: await shippedTypes(), from: 'built-in' }
   }
   const longest = wantsHelp || argv[0] === COMPLETE ? SHORT_TIMEOUT_MS : LEARNING_TIMEOUT_MS
   const brief = { ...settings, timeoutMs: Math.min(settings.timeoutMs, longest) }
@@ -163,7 +164,7 @@ async function learn(
       warnOfPlainHttp(terminal, settings.url, settings.allowsHttp)
     return openApi({ settings: brief, env, version, tries: 1, note() {} })
   }
-  return learnTypes({ url: settings.url, open, env, resources, refresh })
+  return learnTypes({ url: settings.url, open, env, refresh })
 }
 
 /** Reports a failure on stderr; returns the exit code. */

@@ -2,7 +2,6 @@
 
 import type { Settings } from './config/settings.ts'
 import type { Goal } from './input/goals.ts'
-import { showPaged } from './output/pager.ts'
 import { type Format, type Printable, render } from './output/print.ts'
 import { painter, plain, type Terminal } from './output/terminal.ts'
 import { wrapFor } from './output/wrap.ts'
@@ -52,7 +51,7 @@ export function createSession(options: Options): Session {
       const text = await render(terminal, format, headers, result, (names) => {
         for (const name of names) hidden.add(name)
       })
-      if (!(result.isPaged && (await showPaged(terminal, text)))) stdout.write(text)
+      if (!(result.isPaged && (await paged(terminal, text)))) stdout.write(text)
       if (hidden.size > 0) this.note(`no room for ${[...hidden].join(', ')}: -o wide shows all`)
     },
     note(text) {
@@ -62,4 +61,10 @@ export function createSession(options: Options): Session {
       stderr.write(wrapFor(stderr, `${painter(terminal, stderr)('yellow', 'Warning:')} ${plain(text)}\n`))
     },
   }
+}
+
+/** Shows a text through a pager, where it needs one; loaded here, since most commands never do. */
+async function paged(terminal: Terminal, text: string): Promise<boolean> {
+  const { showPaged } = await import('./output/pager.ts')
+  return showPaged(terminal, text)
 }

@@ -2,6 +2,7 @@
 import { equalJson, isObject, type Json, type JsonObject, pointer } from '../../base/json.ts'
 import { buildNormaliser } from '../../registry/normalise.ts'
 import { usage } from '../failure.ts'
+import { IGNORE_FILE } from '../input/ignored-files.ts'
 import { type Parsed, readFiles } from '../input/read-files.ts'
 import type { Terminal } from '../output/terminal.ts'
 import type { Noun } from '../server/nouns.ts'
@@ -49,7 +50,11 @@ export function documentsIn(nouns: readonly Noun[], { value, source }: Parsed): 
   if (typeof type === 'string') return [toWanted(nouns, value, type, source)]
   const lists = Object.entries(value)
   const isSeed = lists.length > 0 && lists.every(([, documents]) => Array.isArray(documents))
-  if (!isSeed) throw usage(`${source}: has no type: add one of ${typeNames(nouns)}`)
+  if (!isSeed)
+    throw usage(
+      `${source}: has no type: add one of ${typeNames(nouns)}`,
+      `files that hold no documents are left out by their names in ${IGNORE_FILE} of the folder, as in .gitignore`,
+    )
   return lists.flatMap(([name, documents]) =>
     (documents as readonly Json[]).map((item, i) => {
       const place = `${source} /${name}/${i}`

@@ -1,9 +1,10 @@
 // `cluster inputs`: what a cluster gets when it polls, and where it comes from.
 import type { Command } from 'commander'
+import { isObject } from '../../base/json.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { UnknownName } from '../failure.ts'
 import { parseAt } from '../input/moments.ts'
-import { cell } from '../output/document-columns.ts'
+import { cell, rankOf, titleOf } from '../output/document-columns.ts'
 import type { Look } from '../output/print.ts'
 import { type ClusterInputs, type ExplainedInputs, readInputs } from '../server/cluster-inputs.ts'
 import { type Noun, namesOf } from '../server/nouns.ts'
@@ -41,7 +42,11 @@ export function defineInputs(command: Command, { run, nouns }: Tools, noun: Noun
                 const title = results.length > 1 ? `${look.paint('bold', name)}\n` : ''
                 const body = explain
                   ? explainTable(look, result as unknown as ExplainedInputs)
-                  : inputTable(look, result.inputs)
+                  : inputTable(
+                      look,
+                      nouns.find(({ delivery }) => delivery?.endpoint === name),
+                      result.inputs,
+                    )
                 return title + body
               })
               .join('\n'),
@@ -60,15 +65,29 @@ function findEndpoint(nouns: readonly Noun[], name: string): string {
   throw new UnknownName(`there is no endpoint "${name}": known are ${known}`)
 }
 
-/** A row for each input; the cluster is left out, since it is the same in every row. */
-function inputTable({ table }: Look, inputs: ClusterInputs['inputs']): string {
+/** What says the same in every row, or is of use to programs only. */
+const LEFT_OUT = ['cluster', 'digest', 'answer_digest']
+
+/** A row for each input; what was put together for it, such as its source, has a column for each field. */
+function inputTable({ table }: Look, noun: Noun | undefined, inputs: ClusterInputs['inputs']): string {
   if (inputs.length === 0) return '(none)\n'
-  const names = [...new Set(inputs.flatMap((input) => Object.keys(input)))].filter(
-    (name) => name !== 'cluster',
-  )
+  const isWhole = (name: string): boolean =>
+    name === 'patches' || Object.hasOwn(noun?.schema.properties ?? {}, name)
+  const rows = inputs.map((input) => {
+    const fields = Object.entries(input).filter(([name]) => !LEFT_OUT.includes(name))
+    return new Map(
+      fields.flatMap(([name, value]) =>
+        isObject(value) && !isWhole(name) ? Object.entries(value) : [[name, value] as const],
+      ),
+    )
+  })
+  const names = [...new Set(rows.flatMap((row) => [...row.keys()]))]
+  const columns = names
+    .map((name) => ({ name, title: titleOf(name) }))
+    .toSorted((one, two) => rankOf(one) - rankOf(two))
   return table(
-    names.map((name) => name.replaceAll('_', '-').toUpperCase()),
-    inputs.map((input) => names.map((name) => cell(input[name]))),
+    columns.map(({ title }) => title),
+    rows.map((row) => columns.map(({ name }) => cell(row.get(name)))),
   )
 }
 

@@ -3,11 +3,12 @@ import type { Command } from 'commander'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
 import { columnsFor, watchList } from '../fleet/cluster-list.ts'
+import { UPDATED, updatedColumn } from '../fleet/last-changes.ts'
 import { addDefinitionFlags, selectorWith } from '../input/definition-flags.ts'
 import { parsePair } from '../input/field-values.ts'
 import { parseAt } from '../input/moments.ts'
 import { collect, collectIds, parseCount } from '../input/option-parsers.ts'
-import { columnNamed, columnsOf } from '../output/document-columns.ts'
+import { type Column, columnNamed, columnsOf } from '../output/document-columns.ts'
 import { printableList } from '../output/document-table.ts'
 import { sortDocuments } from '../output/sort-documents.ts'
 import { STATUS_TITLES } from '../output/status-table.ts'
@@ -52,7 +53,11 @@ export function defineList(command: Command, { run, nouns }: Tools, noun: Noun):
     .option('-w, --watch', `go on with a line for every ${noun.singular} that changes; Ctrl-C ends it`)
     .optionsGroup('What is shown:')
     .option('-L, --label-columns <keys>', 'these labels in columns of their own', collectIds)
-    .option('--columns <names>', 'these columns: titles, or fields such as labels.region', collectIds)
+    .option(
+      '--columns <names>',
+      'these columns: titles, fields such as labels.region, or updated: when each was last changed',
+      collectIds,
+    )
     .option('--sort-by <column>', 'ordered by this column, instead of by id')
   command.addHelpText('after', examples(noun)).action(
     run(async (session, { filter = [], limit, offset, watch, ...flags }: Flags) => {
@@ -72,6 +77,7 @@ export function defineList(command: Command, { run, nouns }: Tools, noun: Noun):
       const found = used ? documents.filter(({ id }) => used.has(id)) : documents
       const columns = session.format.kind === 'human' || session.format.kind === 'csv' || sortBy !== undefined
       const more = columns ? await columnsFor(session, list, found) : []
+      if (wantsUpdated(choice)) more.push(await updatedColumn(session, noun, found))
       const sorted = sortBy === undefined ? found : sortDocuments(noun, nouns, found, more, sortBy)
       const first = isPart ? 0 : (offset ?? 0)
       const shown = isPart ? sorted : sorted.slice(first, limit === undefined ? undefined : first + limit)
@@ -81,9 +87,15 @@ export function defineList(command: Command, { run, nouns }: Tools, noun: Noun):
   )
 }
 
+/** Whether the time of the last change is asked for, which is read from the log. */
+function wantsUpdated({ columns = [], sortBy }: Choice): boolean {
+  return [...columns, sortBy].some((name) => name?.toUpperCase() === UPDATED)
+}
+
 /** Throws where a column is asked for that is not there, before anything is read. */
 function checkColumns(noun: Noun, nouns: readonly Noun[], { columns = [], sortBy }: Choice): void {
-  const all = columnsOf(noun, nouns, noun.cluster ? UNREAD : [])
+  const unread = noun.cluster ? [...STATUS_TITLES, UPDATED] : [UPDATED]
+  const all = columnsOf(noun, nouns, unread.map(unreadColumn))
   for (const name of sortBy === undefined ? columns : [...columns, sortBy]) columnNamed(noun, all, name)
 }
 
@@ -92,8 +104,10 @@ interface Choice {
   readonly sortBy?: string | undefined
 }
 
-/** The columns of what clusters are doing, which is read later. */
-const UNREAD = STATUS_TITLES.map((title) => ({ title, wide: false, read: () => '' }))
+/** A column that is read later. */
+function unreadColumn(title: string): Column {
+  return { title, wide: false, read: () => '' }
+}
 
 function noteSize(session: Session, noun: Noun, shown: number, total: number): void {
   if (shown === 0 && session.format.kind === 'human')

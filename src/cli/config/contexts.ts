@@ -4,8 +4,6 @@ import { join } from 'node:path'
 import { isObject } from '../../base/json.ts'
 import { type Failure, usage } from '../failure.ts'
 import type { Env } from '../output/terminal.ts'
-import { writeOwnFile } from '../output/write-files.ts'
-import { withLock } from './file-lock.ts'
 
 /** The tokens of a login at an OIDC issuer, and what it takes to renew them. */
 export interface IssuerLogin {
@@ -143,6 +141,9 @@ export async function updateContexts(
 ): Promise<void> {
   const path = configPath(env)
   if (path === undefined) throw usage('there is no folder for the configuration: set HOME or XDG_CONFIG_HOME')
+  // Loaded here: most commands only read the file.
+  const { withLock } = await import('./file-lock.ts')
+  const { writeOwnFile } = await import('../output/write-files.ts')
   await withLock(path, async () => {
     const file = loadContexts(env)
     const changed = await change(file)

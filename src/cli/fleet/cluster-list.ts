@@ -1,8 +1,6 @@
 // Lists with what clusters are doing: once, and kept up to date.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FleetStatus } from '../../api/status-schema.ts'
-import type { Revision } from '../../api/wire-types.ts'
-import { fromNow } from '../../base/relative-time.ts'
 import type { Document } from '../../domain/types/resource-type.ts'
 import { usage } from '../failure.ts'
 import type { Column, ColumnChoice } from '../output/document-columns.ts'
@@ -11,9 +9,10 @@ import type { Look } from '../output/print.ts'
 import { statusColumns } from '../output/status-table.ts'
 import type { Call } from '../server/api.ts'
 import type { Noun } from '../server/nouns.ts'
-import { listAll, pathOf } from '../server/read-documents.ts'
+import { listAll } from '../server/read-documents.ts'
 import { isTransient } from '../server/refusal.ts'
 import type { Session } from '../session.ts'
+import { deletionColumns } from './last-changes.ts'
 import { findStatus } from './read-status.ts'
 
 export interface ListQuery {
@@ -27,8 +26,6 @@ export interface ListQuery {
 
 /** Clusters are named to the server up to this many: the names have to fit into a URL. */
 const NAMED = 100
-/** Of so many deleted clusters it is said who deleted them. */
-const EXPLAINED = 200
 const EVERY_MS = 3000
 
 /** The columns of what the clusters of a list are doing; none where the server does not tell. */
@@ -59,36 +56,6 @@ function statusOf(
   return findStatus(session, {
     query: { selector: ids.length <= NAMED ? `id in (${ids.join(',')})` : selector },
   })
-}
-
-/** When each was deleted, by whom and why. */
-async function deletionColumns(
-  session: Session,
-  noun: Noun,
-  documents: readonly Document[],
-): Promise<Column[]> {
-  const found = await Promise.all(
-    documents.slice(0, EXPLAINED).map(async ({ id }): Promise<[string, Revision | undefined]> => {
-      const { body } = await session.api.get(pathOf(noun, id, 'history'), { query: { limit: 1 } })
-      return [id, body[0]]
-    }),
-  )
-  const revisions = new Map(found)
-  const now = new Date()
-  const column = (title: string, read: (revision: Revision) => string): Column => ({
-    title,
-    wide: false,
-    read({ id }) {
-      const revision = revisions.get(String(id))
-      return revision ? read(revision) : ''
-    },
-  })
-  return [
-    column('DELETED', ({ time }) => fromNow(time, now)),
-    column('REVISION', ({ revision }) => String(revision)),
-    column('ACTOR', ({ actor }) => actor),
-    column('MESSAGE', ({ message }) => message ?? ''),
-  ]
 }
 
 /** Prints the list, and then a line for every document that changes, until Ctrl-C. */

@@ -1,9 +1,10 @@
 // Files that commands are given: YAML or JSON, from a path, a folder or stdin.
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { checkJson, type Json } from '../../base/json.ts'
 import { usage } from '../failure.ts'
 import type { Terminal } from '../output/terminal.ts'
+import { IGNORE_FILE, type Ignores, readIgnored } from './ignored-files.ts'
 
 export interface Parsed {
   readonly value: Json
@@ -25,9 +26,11 @@ export async function readFiles(terminal: Terminal, path: string): Promise<Parse
   return parsed
 }
 
-/** The file of a path, or the YAML and JSON files below a folder. */
+/** The file of a path, or the YAML and JSON files below a folder that its ignore file leaves. */
 export function filesOf(path: string): string[] {
-  const files = isFolder(path) ? filesBelow(path, new Set()) : [path]
+  if (!isFolder(path)) return [path]
+  const ignores = explainErrors(join(path, IGNORE_FILE), () => readIgnored(path))
+  const files = filesBelow(path, { root: path, ignores, above: new Set() })
   if (files.length === 0) throw usage(`${path} holds no .yaml, .yml or .json file`)
   return files
 }
@@ -46,15 +49,25 @@ function isFolder(path: string): boolean {
   return explainErrors(path, () => statSync(path).isDirectory())
 }
 
+interface Walk {
+  /** The folder that was given. */
+  readonly root: string
+  readonly ignores: Ignores
+  /** The folders that lead here: links may go round in circles. */
+  readonly above: ReadonlySet<string>
+}
+
 /** The files below a folder, in order, without hidden ones. Links are followed: mounted configuration has them. */
-function filesBelow(folder: string, above: ReadonlySet<string>): string[] {
+function filesBelow(folder: string, walk: Walk): string[] {
   return explainErrors(folder, () => {
-    const here = new Set([...above, realpathSync(folder)])
+    const above = new Set([...walk.above, realpathSync(folder)])
     const names = readdirSync(folder).filter((name) => !name.startsWith('.'))
     return names.sort().flatMap((name) => {
       const path = join(folder, name)
-      if (!isFolder(path)) return READ.test(name) ? [path] : []
-      return here.has(realpathSync(path)) ? [] : filesBelow(path, here)
+      const isBelow = isFolder(path)
+      if (walk.ignores(relative(walk.root, path), isBelow)) return []
+      if (!isBelow) return READ.test(name) ? [path] : []
+      return above.has(realpathSync(path)) ? [] : filesBelow(path, { ...walk, above })
     })
   })
 }

@@ -44,8 +44,14 @@ function bypassOption(): Option {
 }
 
 /** The long names of the flags that make a rollout of a write. */
-export const STAGING_FLAGS = stagingOptions().map(({ long }) => String(long))
-export const ROLLOUT_FLAG_NAMES = [...STAGING_FLAGS, bypassOption().long]
+export function stagingFlags(): string[] {
+  return stagingOptions().map(({ long }) => String(long))
+}
+
+/** The long names of all of them. */
+export function rolloutFlags(): string[] {
+  return [...stagingFlags(), String(bypassOption().long)]
+}
 
 /** The flags of strategies, which say how a change goes through the fleet. */
 export function waveOption(flag: string, about: string): Option {

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { usage } from '../failure.ts'
 import { DEFAULT_GOAL, GOALS, type Goal, parseGoal } from './goals.ts'
-import { addRolloutFlags, checkRolloutFlags, ROLLOUT_FLAG_NAMES, type RolloutFlags } from './rollout-flags.ts'
+import { addRolloutFlags, checkRolloutFlags, type RolloutFlags, rolloutFlags } from './rollout-flags.ts'
 
 export interface WriteFlags extends RolloutFlags {
   readonly dryRun?: boolean
@@ -34,7 +34,7 @@ const WAIT_FLAG = `--wait [${GOALS.join('|')}]`
 /** The long names: `--dry-run`. */
 export const WRITE_FLAG_NAMES = [
   ...[...WRITE_FLAGS.map(([flags]) => flags), CONFIRM_FLAG, WAIT_FLAG].map((flags) => new Option(flags).long),
-  ...ROLLOUT_FLAG_NAMES,
+  ...rolloutFlags(),
 ]
 
 /** Adds the flags of a write; `isStaged` says whether what it changes can be rolled out wave by wave. */

@@ -11,6 +11,8 @@ export interface Column {
   /** Whether it is of wide tables only. */
   readonly wide: boolean
   read(document: JsonObject): string
+  /** What it is ordered by, where that is not its text; NaN where there is nothing. */
+  order?(document: JsonObject): number
 }
 
 /** Which columns somebody wants to see. */
@@ -51,7 +53,7 @@ const FIRST = [
 ]
 const LAST = ['DNS', 'URL']
 
-function titleOf(name: string): string {
+export function titleOf(name: string): string {
   return TITLES[name] ?? name.replaceAll('_', '-').toUpperCase()
 }
 
@@ -88,7 +90,8 @@ function isShown({ schema: whole, cluster, bookkeeping }: Noun, name: string, sc
   return isSimple && schema.default !== undefined && schema.type !== 'boolean'
 }
 
-function rankOf({ title }: Column): number {
+/** Where a column stands among others: what one looks for first, long addresses last. */
+export function rankOf({ title }: Pick<Column, 'title'>): number {
   if (LAST.includes(title)) return 2000 + LAST.indexOf(title)
   return FIRST.includes(title) ? FIRST.indexOf(title) : 1000
 }

@@ -18,11 +18,12 @@ export function statusColumns({ clusters, at }: FleetStatus): Column[] {
       return line ? read(line) : ''
     },
   })
+  const seen = column('SEEN', ({ last_seen }) => ageOf(last_seen, new Date(at)))
   return [
     column('CONTACT', ({ contact }) => contact),
     column('DELIVERY', ({ delivery }) => delivery),
     column('HEALTH', ({ health }) => health),
-    column('SEEN', ({ last_seen }) => ageOf(last_seen, new Date(at))),
+    { ...seen, order: ({ id }) => -Date.parse(lines.get(String(id))?.last_seen ?? '') },
     column('OPERATOR', ({ operator_version }) => operator_version ?? '', true),
   ]
 }

@@ -1,7 +1,7 @@
 // What to type after a refusal that has more than one way through, as commands.
 import type { Detail, Reason } from '../../base/problem.ts'
 import type { NextStep } from '../failure.ts'
-import { STAGING_FLAGS } from '../input/rollout-flags.ts'
+import { stagingFlags } from '../input/rollout-flags.ts'
 
 interface Refused {
   readonly reason?: Reason | undefined
@@ -30,12 +30,12 @@ function waysPast(id: string): readonly NextStep[] {
     { command: `rollout watch ${id}`, about: 'wait until it has ended' },
     {
       again: `--amend ${id}`,
-      without: STAGING_FLAGS,
+      without: stagingFlags(),
       about: 'put this into the rollout, in place of what it rolls out',
     },
     {
       again: `--rollout default --supersede ${id}`,
-      without: STAGING_FLAGS,
+      without: stagingFlags(),
       about: 'abort it, and roll this out instead',
     },
     { command: `rollout abort ${id}`, about: 'take it back, then write' },

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path'
 import type { JsonObject } from '../../base/json.ts'
 import { usage } from '../failure.ts'
+import { type Ignores, readIgnored } from '../input/ignored-files.ts'
 import { type Noun, withType } from '../server/nouns.ts'
 import type { Session } from '../session.ts'
 import { count } from './count.ts'
@@ -17,19 +18,24 @@ interface Source {
 /** The file that says where the folder is from. */
 const ORIGIN = 'EXPORTED'
 
-/** Writes what has changed, and deletes the files of documents that are gone. */
+/** Writes what has changed, and deletes the files of documents that are gone; what is ignored there is left alone. */
 export async function writeFolder(
   session: Session,
   folder: string,
   documents: readonly (readonly [Noun, JsonObject])[],
   { revision, isWhole }: Source,
 ): Promise<void> {
+  const ignores = readIgnored(folder)
   const files = new Map<string, string>()
-  for (const [noun, document] of documents)
-    files.set(join(noun.name, `${document.id}.yaml`), await toYaml(withType(noun, document)))
+  for (const [noun, document] of documents) {
+    const name = join(noun.name, `${document.id}.yaml`)
+    if (!isIgnored(ignores, name)) files.set(name, await toYaml(withType(noun, document)))
+  }
   try {
     const written = [...files].filter(([name, text]) => writeChanged(join(folder, name), text))
-    const gone = isWhole ? filesOf(session.nouns, folder).filter((name) => !files.has(name)) : []
+    const gone = isWhole
+      ? filesOf(session.nouns, folder).filter((name) => !files.has(name) && !isIgnored(ignores, name))
+      : []
     for (const name of gone) rmSync(join(folder, name))
     writeChanged(join(folder, ORIGIN), `${session.api.url.href} revision ${revision}\n`)
     session.note(
@@ -40,6 +46,11 @@ export async function writeFolder(
     if (code === undefined) throw error
     throw usage(`${folder} cannot be written: ${message}`)
   }
+}
+
+/** Whether a file, or the folder that it is in, is ignored. */
+function isIgnored(ignores: Ignores, name: string): boolean {
+  return ignores(dirname(name), true) || ignores(name, false)
 }
 
 function writeChanged(path: string, text: string): boolean {

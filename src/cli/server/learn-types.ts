@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { cacheFolder } from '../config/contexts.ts'
 import { Failure } from '../failure.ts'
 import type { Env } from '../output/terminal.ts'
-import { writeOwnFile } from '../output/write-files.ts'
+import { shippedTypes } from '../shipped.ts'
 import type { Api } from './api.ts'
 import { isNoun, type Noun, readNouns } from './nouns.ts'
 
@@ -19,15 +19,13 @@ interface Options {
   readonly url: URL
   open(): Api
   readonly env: Env
-  /** Folder of the resource files that come with the program. */
-  readonly resources: string
   /** Asks the server even where the cache is recent. */
   readonly refresh?: boolean
 }
 
 const CACHE_MS = 10 * 60 * 1000
 
-export async function learnTypes({ url, open, env, resources, refresh = false }: Options): Promise<Learned> {
+export async function learnTypes({ url, open, env, refresh = false }: Options): Promise<Learned> {
   const folder = cacheFolder(env)
   const path = folder && join(folder, `types-${encodeURIComponent(url.href)}.json`)
   const cached = path ? readCache(path) : undefined
@@ -36,7 +34,7 @@ export async function learnTypes({ url, open, env, resources, refresh = false }:
   const { nouns, problem } = await askServer(open())
   if (nouns && path) await writeCache(path, nouns)
   if (nouns) return { nouns, from: 'server' }
-  const known = cached?.nouns ?? (await builtInTypes(resources))
+  const known = cached?.nouns ?? (await shippedTypes())
   return { nouns: known, from: cached ? 'cache' : 'built-in', ...(problem && { problem }) }
 }
 
@@ -69,16 +67,9 @@ function readCache(path: string): Cached | undefined {
 
 /** A cache that cannot be written only costs time. */
 async function writeCache(path: string, nouns: readonly Noun[]): Promise<void> {
+  // Loaded here: most commands find the types in the cache.
+  const { writeOwnFile } = await import('../output/write-files.ts')
   try {
     await writeOwnFile(path, JSON.stringify({ at: Date.now(), nouns }))
   } catch {}
-}
-
-export async function builtInTypes(resources: string): Promise<readonly Noun[]> {
-  const { loadTypes } = await import('../../registry/load-types.ts')
-  const { describeTypes } = await import('../../registry/describe-types.ts')
-  const loaded = loadTypes([resources])
-  if (!loaded.ok) throw new Error(loaded.problems.join('\n'))
-  const nouns = readNouns({ 'x-flux-types': describeTypes(loaded.types), components: { schemas: {} } })
-  return nouns ?? []
 }

@@ -276,6 +276,6 @@ function* findTargets(
   }
   const warning =
     without > 0 &&
-    `left as they are, not being assigned "${having?.id}": ${without} of the clusters that match (${selector.text})${unknown ? `: ${unknown}` : ''}`
+    `${without} of the clusters that match (${selector.text}) ${without === 1 ? 'does' : 'do'} not have "${having?.id}": ${unknown ?? 'nothing changes there'}`
   return succeed({ ids, warnings: [...keys.warnings(draft), ...(warning ? [warning] : [])] })
 }

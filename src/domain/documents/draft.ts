@@ -55,6 +55,11 @@ export class Draft extends Overlay {
     }
   }
 
+  /** What was there before the write. */
+  get original(): View {
+    return this.#before
+  }
+
   /** Lays a document over the base. An equal one is no change, whatever the order of its fields. */
   put(type: string, document: Document, origin: Origin, deleted = false): void {
     this.#set(type, document.id, new DraftVersion(document, deleted), origin, differs)

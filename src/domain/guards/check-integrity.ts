@@ -12,20 +12,11 @@ import {
   succeed,
 } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
-import { enabledReferences } from '../delivery/dependencies.ts'
 import { type Draft, type Origin, pointerTo } from '../documents/draft.ts'
 import { unknownDocument } from '../documents/find-document.ts'
-import {
-  type Delivery,
-  type Document,
-  findReference,
-  idsIn,
-  type ResourceType,
-  referencesOf,
-  type Types,
-} from '../types/resource-type.ts'
+import { type Document, idsIn, type ResourceType, referencesOf, type Types } from '../types/resource-type.ts'
+import { MissingDependencies } from './missing-dependencies.ts'
 
-const MAX_WARNINGS = 20
 const MAX_NAMED_USERS = 20
 
 /** What is wrong at a place, and the reason for programs. */
@@ -37,8 +28,7 @@ interface Finding extends Detail {
 export function* checkIntegrity(types: Types, draft: Draft): Steps<Result<string[]>> {
   const details: Detail[] = []
   const reasons = new Set<Finding['reason']>()
-  const warnings: string[] = []
-  let count = 0
+  const missing = new MissingDependencies(types, draft)
   const removed = new Map<string, Set<string>>()
   for (const { type: name, id, before, after, origins } of draft.touched()) {
     yield
@@ -57,10 +47,7 @@ export function* checkIntegrity(types: Types, draft: Draft): Steps<Result<string
     const isCluster = type === types.cluster.type
     const holder = isCluster ? draft.dnsHolder(String(document[types.cluster.dns]), id) : undefined
     if (holder) return dnsTaken(types, document, holder.id, origins)
-    if (isCluster) {
-      for (const missing of missingDependencies(types, draft, document))
-        if (count++ < MAX_WARNINGS) warnings.push(describeMissing(document, missing))
-    }
+    if (isCluster) missing.add(document, before?.deleted ? undefined : before?.document)
     const found = isCluster
       ? checkAssignments(types, draft, document)
       : checkReferences(types, draft, type, document)
@@ -75,7 +62,7 @@ export function* checkIntegrity(types: Types, draft: Draft): Steps<Result<string
     const inUse = yield* checkUnused(types, draft, types.get(name) as ResourceType, ids)
     if (!inUse.ok) return inUse
   }
-  return succeed(count > MAX_WARNINGS ? [...warnings, `and ${count - MAX_WARNINGS} more`] : warnings)
+  return succeed(missing.warnings())
 }
 
 function dnsTaken(
@@ -223,28 +210,4 @@ function* checkUnused(
   const what = `${type.singular} "${[...ids].slice(0, MAX_NAMED_USERS).join('", "')}"`
   const message = `${what} is in use by ${count}: ${named}${more}; unassign it first or delete with cascade`
   return fail({ code: 'conflict', reason: 'in_use', message, details: users })
-}
-
-interface Missing {
-  readonly id: string
-  readonly needed: string
-  readonly delivery: Delivery
-}
-
-function* missingDependencies(types: Types, draft: Draft, cluster: Document): Generator<Missing> {
-  for (const { name, delivery } of types.delivered) {
-    if (delivery.waitsFor.length === 0) continue
-    const enabled = enabledReferences(cluster, delivery)
-    for (const { id } of referencesOf(cluster, delivery)) {
-      if (!enabled(id)) continue
-      const document = draft.get(name, id)?.document
-      for (const field of delivery.waitsFor)
-        for (const needed of idsIn(document?.[field])) if (!enabled(needed)) yield { id, needed, delivery }
-    }
-  }
-}
-
-function describeMissing(cluster: Document, { id, needed, delivery }: Missing): string {
-  const how = findReference(cluster, delivery, needed) ? 'is switched off' : 'is not assigned'
-  return `cluster "${cluster.id}": "${id}" depends on "${needed}", which ${how}`
 }

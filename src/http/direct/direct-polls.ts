@@ -2,6 +2,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FairQueue } from '../load/fair-queue.ts'
+import { paceReads } from '../load/pace-reads.ts'
 import { type DirectPoll, parsePoll } from './parse-poll.ts'
 
 /** A whole response. */
@@ -58,6 +59,8 @@ export function answerDirectly(server: Server, event: 'connection' | 'secureConn
   }, rules.checkMs).unref()
   server.once('close', () => clearInterval(timer))
 }
+
+function ignore(): void {}
 
 /** A connection that has brought nothing but polls so far. */
 class DirectConnection {
@@ -142,8 +145,10 @@ class DirectConnection {
     const socket = this.#socket
     if (this.#awaits === 'end') return
     this.#leave()
-    socket.unshift(bytes)
     this.#serve()
+    // Otherwise node:http reads past the stream. Adding a listener ends that.
+    socket.on('data', ignore).off('data', ignore)
+    paceReads(socket, this.#rules.turns)(bytes)
     if (socket.isPaused()) socket.resume()
   }
 
