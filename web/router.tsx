@@ -10,9 +10,8 @@ import { parseCatalogSearch } from './api/catalog-search.ts'
 import { parseChangePage, parseChangeSearch } from './api/change-search.ts'
 import { parseClusterSearch } from './api/cluster-search.ts'
 import { type FleetSearch, filterOf, parseFleetSearch } from './api/fleet-search.ts'
-import { FLEET_PAGE, queries } from './api/queries.ts'
+import { prefetchFleet } from './api/prefetch-fleet.ts'
 import { parseRolloutSearch, parseStartSearch } from './api/rollout-search.ts'
-import { currentToken } from './session/session.ts'
 import { CrashPage, NotFoundPage } from './shell/crash-page.tsx'
 import { Shell } from './shell/shell.tsx'
 
@@ -42,12 +41,8 @@ const fleet = createRoute({
   getParentRoute: () => root,
   path: '/fleet',
   validateSearch: only(parseFleetSearch),
-  // The list is asked for while the code of its page is still being loaded.
   loaderDeps: ({ search }: { search: FleetSearch }) => ({ filter: filterOf(search) }),
-  loader: ({ context, deps }) => {
-    if (currentToken() !== undefined)
-      void context.client.prefetchQuery(queries.fleet(deps.filter, { offset: 0, limit: FLEET_PAGE }))
-  },
+  loader: ({ context, deps }) => prefetchFleet(context.client, deps.filter),
   component: lazyRouteComponent(() => import('./pages/fleet/fleet-page.tsx'), 'FleetPage'),
 })
 
