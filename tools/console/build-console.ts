@@ -21,6 +21,7 @@ const SOURCES = ['web', 'src/base', 'src/domain', 'src/api', 'package-lock.json'
 const BUILT_FROM = 'built-from'
 /** Smaller files gain nothing. */
 const LEAST_COMPRESSED = 512
+const MAX_TRIES = 10
 
 function digestOfSources(): string {
   const digest = createHash('sha256')
@@ -54,8 +55,7 @@ function compress(folder: string): void {
 /** Says whether there was anything to build. The folder is replaced at once: whoever reads it never sees half of it. */
 export async function buildConsole(folder: string): Promise<boolean> {
   const digest = digestOfSources()
-  const mark = join(folder, BUILT_FROM)
-  if (existsSync(mark) && readFileSync(mark, 'utf8') === digest) return false
+  if (isBuilt(folder, digest)) return false
   mkdirSync(dirname(resolve(folder)), { recursive: true })
   const built = mkdtempSync(`${resolve(folder)}-`)
   // Whoever runs the service may be another user than who built it.
@@ -67,9 +67,27 @@ export async function buildConsole(folder: string): Promise<boolean> {
   })
   compress(join(built, 'assets'))
   writeFileSync(join(built, BUILT_FROM), digest)
-  rmSync(folder, { recursive: true, force: true })
-  renameSync(built, folder)
+  putInPlace(built, folder, digest)
   return true
+}
+
+/** Others may build the same at the same time: what the first of them has put there stays, for somebody may read it already. */
+function putInPlace(built: string, folder: string, digest: string): void {
+  for (let tries = 0; !isBuilt(folder, digest); tries++) {
+    rmSync(folder, { recursive: true, force: true })
+    try {
+      renameSync(built, folder)
+      return
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY' || tries === MAX_TRIES) throw error
+    }
+  }
+  rmSync(built, { recursive: true })
+}
+
+function isBuilt(folder: string, digest: string): boolean {
+  const mark = join(folder, BUILT_FROM)
+  return existsSync(mark) && readFileSync(mark, 'utf8') === digest
 }
 
 if (import.meta.main) {
