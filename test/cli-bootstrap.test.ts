@@ -322,6 +322,29 @@ describe('--with-token', AT_ONCE, () => {
     ])
   })
 
+  test('asks on a terminal before it rotates, and leaves the token as it is after a no', async (t) => {
+    const own = await start(t)
+    const first = tokenIn(await output(['one', ...HTTPS, '--with-token'], { url: own.url }))
+    const before = (await own.call('GET', '/tokens/cluster-one')).body
+    const line = (command: string): string => `${command} > bundle.yaml`
+    const asked = (answer: string) =>
+      onTerminal(['bootstrap', 'one', ...HTTPS, '--with-token'], {
+        url: own.url,
+        cwd: temporaryFolder(t),
+        line,
+        typing: [['Rotate token cluster-one', answer]],
+      })
+    const refused = await asked('no\n')
+    assert.equal(refused.code, 4, refused.screen)
+    assert.match(refused.screen, /earlier secrets are valid for 24h: apply the bundle by then/)
+    assert.match(refused.screen, /nothing was changed\n$/)
+    assert.deepEqual((await own.call('GET', '/tokens/cluster-one')).body, before)
+    const agreed = await asked('yes\n')
+    assert.equal(agreed.code, 0, agreed.screen)
+    const { rotated_at } = (await own.call('GET', '/tokens/cluster-one')).body
+    assert.ok(rotated_at > before.created_at && (await grantOf(first, own)) !== undefined)
+  })
+
   test('does not touch a token of that name that is for something else', async (t) => {
     const own = await start(t)
     await own.call('POST', '/tokens', { body: { name: 'cluster-one', role: 'viewer' } })

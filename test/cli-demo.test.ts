@@ -12,7 +12,7 @@ const SCRIPT = join(import.meta.dirname, '../examples/cli-demo.sh')
 
 async function tour(url?: string): Promise<string> {
   const env = cliEnv(url === undefined ? {} : { url })
-  return (await promisify(execFile)('bash', [SCRIPT], { env, timeout: 60_000 })).stdout
+  return (await promisify(execFile)('bash', [SCRIPT], { env, timeout: 240_000 })).stdout
 }
 
 test('the tour runs on a service of its own', async () => {

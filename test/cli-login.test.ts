@@ -6,11 +6,18 @@ import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createOidc } from '../src/http/auth/oidc.ts'
-import { type CliOptions, cliProcess, onTerminal, outcomesOf, type Run } from './cli-process.ts'
+import { type CliOptions, cli, onTerminal, outcomesOf, type Run } from './cli-process.ts'
 import { start } from './every-store.ts'
 import { type OidcIssuer, startOidcIssuer } from './oidc-issuer.ts'
 import { standBefore } from './own-server.ts'
-import { READ_TOKEN, startService, type TestService, temporaryFolder, WRITE_TOKEN } from './service.ts'
+import {
+  READ_TOKEN,
+  startService,
+  type TestService,
+  temporaryFolder,
+  WRITE_TOKEN,
+  waitFor,
+} from './service.ts'
 
 /** Starting a process is most of the work, and no test here knows of another. */
 const AT_ONCE = { concurrency: 4 }
@@ -24,7 +31,7 @@ after(() => service.stop())
 
 /** Runs the program; no token is ever shown, of whatever kind. */
 async function run(args: readonly string[], options: CliOptions = {}): Promise<Run> {
-  const ran = await cliProcess(args, options)
+  const ran = await cli(args, options)
   for (const text of [ran.stdout, ran.stderr]) {
     assert.doesNotMatch(text, /^ {4}at /m, text)
     assert.ok(
@@ -311,8 +318,8 @@ describe('login at an issuer', AT_ONCE, () => {
     const { issuer, home, env } = await issued(t, {
       onDevice: (code, to) => {
         codes.push(code)
-        // Not before somebody has been asked twice.
-        setTimeout(() => to.approve(code, ADMIN), 250)
+        const hasAsked = () => issuer.count('token') > 0
+        void waitFor('the program has asked in vain', hasAsked).then(() => to.approve(code, ADMIN))
       },
     })
     const { stdout, stderr } = await succeed(['login', '--quiet'], { env })

@@ -151,7 +151,7 @@ describe('what one cluster loses', PARALLEL, () => {
     const fleet = await start(t)
     const line = 'namespace delete team-a --cascade'
     const yes = await fleet.ask(line, 'yes')
-    assert.match(yes.screen, /^Warning: needs confirm=removals: it empties one \(namespaces\)/m)
+    assert.match(yes.screen, /^Warning: needs --confirm removals: it empties one \(namespaces\)/m)
     assert.match(yes.screen, /Remove team-a from one\? Type "removals" to go on: yes/)
     assert.deepEqual([yes.code, fleet.revision()], [4, 1])
     const done = await fleet.ask(line, 'removals')

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { parse } from 'yaml'
 import { CLI, cli, cliEnv, onTerminal, outcomesOf } from './cli-process.ts'
+import { serve } from './own-server.ts'
 import { smallFleet, startUnheld, type TestService, temporaryFolder, WRITE_TOKEN } from './service.ts'
 
 async function start(t: TestContext, options: { readonly now?: () => Date } = {}) {
@@ -449,6 +450,29 @@ describe('completion', () => {
     assert.deepEqual(await offered('cluster', 'update', 'one', '--set', 'environment=q'), ['environment=qa'])
     assert.deepEqual((await offered('show', '')).slice(0, 3), ['last', '3', '2'])
     assert.deepEqual(await offered('component', 'set', 'a', 'oci_tag=v1', '--cluster', 'o'), ['one'])
+  })
+
+  test('asks a server that does not know the prefix once more, without it', async (t) => {
+    const { url } = await start(t)
+    const asked: string[] = []
+    const older = await serve(t, async ({ url: path = '/', headers }, response) => {
+      asked.push(path)
+      if (path.includes('id_prefix')) {
+        response.writeHead(400, { 'content-type': 'application/json', 'x-request-id': 'r' })
+        return response.end('{"error":"validation_error","message":"?id_prefix is an unknown parameter"}')
+      }
+      const answer = await fetch(new URL(path, url), {
+        headers: { authorization: String(headers.authorization) },
+      })
+      response.writeHead(answer.status, {
+        'content-type': 'application/json',
+        'x-revision': answer.headers.get('x-revision') ?? '',
+      })
+      return response.end(await answer.text())
+    })
+    const { stdout } = await cli(['__complete', '--', 'cluster', 'get', 'o'], { url: older.url })
+    assert.equal(stdout, 'one\n')
+    assert.deepEqual(asked.slice(-2), ['/clusters?limit=200&id_prefix=o', '/clusters?limit=200'])
   })
 
   const shells = [

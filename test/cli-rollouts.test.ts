@@ -174,6 +174,26 @@ describe('a change with a rollout', PARALLEL, () => {
     await staged(['rollback', '--to', '1'])
   })
 
+  test('of a set holds the set until its end; applied after that, the files change nothing', async (t) => {
+    const { run, print, url, drive, service } = await start(t)
+    const input = JSON.stringify({ type: 'platform_components', id: 'a', oci_tag: 'v3' })
+    const apply = (...flags: string[]) => cli(['apply', '-f', '-', '--name', 'set', ...flags], { url, input })
+    const staged = await apply('--rollout-wave', 'rest', '--yes')
+    assert.match(staged.stdout, /^rollout r2 is running/)
+    const held = await apply('--yes')
+    assert.equal(held.code, 1)
+    assert.match(held.stderr, /rollout r2 is changing /)
+    assert.match(held.stderr, /apply -f - --name set --yes --amend r2/)
+    const shown = await apply('--dry-run')
+    assert.match(shown.stdout, /^Warning: needs --bypass: rollout r2 is changing/m)
+    await drive('r2', 'finished')
+    const { revision } = service.engine.state
+    assert.equal((await apply('--yes')).stdout, 'nothing to change\n')
+    assert.equal(service.engine.state.revision, revision)
+    assert.match(await print('applied-set get set -o yaml'), /platform_components/)
+    assert.equal((await run('component get a -o jsonpath={.oci_tag}')).stdout, 'v3')
+  })
+
   test('takes a strategy by name, and what else it says in place of the strategy’s own', async (t) => {
     const { print, run, service } = await start(t)
     await print(`strategy create mine --wave 'dev: environment=dev; approve-before=1' --wave rest --bake 1h`)

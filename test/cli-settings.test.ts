@@ -16,7 +16,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { buildOpenapi } from '../src/http/openapi/openapi.ts'
-import { type CliOptions, cliProcess, outcomesOf, type Run } from './cli-process.ts'
+import { type CliOptions, cli, outcomesOf, type Run } from './cli-process.ts'
 import { serve } from './own-server.ts'
 import {
   builtInTypes,
@@ -46,7 +46,7 @@ const SECRET = 'hush'
 const secret = (name: string): string => `${SECRET}-${name}`
 
 async function run(args: readonly string[], options: CliOptions = {}): Promise<Run> {
-  const ran = await cliProcess(args, { timeout: 40_000, ...options })
+  const ran = await cli(args, options)
   for (const text of [ran.stdout, ran.stderr]) {
     assert.doesNotMatch(text, /^ {4}at /m, `a stack is shown:\n${text}`)
     const shown = [READ_TOKEN, WRITE_TOKEN, SECRET].find((token) => text.includes(token))

@@ -1,11 +1,14 @@
 // The command line and a service with a private authority, which also wants client certificates.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createAuthority } from './certificates.ts'
-import { assertFailed, cliProcess } from './cli-process.ts'
-import { smallFleet, spawnService, temporaryFolder } from './service.ts'
+import { assertFailed, cli, cliProcess } from './cli-process.ts'
+import { smallFleet, spawnService, startUnheld, temporaryFolder } from './service.ts'
 
 test('the flags of TLS verify a private authority and show a client certificate, and without them it says what to do', async (t) => {
   const folder = temporaryFolder(t)
@@ -40,4 +43,33 @@ test('the flags of TLS verify a private authority and show a client certificate,
   assertFailed(await list(...shown), 3, 'nobody that is trusted here has signed its certificate', '--ca-file')
   assertFailed(await list('--ca-file', ca), 3, '--client-cert and --client-key')
   assertFailed(await list('--ca-file', ca, '--client-cert', ca), 2, '--client-cert needs --client-key')
+})
+
+test('an issuer of a private authority is trusted with --ca-file, and not without', async (t) => {
+  const authority = await createAuthority('people')
+  const server = createServer(await authority.issue({ ipAddresses: ['127.0.0.1'], server: true }))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const issuer = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  server.on('request', ({ method }, response) => {
+    const discovered = {
+      issuer,
+      token_endpoint: `${issuer}/token`,
+      device_authorization_endpoint: `${issuer}/device`,
+    }
+    const refused = { error: 'unauthorized_client', error_description: 'not for you' }
+    response.writeHead(method === 'GET' ? 200 : 400, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(method === 'GET' ? discovered : refused))
+  })
+  const { url } = await startUnheld(t, { login: { issuer, clientId: 'frs' } })
+  const folder = temporaryFolder(t)
+  const ca = join(folder, 'ca.crt')
+  writeFileSync(ca, authority.pem)
+  const env = { HOME: folder, FLUX_API_URL: url }
+  const login = (...flags: string[]) => cli(['login', ...flags], { env })
+  assertFailed(await login(), 3, `cannot reach the issuer at ${issuer}`, '--ca-file')
+  assertFailed(await login('--ca-file', ca), 1, 'unauthorized_client: not for you')
 })

@@ -1007,7 +1007,10 @@ describe('assign, unassign and patch', PARALLEL, () => {
     )
     assertFailed(await run('component unassign b --cluster one'), 1, /"b" is not assigned to cluster "one"/)
     const a = await run('component unassign a --selector id --yes --confirm removals')
-    assert.match(a.stderr, /^Warning: left as they are/)
+    assert.match(
+      a.stderr,
+      /^Warning: 1 of the clusters that match \(id\) does not have "a": nothing changes there\n/,
+    )
     assert.equal(a.code, 0)
     const { platform_components, patches } = await fleet.get('/clusters/one')
     assert.deepEqual([platform_components, patches], [[], {}])
@@ -1501,7 +1504,7 @@ describe('every write', PARALLEL, () => {
     assertFailed(run, 1, /HTTP 409 destructive_change[\s\S]*Hint: .*--confirm removals/)
     assert.match(run.stderr, /namespaces of one \(dev\)\n {4}- n1\n {4}- n2\n {4}- n3\n/)
     const preview = await changesNothing(fleet, () => fleet.run([...emptying, '--dry-run']))
-    assertDone(preview, /^Warning: needs confirm=removals/m)
+    assertDone(preview, /^Warning: needs --confirm removals/m)
     assertDone(await fleet.run([...emptying, '--yes', '--confirm', 'removals']), /^clusters\/one configured/)
     assert.deepEqual((await fleet.get('/clusters/one')).namespaces, [])
   })
@@ -1601,7 +1604,7 @@ describe('every write', PARALLEL, () => {
       await changesNothing(fleet, async () => {
         const yes = await fleet.onTerminal(emptying, { typing: [['go on: ', 'yes\n']] })
         assert.match(plainText(yes.screen), /Remove n1, n2, n3 from one\? Type "removals" to go on: /)
-        assert.match(plainText(yes.screen), /Warning: needs confirm=removals/)
+        assert.match(plainText(yes.screen), /Warning: needs --confirm removals/)
         assert.equal(yes.code, 4)
         const skipped = await fleet.onTerminal([...emptying, '--yes'], { timeout: 40_000 })
         assert.match(plainText(skipped.screen), /HTTP 409 destructive_change/)

@@ -5,9 +5,11 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
 import { DEMO_FAULTS } from '../tools/simulate/demo-faults.ts'
+import { writeDemoHistory } from '../tools/simulate/demo-history.ts'
 import { findPort } from './find-port.ts'
-import { COMPILED, waitFor } from './service.ts'
+import { COMPILED, startService, temporaryFolder, waitFor } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 /** Long enough to be taken without a warning. */
@@ -108,6 +110,19 @@ test('the demo exits with the code of a service that cannot start', async () => 
     stdio: 'ignore',
   })
   assert.deepEqual(await once(child, 'exit'), [2, null])
+})
+
+test('a new demo database has a week of changes, which is whole, and a rollout that is under way', async (t) => {
+  const path = join(temporaryFolder(t), 'demo.db')
+  await writeDemoHistory(path, JSON.parse(readFileSync(SEED, 'utf8')))
+  const service = await startService({ store: openSqliteStore({ path, write: true }) })
+  t.after(() => service.stop())
+  const { body: revisions } = await service.call('GET', '/revisions')
+  const age = Date.now() - Date.parse(revisions.at(-1).time)
+  assert.ok(revisions.length > 5 && age > 6 * 24 * 3_600_000, JSON.stringify(revisions))
+  const { body: rollouts } = await service.call('GET', '/rollouts')
+  assert.deepEqual([rollouts[0].state, rollouts[0].waves[0].state], ['running', 'open'])
+  assert.equal((await service.call('GET', '/revisions/verify')).body.verified, true)
 })
 
 test('what is wrong in the demo is of clusters and components that its fleet has', () => {

@@ -9,7 +9,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { onTerminal } from './cli-process.ts'
 import { ROOT, type Step } from './docs-pages.ts'
 import { findPort } from './find-port.ts'
-import { temporaryFolder } from './service.ts'
+import { COMPILED, temporaryFolder } from './service.ts'
 
 export interface Reader {
   /** In one shell, which keeps its variables; nobody is there to answer questions. */
@@ -29,11 +29,11 @@ function makeCheckout(t: TestContext): string {
   return checkout
 }
 
-/** A login shell of somebody who has curl, jq, make and npm, and none of our variables. */
+/** A login shell of somebody who has curl, jq, make and npm, and none of our variables: what is compiled is kept, as at home. */
 function plainEnvironment(home: string): Record<string, string> {
   const path = (process.env.PATH ?? '').split(':').filter((folder) => !folder.includes('node_modules'))
   const { TMPDIR, LANG } = process.env
-  return { PATH: path.join(':'), HOME: home, ...(TMPDIR && { TMPDIR }), ...(LANG && { LANG }) }
+  return { PATH: path.join(':'), HOME: home, ...COMPILED, ...(TMPDIR && { TMPDIR }), ...(LANG && { LANG }) }
 }
 
 /** As `make run` starts it, with what stands before it on the page, on a free port. */

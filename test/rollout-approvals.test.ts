@@ -137,11 +137,15 @@ describe('an approval', () => {
 describe('a rollout that is asked for by its id', () => {
   test('says which approvals each wave still lacks, and which fields of which documents it changes', async (t) => {
     const fleet = await startRolled(t, FLEET)
-    const id = await fleet.start(CHANGE, wavesWith({ before: {}, after: { role: 'admin' } }))
+    const id = await fleet.start(
+      CHANGE,
+      wavesWith({ before: {}, after: { role: 'admin', not_starter: true } }),
+    )
     const lacks = async () =>
       (await fleet.rollout(id)).waves.map(({ missing_approvals }: JsonObject) => missing_approvals)
     const before = { when: 'before', message: '1 more approval before wave dev' }
-    const after = { when: 'after', message: '1 more approval after wave dev by an admin' }
+    const message = '1 more approval after wave dev by an admin other than writer'
+    const after = { when: 'after', message, not_by: ['writer'], role: 'admin' }
     assert.deepEqual(await lacks(), [[before, after], undefined])
     await fleet.act(id, 'approve', { wave: 'dev', when: 'before' })
     await fleet.tick()

@@ -10,11 +10,13 @@ import { answersIn, assertMirrors, assertPast } from './rollout-copies.ts'
 import { World } from './rollout-world.ts'
 import { temporaryFolder } from './service.ts'
 
-/** How many times as much is tried; what fails names its seed. */
+/** How many times as much is tried, and then of another seed each time; what fails names its seed. */
 const TIMES = Number(process.env.ROLLOUT_RUNS ?? 1)
+/** A short run is the same every time: a few cases at random may not come to what happens seldom. */
+const SEED = 21
 
 function runs(number: number) {
-  return { numRuns: number * TIMES, endOnFailure: true }
+  return { numRuns: number * TIMES, endOnFailure: true, ...(TIMES === 1 && { seed: SEED }) }
 }
 
 const starts = fc

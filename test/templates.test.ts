@@ -14,6 +14,7 @@ import { parseObjects } from './flux/tools.ts'
 import {
   builtInTemplates,
   builtInTypes,
+  COMPILED,
   failToStart,
   MAIN,
   READ_TOKEN,
@@ -593,13 +594,13 @@ interface Run {
   readonly stderr: string
 }
 
-/** Runs the command with nothing else in its environment. */
+/** Runs the command with no other settings in its environment. */
 function scaffold(args: readonly string[], env: Record<string, string> = {}): Promise<Run> {
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
       [MAIN, 'scaffold-template', ...args],
-      { env, timeout: 30_000 },
+      { env: { ...COMPILED, ...env }, timeout: 30_000 },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     )
   })

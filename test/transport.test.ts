@@ -570,7 +570,7 @@ suite('tokens of the environment', { concurrency: true }, () => {
     for (const token of [READ_TOKEN, WRITE_TOKEN, '', 'undefined'])
       assert.equal(await statusOf(port, token), 401, token)
     const child = spawn(process.execPath, [MAIN, 'token', 'create', 'ops', '--role', 'admin'], {
-      env: { DATABASE_URL },
+      env: { ...COMPILED, DATABASE_URL },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const secret = Buffer.concat(await child.stdout.toArray())

@@ -1,10 +1,16 @@
 // The routes: every view is a link, and its filters are search parameters. Pages are loaded when they are opened.
 import type { QueryClient } from '@tanstack/react-query'
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+} from '@tanstack/react-router'
 import { parseCatalogSearch } from './api/catalog-search.ts'
 import { parseChangePage, parseChangeSearch } from './api/change-search.ts'
 import { parseClusterSearch } from './api/cluster-search.ts'
-import { parseFleetSearch } from './api/fleet-search.ts'
+import { type FleetSearch, filterOf, parseFleetSearch } from './api/fleet-search.ts'
+import { prefetchFleet } from './api/prefetch-fleet.ts'
 import { parseRolloutSearch, parseStartSearch } from './api/rollout-search.ts'
 import { CrashPage, NotFoundPage } from './shell/crash-page.tsx'
 import { Shell } from './shell/shell.tsx'
@@ -19,7 +25,11 @@ function only<T extends object>(parse: (search: Search) => T): (search: Search) 
   })
 }
 
-const root = createRootRoute({ component: Shell, errorComponent: CrashPage, notFoundComponent: NotFoundPage })
+const root = createRootRouteWithContext<{ readonly client: QueryClient }>()({
+  component: Shell,
+  errorComponent: CrashPage,
+  notFoundComponent: NotFoundPage,
+})
 
 const home = createRoute({
   getParentRoute: () => root,
@@ -31,6 +41,8 @@ const fleet = createRoute({
   getParentRoute: () => root,
   path: '/fleet',
   validateSearch: only(parseFleetSearch),
+  loaderDeps: ({ search }: { search: FleetSearch }) => ({ filter: filterOf(search) }),
+  loader: ({ context, deps }) => prefetchFleet(context.client, deps.filter),
   component: lazyRouteComponent(() => import('./pages/fleet/fleet-page.tsx'), 'FleetPage'),
 })
 

@@ -50,7 +50,7 @@ export const REASON_TEXTS: {
       'correct it, or get another one',
     ),
     credential_expired: reason(
-      'the token has expired; only whoever has its secret is told so',
+      'the token has expired; only the holder of its secret is told so',
       'get a new one: rotate the token, or log in again',
     ),
   },

@@ -35,6 +35,10 @@ export interface MissingApproval {
   readonly when: 'before' | 'after'
   /** As a sentence: how many more, and by whom. */
   readonly message: string
+  /** Those whose change it is, where others have to approve it. */
+  readonly not_by?: readonly string[]
+  /** Where admins have to. */
+  readonly role?: 'admin'
 }
 
 /** What a rollout changes: the same fields of one or several documents. */
@@ -203,6 +207,8 @@ const WAVE: SchemaObject = {
         properties: {
           when: { type: 'string', enum: ['before', 'after'] },
           message: { ...text, example: '1 more approval before wave prod' },
+          not_by: { ...texts, description: 'Those whose change it is, where others have to approve it.' },
+          role: { type: 'string', const: 'admin', description: 'Where admins have to.' },
         },
       },
     },

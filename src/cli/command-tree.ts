@@ -18,8 +18,8 @@ import { nounFirst } from './verb-first.ts'
 const EXIT_CODES = `Exit codes: 0 done, 1 the server said no, 2 wrong use, 3 the server cannot be reached,
 4 a difference was found, a condition does not hold, or you said no, 5 clusters did not get there in time.
 
-What touches several clusters, or takes something from one, is asked about. Where there is no terminal it needs --yes, or
---plan with what --dry-run printed (env FLUX_API_ASK=never: never ask).`
+A change of several clusters, or one that takes something from a cluster, asks first. Without a terminal it needs --yes, or
+--plan with the plan of a --dry-run (env FLUX_API_ASK=never: never ask).`
 
 export function createRoot({ terminal, version, tokens = {} }: CliContext): Command {
   const { stdout, stderr } = terminal
@@ -55,9 +55,9 @@ export function createRoot({ terminal, version, tokens = {} }: CliContext): Comm
       '--insecure-skip-tls-verify',
       'do not verify the server: whoever is in between can read the tokens (env FLUX_API_INSECURE_SKIP_TLS_VERIFY)',
     )
-    .option('--context <name>', 'a server of your own list: see config')
+    .option('--context <name>', 'a server that config knows by this name')
     .option('-o, --output <format>', 'table, wide, json, yaml, name or jsonpath=TEMPLATE')
-    .option('--no-headers', 'tables without their first line')
+    .option('--no-headers', 'leave out the first line of tables')
     .option('-q, --quiet', 'no notes and no progress on stderr')
     .option(
       '--timeout <time>',

@@ -53,7 +53,10 @@ export async function startConsole(options: ServiceOptions = {}): Promise<TestSe
 /** Opens a page of the console in a context of its own, logged in. */
 export async function visit(service: TestService, path: string, options: VisitOptions = {}): Promise<Visit> {
   const { token = WRITE_TOKEN } = options
-  browser ??= chromium.launch({ executablePath: executablePath as string, args: ['--no-sandbox'] })
+  browser ??= chromium.launch({
+    executablePath: executablePath as string,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-software-rasterizer'],
+  })
   const context = await (await browser).newContext({
     viewport: SCREENS[0],
     reducedMotion: 'reduce',

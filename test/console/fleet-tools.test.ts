@@ -1,6 +1,10 @@
 // What one does with a list of clusters: change them all, look at them as a map, keep a view, choose columns.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { TestService } from '../service.ts'
 import { READ_TOKEN } from '../service.ts'
 import { assertAccessible, assertGoodEverywhere, skip, startConsole, visit } from './browser.ts'
@@ -11,7 +15,11 @@ describe('work on a list of clusters', { skip, timeout: 300_000 }, () => {
   let service: TestService
 
   before(async () => {
-    service = await startConsole({ fleet: consoleFleet(40) })
+    // On a real database, as most services are.
+    const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-'))
+    after(() => rmSync(folder, { recursive: true, force: true }))
+    const store = openSqliteStore({ path: join(folder, 'fleet.db'), write: true })
+    service = await startConsole({ fleet: consoleFleet(40), store })
     await letFleetSpeak(service, ['dev-eu-00', 'qa-eu-01', 'uat-eu-02'])
   })
 

@@ -69,6 +69,10 @@ export async function send<T>(call: Call): Promise<Reply<T>> {
   }
 }
 
+export async function read<T>(path: string, query: QueryValues, signal: AbortSignal): Promise<T> {
+  return (await send<T>({ method: 'GET', path, query, signal })).body
+}
+
 /** Sends a request; a refusal is thrown, and the body of the response is still to be read. */
 export async function open(call: Call): Promise<Response> {
   const { method, path, query, body, ifMatch, message, signal, token = currentToken() } = call

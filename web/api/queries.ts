@@ -2,7 +2,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import type { Attention } from '../../src/api/attention-schema.ts'
 import type { ConsoleSettings } from '../../src/api/console-settings.ts'
-import type { FreezeStatus } from '../../src/api/freeze-schema.ts'
 import type { Propagation } from '../../src/api/propagation-schema.ts'
 import type { Verification } from '../../src/api/revision-schema.ts'
 import type { ShownHold, ShownMember, ShownRollout } from '../../src/api/rollout-schema.ts'
@@ -17,9 +16,8 @@ import type {
 } from '../../src/api/wire-types.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import type { ReceivedInput } from '../../src/domain/delivery/differing-inputs.ts'
-import type { Freeze } from '../../src/domain/rollouts/freeze.ts'
 import type { RolloutState } from '../../src/domain/rollouts/rollout.ts'
-import { ApiProblem, open, pathOf, type QueryValues, type Reply, send } from './client.ts'
+import { ApiProblem, open, pathOf, type QueryValues, type Reply, read, send } from './client.ts'
 import { parseMetrics } from './parse-metrics.ts'
 import type { Readiness } from './readiness.ts'
 
@@ -43,6 +41,9 @@ export interface FleetFilter {
   readonly sort?: string | undefined
 }
 
+/** The first page of the fleet has this many rows; the counts beside it come with it. */
+export const FLEET_PAGE = 100
+
 export interface Page {
   readonly offset: number
   readonly limit: number
@@ -51,22 +52,9 @@ export interface Page {
 export const REVISION_FILTERS = ['actor', 'type', 'id', 'cluster', 'q', 'since', 'until', 'before'] as const
 export type RevisionFilter = Readonly<Partial<Record<(typeof REVISION_FILTERS)[number], string>>>
 
-/** The type of freezes; so many of them are listed. */
-export const FREEZES = 'freezes'
-const FREEZES_SHOWN = 50
-
-export interface ShownFreeze {
-  readonly freeze: Freeze
-  readonly status: FreezeStatus
-}
-
 /** What a cluster gets, as it polls for it. */
 export interface ClusterInputs {
   readonly inputs: readonly ReceivedInput[]
-}
-
-async function read<T>(path: string, query: QueryValues, signal: AbortSignal): Promise<T> {
-  return (await send<T>({ method: 'GET', path, query, signal })).body
 }
 
 export const queries = {
@@ -237,21 +225,6 @@ export const queries = {
           signal,
         }),
       placeholderData: keepPreviousData,
-    }),
-  /** All freezes, each with whether it is on. There are few. */
-  freezes: () =>
-    queryOptions({
-      queryKey: ['documents', FREEZES, 'status'],
-      queryFn: async ({ signal }): Promise<readonly ShownFreeze[]> => {
-        const freezes = await read<Freeze[]>(`/${FREEZES}`, { limit: FREEZES_SHOWN }, signal)
-        return Promise.all(
-          freezes.map(async (freeze) => ({
-            freeze,
-            status: await read<FreezeStatus>(pathOf(FREEZES, freeze.id, 'status'), {}, signal),
-          })),
-        )
-      },
-      refetchInterval: STATUS_REFRESH_MS,
     }),
   tokens: () =>
     queryOptions({

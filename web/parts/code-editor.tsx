@@ -79,6 +79,7 @@ function shownAs(format: Format, text: string): string {
 }
 
 function fromYaml(text: string): { readonly json: string; readonly problem: string | undefined } {
+  if (text.trim() === '') return { json: '', problem: undefined }
   try {
     return { json: JSON.stringify(parse(text), null, 2) ?? 'null', problem: undefined }
   } catch (error) {

@@ -41,7 +41,7 @@ export function JsonBox({ label, description, value, onChange, minRows = 8 }: Js
           label={label}
           describedBy={`${id}-description`}
           value={value}
-          problem={parsed.ok ? undefined : parsed.message}
+          problem={parsed.ok || value.trim() === '' ? undefined : parsed.message}
           minRows={minRows}
           onChange={onChange}
         />

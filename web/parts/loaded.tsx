@@ -25,7 +25,7 @@ export function Loaded<T>({ query, lines = 4, children }: LoadedProps<T>) {
     )
   if (notice) return notice
   return (
-    <Stack gap="xs" p="sm" aria-busy="true" aria-label="Loading">
+    <Stack gap="xs" p="sm" role="status" aria-busy="true" aria-label="Loading">
       {Array.from({ length: lines }, (_, line) => `line ${line}`).map((line) => (
         <Skeleton key={line} height={14} />
       ))}

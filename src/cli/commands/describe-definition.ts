@@ -120,7 +120,7 @@ function layOut(look: Look, noun: Noun, nouns: readonly Noun[], described: Descr
   const { document, dependents, versions, switched_off: off, revisions } = described
   const rows = fieldsOf(noun, nouns)
     .filter(([name]) => document[name] !== undefined)
-    .map(([name]): [string, string] => [`${name.replaceAll('_', ' ')}:`, cell(document[name])])
+    .map(([name]): [string, string] => [`${name.replaceAll('_', ' ')}:`, cell(document[name]) || '(nothing)'])
   const isNamed = nouns.some(({ references }) => Object.values(references).includes(noun.name))
   return [
     look.pairs([

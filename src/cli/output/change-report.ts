@@ -5,6 +5,7 @@ import { diffFields } from '../../base/diff.ts'
 import { type Json, pointer } from '../../base/json.ts'
 import type { KeptField } from '../../domain/delivery/own-values.ts'
 import type { DescribedChange } from '../../domain/documents/describe-change.ts'
+import { inFlagWords } from '../server/own-words.ts'
 import { count, firstOf } from './count.ts'
 import { describeField, type ReportLook, single } from './field-report.ts'
 import { describeImpact, NAMED, SHOWN } from './impact-report.ts'
@@ -36,7 +37,7 @@ export function describePreview(look: ReportLook, preview: Preview): string {
     describeImpact(look, impact),
     describePlannedWaves(look, preview),
     ...kept_overrides.map((kept) => `${describeKept(kept)}\n`),
-    ...warnings.map((warning) => `${look.paint('yellow', 'Warning:')} ${plain(warning)}\n`),
+    ...warnings.map((warning) => `${look.paint('yellow', 'Warning:')} ${plain(inFlagWords(warning))}\n`),
     `Plan: ${plan}\n`,
   ].join('')
 }

@@ -1,6 +1,6 @@
 // A progress bar on the terminal.
 import type { Session } from '../session.ts'
-import { hasCursor } from './terminal.ts'
+import { cut, hasCursor } from './terminal.ts'
 
 export interface Progress {
   /** `more` comes after the numbers. */
@@ -28,7 +28,8 @@ export function startProgress(
   let isDrawn = false
   const draw = (): void => {
     isDrawn = true
-    stderr.write(`\r\u001b[K${line}`)
+    // A line that is broken could not be drawn over.
+    stderr.write(`\r\u001b[K${cut(line, (stderr.columns || 80) - 1)}`)
   }
   const timer = setTimeout(draw, DELAY_MS).unref()
   return {

@@ -42,6 +42,8 @@ export function inFlagWords(text: string): string {
     .replace(': correct it, or set allow_empty to true', '')
     .replace('you may preview it with dry_run=true', 'you may preview it with --dry-run')
     .replaceAll('dry_run=true', '--dry-run')
+    .replace(/^needs bypass=true: /, 'needs --bypass: ')
+    .replace(/^needs confirm=(\w+): /, 'needs --confirm $1: ')
 }
 
 /** The server takes no token, or not this one. */

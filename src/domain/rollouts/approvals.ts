@@ -95,6 +95,6 @@ function countValid(
 }
 
 /** Whose change it is. */
-function authorsOf({ started_by, amended_by }: Rollout): string[] {
+export function authorsOf({ started_by, amended_by }: Rollout): string[] {
   return [...new Set([started_by, ...(amended_by === undefined ? [] : [amended_by])])]
 }

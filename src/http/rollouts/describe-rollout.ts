@@ -10,9 +10,16 @@ import {
 import type { Steps } from '../../base/steps.ts'
 import type { Entry, View } from '../../domain/documents/view.ts'
 import { advance } from '../../domain/rollouts/advance.ts'
-import { missingApproval } from '../../domain/rollouts/approvals.ts'
+import { authorsOf, missingApproval } from '../../domain/rollouts/approvals.ts'
 import type { DocumentEdit } from '../../domain/rollouts/edits.ts'
-import { asPlan, asRollout, type Rollout, type Wave, type WaveCounts } from '../../domain/rollouts/rollout.ts'
+import {
+  asPlan,
+  asRollout,
+  type Rollout,
+  specOf,
+  type Wave,
+  type WaveCounts,
+} from '../../domain/rollouts/rollout.ts'
 import { stagingOf } from '../../domain/rollouts/staging.ts'
 import { surroundingsOf } from '../../domain/rollouts/wave-blocks.ts'
 import { countsOf, evaluate, setAsideIn, type WaveTally } from '../../domain/rollouts/wave-gates.ts'
@@ -138,7 +145,16 @@ function missingOf(rollout: Rollout, { state }: Wave, i: number, now: string): M
   const asked = state === 'open' ? (['after'] as const) : (['before', 'after'] as const)
   return asked.flatMap((when) => {
     const message = missingApproval(rollout, i, when, now)
-    return message === undefined ? [] : [{ when, message }]
+    const { not_starter = false, role } = specOf(rollout, i).approval?.[when] ?? {}
+    if (message === undefined) return []
+    return [
+      {
+        when,
+        message,
+        ...(not_starter && { not_by: authorsOf(rollout) }),
+        ...(role === 'admin' && { role }),
+      },
+    ]
   })
 }
 

@@ -4,8 +4,10 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Noun } from '../../../src/api/noun.ts'
+import type { RolloutStarted } from '../../../src/api/rollout-schema.ts'
 import type { Json, JsonObject } from '../../../src/base/json.ts'
 import type { SchemaObject } from '../../../src/base/json-schema.ts'
+import { DEFAULT_STRATEGY_ID, STRATEGIES } from '../../../src/domain/rollouts/strategy.ts'
 import { pathOf } from '../../api/client.ts'
 import { patchOf } from '../../api/patch-of.ts'
 import { queries } from '../../api/queries.ts'
@@ -48,6 +50,7 @@ function Form(props: FormProps) {
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>({})
   const [edited, setEdited] = useState<JsonObject>(base)
   const [action, setAction] = useState<Action>()
+  const [strategy, setStrategy] = useState(AT_ONCE)
   const { id: ofId = ID, ...properties } = noun.schema.properties ?? {}
   const fields = Object.entries(id === undefined ? { id: ofId, ...properties } : properties)
   const isReadable = Object.values(texts).every((text) => text === '' || parseJsonText(text).ok)
@@ -76,8 +79,12 @@ function Form(props: FormProps) {
             onChange={(value) => set(name, value)}
           />
         ))}
+        {id !== undefined && noun.delivery && <Course strategy={strategy} onChange={setStrategy} />}
         <Group gap="xs">
-          <Button disabled={!isReadable} onClick={() => setAction(actionOf(noun, id, base, edited, etag))}>
+          <Button
+            disabled={!isReadable}
+            onClick={() => setAction(actionOf({ noun, id, base, etag }, edited, strategy))}
+          >
             Preview
           </Button>
           <Button variant="default" onClick={onClose}>
@@ -85,11 +92,12 @@ function Form(props: FormProps) {
           </Button>
         </Group>
       </Stack>
-      <PreviewDialog
+      <PreviewDialog<Partial<RolloutStarted>>
         action={action}
         onClose={() => setAction(undefined)}
-        onDone={() => {
+        onDone={({ body: { rollout } }) => {
           onClose()
+          if (rollout) void navigate({ to: '/rollouts/$rollout', params: { rollout: rollout.id } })
           if (id === undefined)
             void navigate({
               to: '/catalog/$type/$id',
@@ -101,12 +109,37 @@ function Form(props: FormProps) {
   )
 }
 
+/** In place of the name of a strategy. */
+const AT_ONCE = ''
+const STRATEGIES_SHOWN = 500
+
+interface CourseProps {
+  readonly strategy: string
+  readonly onChange: (strategy: string) => void
+}
+
+function Course({ strategy, onChange }: CourseProps) {
+  const { data } = useQuery(queries.documents(STRATEGIES, { offset: 0, limit: STRATEGIES_SHOWN }))
+  const names = new Set([DEFAULT_STRATEGY_ID, ...(data?.body ?? []).map(({ id }) => String(id))])
+  return (
+    <Select
+      label="How clusters get it"
+      data={[
+        { value: AT_ONCE, label: 'all of them at once, at their next poll' },
+        ...[...names].map((name) => ({ value: name, label: `wave by wave: the strategy ${name}` })),
+      ]}
+      value={strategy}
+      onChange={(chosen) => onChange(chosen ?? AT_ONCE)}
+      allowDeselect={false}
+      maw={420}
+    />
+  )
+}
+
 function actionOf(
-  noun: Noun,
-  id: string | undefined,
-  base: JsonObject,
+  { noun, id, base, etag }: Pick<FormProps, 'noun' | 'base' | 'etag'> & { readonly id: string | undefined },
   edited: JsonObject,
-  etag: string | undefined,
+  strategy: string,
 ): Action {
   if (id === undefined)
     return {
@@ -116,9 +149,15 @@ function actionOf(
     }
   return {
     title: `Change ${noun.singular} ${id}`,
-    verb: 'Save',
-    call: { method: 'PATCH', path: pathOf(noun.name, id), body: patchOf(base, edited), ifMatch: etag },
-    cli: `${noun.noun} patch ${inShell(id)} -p ${inShell(JSON.stringify(patchOf(base, edited)))}`,
+    verb: strategy === AT_ONCE ? 'Save' : 'Start the rollout',
+    call: {
+      method: 'PATCH',
+      path: pathOf(noun.name, id),
+      query: { rollout: strategy },
+      body: patchOf(base, edited),
+      ifMatch: etag,
+    },
+    cli: `${noun.noun} patch ${inShell(id)} -p ${inShell(JSON.stringify(patchOf(base, edited)))}${strategy === AT_ONCE ? '' : ` --rollout ${inShell(strategy)}`}`,
     edited: { type: noun.name, id, base, mine: edited },
   }
 }

@@ -1,7 +1,7 @@
 // The words that the list can be narrowed to, each with how many clusters would be left: other filters count, its own does not.
 import { useQuery } from '@tanstack/react-query'
 import type { FleetStatus } from '../../../src/api/status-schema.ts'
-import { type FleetFilter, queries } from '../../api/queries.ts'
+import { FLEET_PAGE, type FleetFilter, queries } from '../../api/queries.ts'
 import { STATES, type State } from '../../parts/state-words.ts'
 import classes from './facets.module.css'
 
@@ -24,10 +24,9 @@ export function Facets({ filter, onChange }: FacetsProps) {
 }
 
 function Facet({ column, filter, onChange }: FacetsProps & { readonly column: Column }) {
-  const { sort: _, ...narrowing } = filter
-  const { data } = useQuery(queries.fleet({ ...narrowing, [column]: undefined }, { offset: 0, limit: 1 }))
-  const counts = data ? countsOf(data, column) : []
   const chosen = filter[column]
+  const { data } = useQuery(countedFor(filter, column))
+  const counts = data ? countsOf(data, column) : []
   return (
     <fieldset className={classes.facet}>
       <legend>{column}</legend>
@@ -48,6 +47,13 @@ function Facet({ column, filter, onChange }: FacetsProps & { readonly column: Co
         ))}
     </fieldset>
   )
+}
+
+/** A word that is not chosen narrows nothing: the list itself has its counts. */
+function countedFor(filter: FleetFilter, column: Column) {
+  if (filter[column] === undefined) return queries.fleet(filter, { offset: 0, limit: FLEET_PAGE })
+  const { sort: _, [column]: __, ...others } = filter
+  return queries.fleet(others, { offset: 0, limit: 1 })
 }
 
 function countsOf({ counts, environments }: FleetStatus, column: Column): [string, number][] {

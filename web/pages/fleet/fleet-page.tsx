@@ -6,7 +6,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import type { FleetStatus, StatusLine } from '../../../src/api/status-schema.ts'
 import { type FleetSearch, filterOf } from '../../api/fleet-search.ts'
-import { queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
+import { FLEET_PAGE as PAGE_SIZE, queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
 import { CopyAs, inShell } from '../../parts/copy-as.tsx'
 import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Empty, Page } from '../../parts/page.tsx'
@@ -21,7 +21,6 @@ import { HeatMap } from './heat-map.tsx'
 import { hiddenColumns } from './kept-views.ts'
 import { SavedViews } from './saved-views.tsx'
 
-const PAGE_SIZE = 100
 const TYPING_MS = 250
 const route = getRouteApi('/fleet')
 

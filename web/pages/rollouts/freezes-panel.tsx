@@ -6,7 +6,8 @@ import { useState } from 'react'
 import type { FreezeStatus } from '../../../src/api/freeze-schema.ts'
 import { STOPPED_LINE } from '../../../src/domain/rollouts/freeze.ts'
 import { pathOf } from '../../api/client.ts'
-import { FREEZES, queries, type ShownFreeze, STATUS_REFRESH_MS } from '../../api/queries.ts'
+import { FREEZES, freezeQuery, type ShownFreeze } from '../../api/freeze-queries.ts'
+import { STATUS_REFRESH_MS } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
 import { inShell } from '../../parts/copy-as.tsx'
 import { Facts } from '../../parts/facts.tsx'
@@ -20,7 +21,7 @@ import { NewFreeze } from './new-freeze.tsx'
 type Asked = 'freeze' | 'line'
 
 export function FreezesPanel() {
-  const query = useQuery(queries.freezes())
+  const query = useQuery(freezeQuery())
   const mayWrite = useMay('write')
   const [asked, setAsked] = useState<Asked>()
   const [action, setAction] = useState<Action>()

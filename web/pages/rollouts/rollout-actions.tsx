@@ -1,9 +1,11 @@
 // What one can do to a rollout in its state, each previewed, with the reason in its log.
 import { Button, Menu } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { MissingApproval, ROLLOUT_ACTIONS, ShownRollout } from '../../../src/api/rollout-schema.ts'
 import { pathOf } from '../../api/client.ts'
+import { queries } from '../../api/queries.ts'
 import { inShell } from '../../parts/copy-as.tsx'
 import { type Action, PreviewDialog } from '../../parts/preview-dialog.tsx'
 import { useMay } from '../../session/permissions.ts'
@@ -22,6 +24,7 @@ const VERBS: Readonly<Record<Kind, string>> = {
 
 export function RolloutActions({ rollout }: { readonly rollout: ShownRollout }) {
   const mayWrite = useMay('write')
+  const mayApprove = useMayApprove()
   const [action, setAction] = useState<Action>()
   if (!mayWrite || hasEnded(rollout)) return null
   const { id, state, waves } = rollout
@@ -34,7 +37,7 @@ export function RolloutActions({ rollout }: { readonly rollout: ShownRollout }) 
       hasRemark: ['pause', 'abort', 'finish'].includes(kind),
       isDestructive: kind === 'abort',
     })
-  const lacking = waves.find(({ missing_approvals = [] }) => missing_approvals.length > 0)
+  const lacking = waves.find(({ missing_approvals = [] }) => missing_approvals.some(mayApprove))
   const left = waves.filter((wave) => wave.state === 'waiting' || wave.state === 'open')
   return (
     <>
@@ -81,6 +84,14 @@ export function RolloutActions({ rollout }: { readonly rollout: ShownRollout }) 
       <PreviewDialog action={action} onClose={() => setAction(undefined)} />
     </>
   )
+}
+
+/** Whether the credential of this tab may give an approval that is missing. */
+export function useMayApprove(): (missing: MissingApproval) => boolean {
+  const mayWrite = useMay('write')
+  const identity = useQuery(queries.whoami()).data
+  return ({ not_by = [], role }) =>
+    mayWrite && identity !== undefined && !not_by.includes(identity.name) && (!role || identity.role === role)
 }
 
 /** Of the plan that is looked at: where the rollout is another one by then, nothing is approved. */

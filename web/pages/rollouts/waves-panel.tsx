@@ -10,8 +10,7 @@ import { Loaded } from '../../parts/loaded.tsx'
 import { Panel } from '../../parts/page.tsx'
 import { type Action, PreviewDialog } from '../../parts/preview-dialog.tsx'
 import { ToneBadge } from '../../parts/state-badge.tsx'
-import { useMay } from '../../session/permissions.ts'
-import { approvalOf } from './rollout-actions.tsx'
+import { approvalOf, useMayApprove } from './rollout-actions.tsx'
 import { hasEnded, MEMBERS, WAVES, wordsOfGate } from './rollout-words.ts'
 import classes from './waves-panel.module.css'
 
@@ -86,20 +85,20 @@ function toneOf({ holds, kind, count, needed_count }: ShownWave['gates'][number]
 }
 
 function Approvals({ wave: { name, missing_approvals = [] }, rollout }: ColumnProps) {
-  const mayWrite = useMay('write')
+  const mayApprove = useMayApprove()
   const [action, setAction] = useState<Action>()
   if (missing_approvals.length === 0) return null
   return (
     <>
-      {missing_approvals.map(({ when, message }) => (
-        <p key={when} className={classes.detail}>
-          needs {message}{' '}
-          {mayWrite && (
+      {missing_approvals.map((missing) => (
+        <p key={missing.when} className={classes.detail}>
+          needs {missing.message}{' '}
+          {mayApprove(missing) && (
             <Button
               size="compact-xs"
               variant="default"
-              onClick={() => setAction(approvalOf(rollout, name, when))}
-              aria-label={`Approve ${when} ${name}`}
+              onClick={() => setAction(approvalOf(rollout, name, missing.when))}
+              aria-label={`Approve ${missing.when} ${name}`}
             >
               Approve…
             </Button>
