@@ -539,6 +539,18 @@ test('a failure inside is 500 with the request id and no internals, never an emp
   assert.equal(headers['x-request-id'], 'req-7')
 })
 
+test('a refused poll has a request id: that of the caller, or one of its own', async () => {
+  const service = await startService()
+  const unknown = COMPONENTS.replace('one.', 'nobody.')
+  const named = await poll(service, unknown, { 'x-request-id': 'req-8' })
+  assert.deepEqual([named.status, named.headers['x-request-id']], [404, 'req-8'])
+  const ids = [await poll(service, unknown), await poll(service, unknown)].map(
+    ({ headers }) => headers['x-request-id'],
+  )
+  for (const id of ids) assert.match(String(id), /^\S{8,}$/)
+  assert.equal(new Set(ids).size, 2)
+})
+
 test('text outside ASCII arrives whole, wherever in an answer it comes from', async () => {
   for (const [what, method, url, body] of [
     ['a value of the cluster', 'PATCH', '/clusters/one/patches/a', { motto: 'größer 🚀' }],

@@ -5,7 +5,7 @@ import { builtInTypes } from '../../../test/service.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { StatusRow } from '../status/status-words.ts'
 import type { Document } from '../types/resource-type.ts'
-import { parseSelector } from './selector.ts'
+import { MAX_SELECTOR, parseSelector } from './selector.ts'
 import type { StatusReader } from './selector-subjects.ts'
 
 const types = builtInTypes()
@@ -585,4 +585,10 @@ test('without a reader of status its keys are refused, also where clusters have 
       messageOf(`environment=dev, ${key}=1`),
       new RegExp(`^holds "${key}": .* only in lists and in previews.* \\(at position 18\\)$`),
     )
+})
+
+test('a selector has a maximum length, for it is evaluated for every cluster', () => {
+  const ofLength = (length: number) => 'environment=dev'.padEnd(length)
+  assert.ok(selects(ofLength(MAX_SELECTOR), cluster()))
+  assert.equal(messageOf(ofLength(MAX_SELECTOR + 1)), `is longer than ${MAX_SELECTOR} characters`)
 })

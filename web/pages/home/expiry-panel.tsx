@@ -1,4 +1,4 @@
-// Credentials that end soon: that of this session, and for admins all named tokens. Nothing where none does.
+// Credentials that end soon: that of who is logged in, and for admins all named tokens. Nothing where none does.
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { queries } from '../../api/queries.ts'

@@ -1,6 +1,7 @@
 // Which versions of the first definitions are in use, and how they fare.
 import { useQuery } from '@tanstack/react-query'
 import { queries } from '../../api/queries.ts'
+import { Facts } from '../../parts/facts.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Empty, Panel } from '../../parts/page.tsx'
 import classes from './versions-panel.module.css'
@@ -23,19 +24,14 @@ function VersionsOf({ type, singular }: { readonly type: string; readonly singul
           body.length === 0 ? (
             <Empty title={`There is no ${singular} yet`} />
           ) : (
-            <table className={classes.table}>
-              <thead>
-                <tr>
-                  <th scope="col">{singular}</th>
-                  <th scope="col">versions, and on how many clusters</th>
-                </tr>
-              </thead>
-              <tbody>
-                {body.map(({ id }) => (
-                  <VersionRow key={String(id)} type={type} id={String(id)} />
-                ))}
-              </tbody>
-            </table>
+            <Facts
+              label="Versions in use"
+              head={[singular, 'versions, and on how many clusters']}
+              rows={body.map(({ id }) => ({
+                id: String(id),
+                cells: [String(id), <VersionsOfOne key="versions" type={type} id={String(id)} />],
+              }))}
+            />
           )
         }
       </Loaded>
@@ -43,21 +39,14 @@ function VersionsOf({ type, singular }: { readonly type: string; readonly singul
   )
 }
 
-function VersionRow({ type, id }: { readonly type: string; readonly id: string }) {
+function VersionsOfOne({ type, id }: { readonly type: string; readonly id: string }) {
   const { data } = useQuery(queries.versions(type, id))
-  return (
-    <tr>
-      <th scope="row">{id}</th>
-      <td>
-        {data?.versions.length === 0 && <span className={classes.none}>on no cluster</span>}
-        {data?.versions.map(({ version, clusters, failed, overridden }) => (
-          <span key={version} className={classes.version}>
-            <code>{version ?? 'none'}</code> <b>{clusters}</b>
-            {overridden > 0 && <span className={classes.none}> {overridden} by override</span>}
-            {failed > 0 && <span className={classes.failed}> {failed} failed</span>}
-          </span>
-        ))}
-      </td>
-    </tr>
-  )
+  if (data?.versions.length === 0) return <span className={classes.none}>on no cluster</span>
+  return data?.versions.map(({ version, clusters, failed, overridden }) => (
+    <span key={version} className={classes.version}>
+      <code>{version ?? 'none'}</code> <b>{clusters}</b>
+      {overridden > 0 && <span className={classes.none}> {overridden} by override</span>}
+      {failed > 0 && <span className={classes.failed}> {failed} failed</span>}
+    </span>
+  ))
 }
