@@ -35,9 +35,7 @@ function settle(fleet: TestService['engine']['fleet']['fleet'], cluster: Entry, 
   for (const { endpoint, mark } of desired)
     fleet.notePoll(cluster.id, endpoint, mark as Digest | undefined, revision, AGENT, 'bench')
   if (n % 100 === 1) return
-  const applied = new Map(
-    desired.flatMap(({ endpoint, mark }) => (mark ? [[endpoint, [mark]] as const] : [])),
-  )
+  const applied = new Map(desired.flatMap(({ endpoint, mark }) => (mark ? [[endpoint, mark] as const] : [])))
   const ready = desired.flatMap(({ components }) => components)
   fleet.noteReport(cluster.id, { everyMs: 300_000, applied, ready, part: '' }, AGENT)
 }

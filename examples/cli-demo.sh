@@ -12,10 +12,12 @@ trap finish EXIT
 
 if [[ -z ${FLUX_API_URL:-} ]]; then
   export FLUX_API_TOKEN=demo-read-token FLUX_API_WRITE_TOKEN=demo-write-token
+  # Here already when it is read below: the service opens it in its own time.
+  : > "$work/service.log"
   API_MODE=crud STORE_BACKEND=memory SEED_FILE=data/seed.json LISTEN_ADDR=127.0.0.1:0 \
     AUTH_TOKEN=$FLUX_API_TOKEN CRUD_AUTH_TOKEN=$FLUX_API_WRITE_TOKEN node src/main.ts > "$work/service.log" 2>&1 &
   service=$!
-  for _ in $(seq 100); do
+  for _ in $(seq 600); do
     port=$(sed -nE 's/.*"port":([0-9]+)\}.*"msg":"ready".*/\1/p' "$work/service.log")
     if [[ -n $port ]]; then break; fi
     sleep 0.1

@@ -100,7 +100,14 @@ describe('marks', () => {
           },
         },
         spec: {
-          dependsOn: [{ ...main, namespace: 'flux-system', ready: true }],
+          dependsOn: [
+            {
+              ...main,
+              namespace: 'flux-system',
+              ready: true,
+              readyExpr: `status.conditions.filter(c, c.type == 'Ready').all(c, c.status == 'True' && c.observedGeneration == metadata.generation) && status.inventory.entries.exists(e, e.id.contains('_${name}_'))`,
+            },
+          ],
           resources: [
             {
               apiVersion: api,

@@ -98,7 +98,7 @@ export class Replica {
       {
         everyMs: INTERVAL_MS,
         part: '',
-        applied: new Map([...applied].map(([endpoint, digest]) => [endpoint, [halves(digest)]])),
+        applied: new Map([...applied].map(([endpoint, digest]) => [endpoint, halves(digest)])),
         ready: [...ready].map(([id, digest]) => ({ id, mark: halves(digest) })),
       },
       undefined,

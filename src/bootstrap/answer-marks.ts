@@ -55,9 +55,14 @@ export function marked(template: Template, templates: readonly Template[], optio
   return withResource(told, answerMark(template.name, `${endpoint}=<< ${DIGEST} >>${part}`))
 }
 
+/** What the Flux Operator takes for ready where it is not told. */
+const IS_READY = `status.conditions.filter(c, c.type == 'Ready').all(c, c.status == 'True' && c.observedGeneration == metadata.generation)`
+
 /**
  * The mark of an answer. Its name has the digest, so it exists only once its ResourceSet has begun to apply that answer,
- * and it waits until that ResourceSet is ready. A service that sends no digests gets no marks.
+ * and it waits until that ResourceSet is ready, and says that it made it: where answers change within seconds, the
+ * operator may forget the mark of an earlier one, for good, which would then speak when a later answer is ready. A service
+ * that sends no digests gets no marks.
  */
 function answerMark(resourceSet: string, text: string): JsonObject {
   const name = `ack-${nameInMark(resourceSet)}-<< ${DIGEST} >>`
@@ -79,6 +84,7 @@ function answerMark(resourceSet: string, text: string): JsonObject {
           name: resourceSet,
           namespace: NAMESPACE,
           ready: true,
+          readyExpr: `${IS_READY} && status.inventory.entries.exists(e, e.id.contains('_${name}_'))`,
         },
       ],
       resources: [

@@ -179,6 +179,17 @@ describe('a mark', () => {
     )
   })
 
+  test('waits until its ResourceSet says that it made it: a forgotten one never speaks', async () => {
+    const bundle = await bundleOf()
+    const components = await apply(bundle, 'platform-components', [component('app')])
+    const namespaces = await apply(bundle, 'namespaces', [namespace('a')])
+    for (const mark of [...components, ...namespaces].filter(isMark))
+      assert.match(
+        mark.spec.dependsOn[0].readyExpr,
+        new RegExp(`contains\\('_${mark.metadata.name}_'\\)\\)$`),
+      )
+  })
+
   test('of a component has another name with another digest, so that an old one does not stay', async () => {
     const bundle = await bundleOf()
     const name = async (more: object): Promise<string> => {

@@ -33,9 +33,6 @@ export interface AppliedMark {
   readonly revision: number
 }
 
-/** By endpoint, and by component as `ready=<id>`. */
-export type Leftovers = ReadonlyMap<string, readonly Halves[]>
-
 /** The last report of what a cluster has applied. */
 export interface ReportEvidence {
   readonly at: number
@@ -45,8 +42,6 @@ export interface ReportEvidence {
   readonly ready: ReadyList
   /** Where a cluster reports part by part: when each of them was reported last. */
   readonly parts?: ReadonlyMap<string, number>
-  /** Marks that newer ones of the same endpoint or component have taken the place of, and that are still reported. */
-  readonly leftovers?: Leftovers
 }
 
 /** The last poll or report of a cluster that was refused. */

@@ -1,6 +1,5 @@
 // A cluster's report of what it has applied: the query of the URL that its marks make.
 import { type Halves, parseHex } from '../../base/digest.ts'
-import { getOrSet } from '../../base/get-or-set.ts'
 import { type Detail, invalid, MAX_FOUND, type Result, succeed } from '../../base/problem.ts'
 import type { Types } from '../types/resource-type.ts'
 import { type AppliedMark, type Evidence, type ReportEvidence, sameMark } from './evidence.ts'
@@ -9,9 +8,8 @@ import { type ReadyEntry, ReadyList } from './ready-list.ts'
 export interface Report {
   /** 0 when the cluster does not say how often it polls. */
   readonly everyMs: number
-  /** The digests of applied answers, by endpoint: of several, all but one are of marks that are still there. */
-  readonly applied: ReadonlyMap<string, readonly Halves[]>
-  /** A component may be there several times, likewise. */
+  /** The digest of the applied answer, by endpoint. */
+  readonly applied: ReadonlyMap<string, Halves>
   readonly ready: readonly Omit<ReadyEntry, 'since'>[]
   /**
    * Of a cluster with many components: the report is about those alone whose hashed id begins with these hexadecimal
@@ -24,7 +22,6 @@ export interface Report {
 export const MAX_EVERY_S = 86_400
 /** A resource type may be made by several ResourceSets: `<digest>:1/2` is what the first of two has applied. */
 const APPLIED = /^([0-9a-f]{16})(?::([1-9])\/([1-9]))?$/
-const READY = 'ready='
 const PART = /^[0-9a-f]{1,2}$/
 const A_DIGEST = 'must be the digest of an answer, 16 lower-case hexadecimal digits'
 
@@ -41,7 +38,9 @@ export function parseReport(types: Types, query: string): Result<Report> {
     reading.take(key, value)
   }
   const { details, everyMs, part, ready } = reading
-  return details.length > 0 ? invalid(details) : succeed({ everyMs, part, ready, applied: reading.applied() })
+  return details.length > 0
+    ? invalid(details)
+    : succeed({ everyMs, part, applied: reading.applied(), ready: unambiguous(ready) })
 }
 
 class Reading {
@@ -69,18 +68,18 @@ class Reading {
     }
   }
 
-  /** The digests that all parts of each type have applied. */
-  applied(): Report['applied'] {
-    const applied = new Map<string, Halves[]>()
+  /**
+   * The digest that all parts of each type have applied. While a type has two, the mark of the answer before is still
+   * being removed: nothing is known then.
+   */
+  applied(): ReadonlyMap<string, Halves> {
+    const applied = new Map<string, Halves>()
     for (const [endpoint, marks] of this.#marks) {
-      const parts = new Map<string, Set<string | undefined>>()
-      for (const [, hex = '', part, total = '1'] of marks)
-        getOrSet(parts, `${hex}/${total}`, () => new Set()).add(part)
-      const whole = [...parts].filter(([key, { size }]) => size === Number(key.slice(17)))
-      applied.set(
-        endpoint,
-        whole.flatMap(([key]) => parseHex(key.slice(0, 16)) ?? []),
-      )
+      const [, hex = '', , total] = marks[0] ?? []
+      const agree = marks.every((mark) => mark[1] === hex && mark[3] === total)
+      const parts = new Set(marks.map((mark) => mark[2]))
+      const mark = agree && parts.size === Number(total ?? 1) ? parseHex(hex) : undefined
+      if (mark) applied.set(endpoint, mark)
     }
     return applied
   }
@@ -105,6 +104,18 @@ class Reading {
   }
 }
 
+/** Of a component that is reported with two digests, the mark of the one before is still being removed. */
+function unambiguous(ready: Report['ready']): Report['ready'] {
+  const marks = new Map<string, Halves>()
+  const twice = new Set<string>()
+  for (const { id, mark } of ready) {
+    const known = marks.get(id)
+    if (known && !sameMark(known, mark)) twice.add(id)
+    marks.set(id, mark)
+  }
+  return [...marks].filter(([id]) => !twice.has(id)).map(([id, mark]) => ({ id, mark }))
+}
+
 /**
  * What is known after a report. How long each digest has been reported is carried over from the report before, and so is
  * what a report of a part does not speak of; `inPart` says which components it does.
@@ -116,17 +127,9 @@ export function takeReport(
   inPart: (component: string) => boolean,
 ): ReportEvidence {
   const { report: before } = evidence
-  const leftovers = new Map([...(before?.leftovers ?? [])].filter(([key]) => isElsewhere(key, inPart)))
-  const choose = (key: string, marks: readonly Halves[], known: Halves | undefined): Halves | undefined => {
-    const chosen = chooseMark(marks, known, before?.leftovers?.get(key) ?? [])
-    if (chosen.leftovers.length > 0) leftovers.set(key, chosen.leftovers)
-    return chosen.mark
-  }
   const marks = new Map<string, AppliedMark>()
-  for (const [endpoint, reported] of applied) {
+  for (const [endpoint, mark] of applied) {
     const known = before?.applied.get(endpoint)
-    const mark = choose(endpoint, reported, known?.mark)
-    if (!mark) continue
     const same = known && sameMark(known.mark, mark) ? known : undefined
     const served = evidence.poll(endpoint)
     const isLast = served !== undefined && sameMark(served.mark, mark)
@@ -136,11 +139,9 @@ export function takeReport(
       revision: isLast ? served.revision : (same?.revision ?? 0),
     })
   }
-  const reported: ReadyEntry[] = []
-  for (const [id, marksOf] of byComponent(ready)) {
-    const mark = choose(`${READY}${id}`, marksOf, before?.ready.markOf(id))
-    if (mark) reported.push({ id, mark, since: before?.ready.sinceOf(id, mark) ?? now })
-  }
+  const reported = ready.map(
+    ({ id, mark }): ReadyEntry => ({ id, mark, since: before?.ready.sinceOf(id, mark) ?? now }),
+  )
   const others = [...(before?.ready.entries() ?? [])].filter(({ id }) => !inPart(id))
   return {
     at: now,
@@ -148,43 +149,7 @@ export function takeReport(
     applied: marks,
     ready: new ReadyList([...reported, ...others]),
     ...(part !== '' && { parts: withPart(before?.parts, part, now) }),
-    ...(leftovers.size > 0 && { leftovers }),
   }
-}
-
-/** Whether leftovers are of a component that a report of a part does not speak of. */
-function isElsewhere(key: string, inPart: (component: string) => boolean): boolean {
-  return key.startsWith(READY) && !inPart(key.slice(READY.length))
-}
-
-function byComponent(ready: Report['ready']): ReadonlyMap<string, Halves[]> {
-  const marks = new Map<string, Halves[]>()
-  for (const { id, mark } of ready) getOrSet(marks, id, () => []).push(mark)
-  return marks
-}
-
-/**
- * Which of the marks that are reported of one thing is true. The Flux Operator may forget to remove the mark from before,
- * for good, where it takes in two answers within a second. So one that another has taken the place of counts no more until
- * it has gone. Nothing is known where several came at once.
- */
-function chooseMark(
-  marks: readonly Halves[],
-  known: Halves | undefined,
-  left: readonly Halves[],
-): { readonly mark: Halves | undefined; readonly leftovers: readonly Halves[] } {
-  const leftovers = left.filter((each) => includesMark(marks, each))
-  const fresh: Halves[] = []
-  for (const mark of marks) if (!includesMark(leftovers, mark) && !includesMark(fresh, mark)) fresh.push(mark)
-  if (fresh.length <= 1) return { mark: fresh[0], leftovers }
-  const added = fresh.filter((mark) => known && !sameMark(mark, known))
-  return fresh.length === 2 && known && added.length === 1
-    ? { mark: added[0], leftovers: [...leftovers, known] }
-    : { mark: undefined, leftovers }
-}
-
-function includesMark(marks: readonly Halves[], mark: Halves): boolean {
-  return marks.some((each) => sameMark(each, mark))
 }
 
 /** A part takes the place of those that it holds, or is held by: the cluster reports in other parts since. */

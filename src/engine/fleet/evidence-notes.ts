@@ -1,7 +1,7 @@
 // Evidence as notes, so that it outlives the process and other replicas learn of it. Of each key the newest note counts.
-import { type Halves, hexOf, parseHex } from '../../base/digest.ts'
+import { hexOf, parseHex } from '../../base/digest.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import type { AppliedMark, Leftovers, RefusalEvidence, ReportEvidence } from '../../domain/status/evidence.ts'
+import type { AppliedMark, RefusalEvidence, ReportEvidence } from '../../domain/status/evidence.ts'
 import { MAX_MESSAGE, MAX_REASON, textOf } from '../../domain/status/parse-event.ts'
 import { isPart } from '../../domain/status/parse-report.ts'
 import { ReadyList } from '../../domain/status/ready-list.ts'
@@ -100,10 +100,8 @@ function reportNote(key: string, { report, operatorVersion }: ClusterRecord): No
     ready[since] = group
     group[id] = hexOf(mark)
   }
-  const parts = report.parts ? Object.fromEntries(report.parts) : null
-  const left = [...(report.leftovers ?? [])].map(([of, marks]): [string, Json] => [of, marks.map(hexOf)])
-  const rest = left.length > 0 ? [parts, Object.fromEntries(left)] : parts ? [parts] : []
-  const whole = note(key, report.at, [report.everyMs, applied, ready, operatorVersion, ...rest])
+  const parts = report.parts ? [Object.fromEntries(report.parts)] : []
+  const whole = note(key, report.at, [report.everyMs, applied, ready, operatorVersion, ...parts])
   // What does not fit is reported again within one interval of the cluster.
   if ((whole.value?.length ?? 0) <= MAX_NOTE_LENGTH) return whole
   return note(key, report.at, [report.everyMs, applied, {}, operatorVersion])
@@ -189,14 +187,13 @@ function mergePoll(
 
 function mergeReport(at: number, content: Content, record: ClusterRecord): boolean {
   if (!content || at <= (record.report?.at ?? 0)) return false
-  const [everyMs, applied, ready, version, parts, left] = content
+  const [everyMs, applied, ready, version, parts] = content
   record.report = {
     at,
     everyMs: count(everyMs),
     applied: appliedIn(applied, at),
     ready: readyIn(ready, at),
     ...(isObject(parts) && { parts: partsIn(parts, at) }),
-    ...(isObject(left) && { leftovers: leftoversIn(left) }),
   }
   see(record, at, version)
   return true
@@ -222,14 +219,6 @@ function appliedIn(value: Json | undefined, at: number): ReportEvidence['applied
 function partsIn(value: JsonObject, at: number): Map<string, number> {
   const parts = Object.entries(value).filter(([part]) => isPart(part))
   return new Map(parts.map(([part, time]) => [part, moment(time, at)]))
-}
-
-function leftoversIn(value: JsonObject): Leftovers {
-  const left = Object.entries(value).map(([of, marks]): [string, Halves[]] => [
-    textOf(of, MAX_NAME),
-    (Array.isArray(marks) ? marks : []).flatMap((mark) => parseHex(String(mark)) ?? []),
-  ])
-  return new Map(left)
 }
 
 function readyIn(value: Json | undefined, at: number): ReadyList {

@@ -114,7 +114,7 @@ class World {
       {
         everyMs: INTERVAL_S * 1000,
         part: '',
-        applied: new Map(Object.entries(message.applied).map(([key, digest]) => [key, [halves(digest)]])),
+        applied: new Map(Object.entries(message.applied).map(([key, digest]) => [key, halves(digest)])),
         ready: Object.entries(message.ready).map(([id, digest]) => ({ id, mark: halves(digest) })),
       },
       undefined,
