@@ -119,6 +119,10 @@ export async function assertGoodEverywhere(service: TestService, path: string, r
       await page.emulateMedia({ colorScheme: scheme })
       await page.locator(`html[data-mantine-color-scheme=${scheme}]`).waitFor()
       await page.getByText(ready).first().waitFor()
+      // Colours that are on their way from one scheme to the other have any contrast.
+      await page.evaluate(
+        'Promise.allSettled(document.getAnimations().filter((each) => each instanceof CSSTransition).map((each) => each.finished))',
+      )
       await assertAccessible(page, rulesFor(screen, scheme))
       const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
       assert.ok(overflow <= 0, `${path} is ${overflow} px too wide at ${screen.width}`)

@@ -36,7 +36,9 @@ export function JsonBox({ label, description, value, onChange, minRows = 8 }: Js
       {...(description !== undefined && { description })}
       descriptionProps={{ id: `${id}-description` }}
     >
-      <Suspense fallback={<Skeleton height={minRows * LINE_PX} aria-label={`Loading ${label}`} />}>
+      <Suspense
+        fallback={<Skeleton height={minRows * LINE_PX} role="status" aria-label={`Loading ${label}`} />}
+      >
         <CodeEditor
           label={label}
           describedBy={`${id}-description`}
