@@ -308,6 +308,7 @@ describe('wait', () => {
     await fail(4, says, ['wait', '--last', '--for', 'healthy'], { url })
     await fail(4, says, ['wait', '-l', 'environment=prod', '--for', 'healthy'], { url })
     await succeed(['wait', '--last', '--for', 'served'], { url })
+    await succeed(['wait', '--last', '-l', 'id=alpha', '--for', 'healthy'], { url })
   })
 
   test('of a selector is for what its clusters are to have now', async (t) => {
@@ -315,7 +316,7 @@ describe('wait', () => {
     const { stdout } = await succeed(['wait', '-l', 'id in (alpha,beta)', '--for', 'healthy'], { url })
     assert.equal(stdout, 'clusters (id in (alpha,beta)): healthy on 2 clusters\n')
     await fail(4, 'nothing to wait for', ['wait', '-l', 'id=nobody'], { url })
-    await fail(2, 'give one of', ['wait', '--last', '-l', 'id=alpha'], { url })
+    await fail(2, 'give one of', ['wait', '--last', '--revision', '1'], { url })
     await fail(2, 'Allowed choices are served, applied, healthy', ['wait', '--for', 'ready'], { url })
     await fail(2, '--timeout must be', ['wait', '--timeout', '10x'], { url })
   })

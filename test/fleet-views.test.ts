@@ -255,6 +255,13 @@ describe('the propagation of a revision', () => {
       unknown: 1,
     })
     assert.equal((await read(watched, `/revisions/${second}/propagation`)).applied, 0)
+    const ofTwo = await read(
+      watched,
+      `/revisions/${first}/propagation?selector=${encodeURIComponent('id=two')}`,
+    )
+    assert.deepEqual([ofTwo.affected, ofTwo.applied], [1, 0])
+    const wrong = await watched.service.call('GET', `/revisions/${first}/propagation?selector=,`)
+    assert.deepEqual([wrong.status, wrong.body.details[0].path], [400, '?selector'])
     for (const cluster of [one, two]) await cluster?.settle()
     for (const revision of [first, second])
       assert.deepEqual(counts(await read(watched, `/revisions/${revision}/propagation`)), {

@@ -13,14 +13,15 @@ import { barOf } from '../output/progress.ts'
 export function defineRevision(command: Command, { run }: Tools): void {
   addSubcommand(command, 'status', 'How many of the clusters that a revision changed have it.')
     .argument(`<revision|${LAST}>`, `its number, or ${LAST}`)
+    .option('-l, --selector <selector>', 'only clusters that match this label selector')
     .addHelpText(
       'after',
-      `\nserved: the cluster was given it; applied: its Flux reported it as applied; healthy: what changed is ready.\n\nExamples:\n  ${PROGRAM} revision status ${LAST}\n  ${PROGRAM} revision status 41 -o jsonpath='{.applied} of {.affected}'`,
+      `\nserved: the cluster was given it; applied: its Flux reported it as applied; healthy: what changed is ready.\n\nExamples:\n  ${PROGRAM} revision status ${LAST}\n  ${PROGRAM} revision status ${LAST} -l environment=prod\n  ${PROGRAM} revision status 41 -o jsonpath='{.applied} of {.affected}'`,
     )
     .action(
-      run(async (session, text: string) => {
+      run(async (session, text: string, { selector }: { readonly selector?: string }) => {
         const revision = await revisionNamed(session, text)
-        const { body } = await getNew(session, `/revisions/${revision}/propagation`)
+        const { body } = await getNew(session, `/revisions/${revision}/propagation`, { selector })
         await session.print({
           value: body,
           names: [`revisions/${revision}`],

@@ -18,20 +18,20 @@ interface Flags {
 }
 
 const ABOUT = `
-With a revision: all clusters that it changed something for. Else: all clusters, or those of --selector, with everything
-that they are to have now. It ends with 0 when all are there; with 4 when a component failed or an answer was rejected,
+With a revision: the clusters that it changed something for. Without: all clusters, with everything that they are to have
+now. --selector keeps either to a part of the fleet. It ends with 0 when all are there; with 4 when a component failed or an answer was rejected,
 which it names; with 5 when --timeout is over (default 10m). A cluster that is offline is not there.`
 
 export function defineWait(command: Command, { run }: Tools): void {
   command
     .option('--revision <number>', `the clusters that this revision changed something for, or ${LAST}`)
     .option('--last', 'the clusters of the newest revision')
-    .option('-l, --selector <selector>', 'the clusters that match this label selector')
+    .option('-l, --selector <selector>', 'only clusters that match this label selector')
     .addOption(new Option('--for <state>', 'how far they have to come').choices(GOALS).default(DEFAULT_GOAL))
     .option('--ignore-offline', 'set clusters aside that nothing is heard of, and list them')
     .addHelpText(
       'after',
-      `${ABOUT}\n\nExamples:\n  ${PROGRAM} wait --last\n  ${PROGRAM} wait --revision 41 --for healthy --timeout 20m --ignore-offline\n  ${PROGRAM} wait -l environment=dev --for served`,
+      `${ABOUT}\n\nExamples:\n  ${PROGRAM} wait --last\n  ${PROGRAM} wait --revision 41 --for healthy --timeout 20m --ignore-offline\n  ${PROGRAM} wait --last -l environment=dev --for served`,
     )
     .action(
       run(async (session, flags: Flags) => {
@@ -48,9 +48,8 @@ export function defineWait(command: Command, { run }: Tools): void {
 }
 
 async function groupOf(session: Session, { revision, last, selector }: Flags): Promise<Group> {
-  const given = [revision, last, selector].filter((each) => each !== undefined)
-  if (given.length > 1) throw usage('give one of --revision, --last and --selector')
+  if (last && revision !== undefined) throw usage('give one of --revision and --last')
   const text = last ? LAST : revision
   if (text === undefined) return selectedGroup(session, selector)
-  return revisionGroup(session, await revisionNamed(session, text))
+  return revisionGroup(session, await revisionNamed(session, text), { selector })
 }

@@ -35,13 +35,22 @@ export interface Group {
   explainFailures(): Promise<string[]>
 }
 
-export function revisionGroup(session: Session, revision: number, { isNew = false } = {}): Group {
+interface OfRevision {
+  readonly isNew?: boolean
+  readonly selector?: string | undefined
+}
+
+export function revisionGroup(
+  session: Session,
+  revision: number,
+  { isNew = false, selector }: OfRevision = {},
+): Group {
   const path = `/revisions/${revision}/propagation`
   return {
-    name: `revision ${revision}`,
+    name: selector === undefined ? `revision ${revision}` : `revision ${revision} (${selector})`,
     async read(goal) {
       // What was just written may not be known yet to the process that responds.
-      const { body } = await getNew(session, path, isNew ? { min_revision: revision } : {})
+      const { body } = await getNew(session, path, { selector, ...(isNew && { min_revision: revision }) })
       const { affected, failed, pending, ...rest }: Propagation = body
       const offline = Math.max(rest.offline, pending.filter(isAbsent).length)
       return {

@@ -1,6 +1,7 @@
 // How far a revision has come: of the clusters that it changed something for, how many were served it, applied it, are healthy.
 import type { PendingCluster, Propagation, PropagationTimes } from '../../api/propagation-schema.ts'
 import type { Steps } from '../../base/steps.ts'
+import type { Selector } from '../../domain/access/selector.ts'
 import type { Comparison } from '../../domain/delivery/compare-served.ts'
 import type { View } from '../../domain/documents/view.ts'
 import { followChange } from '../../domain/status/follow-change.ts'
@@ -14,12 +15,13 @@ export interface FollowedRevision {
   readonly time: string
 }
 
-/** `present` is the view that status is about; a cluster that was deleted since counts no more. */
+/** `present` is the view that status is about; a cluster that was deleted since, or is not `selected` now, does not count. */
 export function* followRevision(
   fleet: Fleet,
   present: View,
   comparison: Comparison,
   { revision, time }: FollowedRevision,
+  selected: Selector['matches'],
   now: number,
 ): Steps<Propagation> {
   const type = comparison.types.cluster.type.name
@@ -33,8 +35,9 @@ export function* followRevision(
   for (const id of comparison.candidates()) {
     yield
     const cluster = present.get(type, id)
-    const differences = cluster ? comparison.compare(id) : []
-    if (!cluster || differences.length === 0) continue
+    if (!cluster || !selected(cluster.document, present)) continue
+    const differences = comparison.compare(id)
+    if (differences.length === 0) continue
     affected++
     const progress = followChange(fleet.situationOf(cluster), revision, differences)
     outcomes[progress.outcome]++
