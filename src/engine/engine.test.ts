@@ -6,7 +6,7 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { builtInTypes, temporaryFolder } from '../../test/service.ts'
 import type { Json } from '../base/json.ts'
 import type { Result } from '../base/problem.ts'
-import type { Command } from '../domain/commands/command.ts'
+import type { Command, WriteCommand } from '../domain/commands/command.ts'
 import { Interrupted } from '../runtime/run-time-sliced.ts'
 import { openMemoryStore } from '../store/memory.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite.ts'
@@ -654,6 +654,35 @@ test('a preview and a write that are interrupted change nothing, and say why', a
     assert.equal(problemCode(await result), 'unavailable')
   }
   assert.equal(engine.state.revision, 1)
+})
+
+test('a rollback that is interrupted reads no more of the log', async (t) => {
+  const store = openMemoryStore()
+  let read = 0
+  const slow: Store = {
+    ...store,
+    async *changedAfter(revision, only) {
+      for await (const past of store.changedAfter(revision, only)) {
+        read++
+        yield past
+        await breathe()
+      }
+    },
+  }
+  const engine = await start(t, slow)
+  done(
+    await engine.write(
+      Array.from({ length: 50 }, (_, i) => namespace(`n${i}`)),
+      author,
+    ),
+  )
+  const leaving = new AbortController()
+  const rollback: WriteCommand = { op: 'rollback', to: { revision: 0 } }
+  const result = engine.write([rollback], author, { dryRun: true, signal: leaving.signal })
+  while (read < 3) await breathe()
+  leaving.abort(new Interrupted({ code: 'unavailable', message: 'took too long' }))
+  assert.equal(problemCode(await result), 'unavailable')
+  assert.ok(read < 10, `${read} documents`)
 })
 
 test('a write of an administrator does not wait for a long one of somebody else, which is done after it', async (t) => {

@@ -18,7 +18,7 @@ import { findVersion } from '../domain/documents/find-document.ts'
 import { shareWith } from '../domain/documents/shared-parts.ts'
 import type { View } from '../domain/documents/view.ts'
 import type { Document, Irreversible, Types } from '../domain/types/resource-type.ts'
-import { runTimeSliced } from '../runtime/run-time-sliced.ts'
+import { nextSlice, runTimeSliced } from '../runtime/run-time-sliced.ts'
 import type { Past } from './past.ts'
 
 export interface Expanded {
@@ -27,12 +27,16 @@ export interface Expanded {
   readonly warnings: readonly string[]
 }
 
-/** Replaces every command that depends on history by commands read from the log; other commands stay as they are. */
+/**
+ * Replaces every command that depends on history by commands read from the log; other commands stay as they are. Throws the
+ * signal's reason when it is aborted before the log is read.
+ */
 export async function expandCommands(
   types: Types,
   past: Past,
   view: View,
   commands: readonly WriteCommand[],
+  signal: AbortSignal | undefined,
 ): Promise<Result<Expanded>> {
   if (!commands.some(isHistoryCommand)) return succeed({ commands: commands as Command[], warnings: [] })
   const expanded: Command[] = []
@@ -42,9 +46,10 @@ export async function expandCommands(
       expanded.push(command)
       continue
     }
+    await nextSlice()
     const found = await (command.op === 'revert'
-      ? expandRevert(types, past, view, command)
-      : expandRollback(types, past, view, command))
+      ? expandRevert(types, past, view, command, signal)
+      : expandRollback(types, past, view, command, signal))
     if (!found.ok) return found
     for (const each of found.value.commands) expanded.push(each)
     warnings.push(...found.value.warnings)
@@ -61,6 +66,7 @@ async function expandRevert(
   past: Past,
   view: View,
   { revision }: Revert,
+  signal: AbortSignal | undefined,
 ): Promise<Result<Expanded>> {
   if (revision < 1 || revision > view.revision) return notFound('revision', String(revision))
   const known = await past.resolve({ revision: revision - 1 }, 'the revision')
@@ -68,6 +74,7 @@ async function expandRevert(
   const commands: Undo[] = []
   const staying = new Map<Irreversible, Document[]>()
   for await (const { changes } of past.changesOf(revision)) {
+    signal?.throwIfAborted()
     for (const { type, id, ...change } of changes) {
       const current = findVersion(view, type, id)?.document
       const before = standing(change.before, change.before_deleted, current)
@@ -105,6 +112,7 @@ async function expandRollback(
   past: Past,
   view: View,
   command: Rollback,
+  signal: AbortSignal | undefined,
 ): Promise<Result<Expanded>> {
   const { to, ids } = command
   const parsed = command.selector === undefined ? undefined : parseSelector(types, command.selector)
@@ -121,6 +129,7 @@ async function expandRollback(
   }
   const commands: Reset[] = []
   for await (const { type, id, was } of past.changedAfter(revision.value)) {
+    signal?.throwIfAborted()
     if (!chosen.has(type) || !canRollBack(types, type) || (wanted && !wanted.has(id))) continue
     if (!matches(type, id, was?.document)) continue
     const current = findVersion(view, type, id)?.document
@@ -129,9 +138,14 @@ async function expandRollback(
   }
   const known = command.allowEmpty
     ? succeed(undefined)
-    : await runTimeSliced(checkChoice(types, view, { ids: ids ?? [], types: chosen, selector }, commands))
+    : await runTimeSliced(
+        checkChoice(types, view, { ids: ids ?? [], types: chosen, selector }, commands),
+        signal,
+      )
   if (!known.ok) return known
-  const warnings = selector ? await runTimeSliced(warnOfUnknownKeys(types.cluster, view, selector)) : []
+  const warnings = selector
+    ? await runTimeSliced(warnOfUnknownKeys(types.cluster, view, selector), signal)
+    : []
   return succeed({ commands, warnings })
 }
 

@@ -211,7 +211,7 @@ export class Writer {
   ): Promise<Result<Decided>> {
     const { types, past, brake, status, now, checkUrls } = this.#parts
     const { grant, plan, dryRun = false, confirmRemovals, impactLimit = IMPACT_LIMIT, ownRollout } = options
-    const expanded = await expandCommands(types, past, view, commands)
+    const expanded = await expandCommands(types, past, view, commands, signal)
     if (!expanded.ok) return expanded
     const { rollout } = options
     const replacedId = rollout?.amends?.id ?? rollout?.supersedes
