@@ -677,7 +677,7 @@ test('a rollback that is interrupted reads no more of the log', async (t) => {
     ),
   )
   const leaving = new AbortController()
-  const rollback: WriteCommand = { op: 'rollback', to: { revision: 0 } }
+  const rollback: WriteCommand = { op: 'rollback', path: '', to: { revision: 0 }, allowEmpty: true }
   const result = engine.write([rollback], author, { dryRun: true, signal: leaving.signal })
   while (read < 3) await breathe()
   leaving.abort(new Interrupted({ code: 'unavailable', message: 'took too long' }))
