@@ -59,7 +59,6 @@ export async function buildApp(service: Service, transport: Transport = {}): Pro
   app.decorateRequest('identity', undefined)
   app.decorateRequest('bodyProblem', undefined)
   app.decorateRequest('left')
-  app.decorateRequest('isLate', false)
   addHeaders(app, service, transport)
   refuseUnknownRoutes(app, service, allowedOn)
   handleErrors(app, service)
@@ -85,7 +84,7 @@ function addScopes(app: FastifyInstance, service: Service, routes: Routes): void
   })
   app.register(async (scope) => {
     admitCallers(scope, service)
-    refuseLateWrites(scope, service)
+    refuseLateWrites(scope)
     addBodyParser(scope, service)
     shedLoad(scope, service)
     sendJsonInPieces(scope)

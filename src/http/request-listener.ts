@@ -2,6 +2,7 @@
 import type { RequestListener, Server, ServerResponse } from 'node:http'
 import { POLL_BASE } from '../base/urls.ts'
 import { createHttpServer, type Transport } from './http-server.ts'
+import { noteLate } from './load/shed-load.ts'
 import { createDirectPolls } from './poll/direct-handler.ts'
 import type { PollHandler } from './poll/poll-handler.ts'
 import { writeProblem } from './request/problem-response.ts'
@@ -28,6 +29,7 @@ export function listenerFor(service: Service, transport: Transport, polls: PollH
     createHttpServer(limits, transport, turns, metrics.traffic, listener(handle), createDirectPolls(service))
   function listener(handle: RequestListener): RequestListener {
     return (request, response) => {
+      noteLate(service, request)
       const { url = '' } = request
       const isPoll = url.startsWith(POLL_BASE)
       // Lists of clusters, and polls that wait for a revision, cause work after this call.

@@ -1,4 +1,5 @@
 // Load shedding: hooks that refuse requests while the service is full or stopping.
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { Problem } from '../../base/problem.ts'
 import { networkOf } from '../auth/failure-limit.ts'
@@ -11,12 +12,8 @@ import { atEnd, callerOf, hasPriority, refuseShare } from './callers.ts'
 /** Places reserved for managing tokens, so that a token can always be revoked. */
 const TOKEN_PLACES = 50
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** A write that began after the service was told to stop. */
-    isLate: boolean
-  }
-}
+/** Requests that began after the service was told to stop. */
+const late = new WeakSet<IncomingMessage>()
 
 export const DRAINING: Problem = {
   code: 'unavailable',
@@ -36,14 +33,15 @@ export function limitPages(scope: FastifyInstance, { addressOf, admission: { pag
   })
 }
 
+/** Called when a request begins: it may wait for its turn from here on. */
+export function noteLate({ engine }: Service, request: IncomingMessage): void {
+  if (engine.draining) late.add(request)
+}
+
 /** Refuses writes that begin while the service is draining; those that began before are finished. */
-export function refuseLateWrites(scope: FastifyInstance, { engine }: Service): void {
-  scope.addHook('onRequest', (request, _reply, done) => {
-    request.isLate = engine.draining && isWrite(request)
-    done()
-  })
+export function refuseLateWrites(scope: FastifyInstance): void {
   scope.addHook('preValidation', (request, reply, done) => {
-    if (request.isLate) sendProblem(reply, DRAINING)
+    if (late.has(request.raw) && isWrite(request)) sendProblem(reply, DRAINING)
     else done()
   })
 }
