@@ -46,3 +46,11 @@ test('everything is done in the end, however much there is', async () => {
   for (let i = 0; i < 1000 && done < 100; i++) await turn()
   assert.equal(done, 100)
 })
+
+test('a caller whose name cannot be told waits for its turn like any other', async () => {
+  const queue = new FairQueue()
+  queue.run(unasked, 100, () => {})
+  const { promise, resolve } = Promise.withResolvers<void>()
+  queue.run(() => assert.fail('broken'), 0, resolve)
+  await promise
+})

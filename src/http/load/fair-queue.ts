@@ -29,7 +29,7 @@ export class FairQueue {
    */
   run(callerOf: () => string, leastMs: number, task: () => void): void {
     if (!this.#isOver && this.#waiting.isEmpty) this.#do(task, leastMs)
-    else this.#waiting.add(callerOf(), () => this.#do(task, leastMs))
+    else this.#waiting.add(nameOf(callerOf), () => this.#do(task, leastMs))
     if (this.#isOver) this.#schedule()
   }
 
@@ -72,5 +72,14 @@ export class FairQueue {
     this.#spent = 0
     while (!this.#isOver && !this.#waiting.isEmpty) this.#waiting.take()?.()
     if (this.#isOver || !this.#waiting.isEmpty) this.#schedule()
+  }
+}
+
+/** A caller who cannot be named waits as nobody: the task meets the same failure, and responds with it. */
+function nameOf(callerOf: () => string): string {
+  try {
+    return callerOf()
+  } catch {
+    return ''
   }
 }
