@@ -216,15 +216,17 @@ function* measuredCopy(value: Json, limit: number): Steps<Measured> {
   let copied = 0
   for (let next = open.pop(); next && size <= limit; next = open.pop()) {
     const { from, to, level } = next
-    for (const key of Object.keys(from)) {
+    const keys = Array.isArray(from) ? undefined : Object.keys(from)
+    const count = keys?.length ?? (from as Json[]).length
+    if (count > 0 && level > depth) depth = level
+    for (let i = 0; i < count && size <= limit; i++) {
       if (++copied % STEP === 0) yield
-      if (level > depth) depth = level
-      const member = (from as Record<string, Json>)[key] as Json
-      size += ownSizeOf(member) + (Array.isArray(from) ? 0 : key.length + 3)
-      if (size > limit) break
+      const key = keys?.[i]
+      const member = (from as Record<string, Json>)[key ?? i] as Json
+      size += ownSizeOf(member) + (key === undefined ? 0 : key.length + 3)
       const into = emptyOf(member)
       if (Array.isArray(to)) to.push(into)
-      else to[key] = into
+      else if (key !== undefined) to[key] = into
       if (isContainer(member)) open.push({ from: member, to: into as Container, level: level + 1 })
     }
   }
