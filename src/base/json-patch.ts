@@ -3,9 +3,11 @@ import {
   equalJson,
   excerpt,
   FORBIDDEN_KEYS,
+  frameLength,
   isObject,
   type Json,
   type JsonObject,
+  leafLength,
   MAX_DEPTH,
   own,
   pointer,
@@ -211,23 +213,25 @@ const STEP = 500
 function* measuredCopy(value: Json, limit: number): Steps<Measured> {
   const copy = emptyOf(value)
   const open = isContainer(value) ? [{ from: value, to: copy as Container, level: 1 }] : []
-  let size = ownSizeOf(value)
+  let size = isContainer(value) ? 0 : leafLength(value)
   let depth = 0
   let copied = 0
   for (let next = open.pop(); next && size <= limit; next = open.pop()) {
     const { from, to, level } = next
     const keys = Array.isArray(from) ? undefined : Object.keys(from)
     const count = keys?.length ?? (from as Json[]).length
+    size += frameLength(count)
     if (count > 0 && level > depth) depth = level
     for (let i = 0; i < count && size <= limit; i++) {
       if (++copied % STEP === 0) yield
       const key = keys?.[i]
       const member = (from as Record<string, Json>)[key ?? i] as Json
-      size += ownSizeOf(member) + (key === undefined ? 0 : key.length + 3)
+      size += key === undefined ? 0 : key.length + 3
       const into = emptyOf(member)
       if (Array.isArray(to)) to.push(into)
       else if (key !== undefined) to[key] = into
       if (isContainer(member)) open.push({ from: member, to: into as Container, level: level + 1 })
+      else size += leafLength(member)
     }
   }
   return { copy, size, depth }
@@ -240,13 +244,6 @@ function isContainer(value: Json): value is Container {
 function emptyOf(value: Json): Json {
   if (!isContainer(value)) return value
   return Array.isArray(value) ? [] : {}
-}
-
-/** Its length as JSON without what is in it. */
-function ownSizeOf(value: Json): number {
-  if (typeof value === 'string') return value.length + 2
-  if (!isContainer(value)) return String(value).length
-  return Math.max(Array.isArray(value) ? value.length : Object.keys(value).length, 1) + 1
 }
 
 /** Whether one place is inside another: a value cannot be moved into itself. */

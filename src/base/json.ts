@@ -71,12 +71,11 @@ export function measureJson(value: Json, limit: number): { readonly size: number
   let depth = 0
   const visit = (part: Json, level: number): void => {
     if (level > depth) depth = level
-    if (typeof part === 'string') size += part.length + 2
-    else if (typeof part !== 'object' || part === null) size += String(part).length
+    if (typeof part !== 'object' || part === null) size += leafLength(part)
     else {
       const keys = Array.isArray(part) ? undefined : Object.keys(part)
       const count = keys?.length ?? (part as readonly Json[]).length
-      size += Math.max(count, 1) + 1
+      size += frameLength(count)
       for (let i = 0; i < count && size <= limit; i++) {
         const key = keys?.[i]
         size += key === undefined ? 0 : key.length + 3
@@ -86,6 +85,16 @@ export function measureJson(value: Json, limit: number): { readonly size: number
   }
   visit(value, 0)
   return { size, depth }
+}
+
+/** The length of the JSON of a value that holds no others, escapes aside. */
+export function leafLength(value: Json): number {
+  return typeof value === 'string' ? value.length + 2 : String(value).length
+}
+
+/** The length of the brackets and commas around so many members. */
+export function frameLength(members: number): number {
+  return Math.max(members, 1) + 1
 }
 
 /** Returns what is wrong with a parsed value whatever its schema: depth, numbers, reserved keys and invalid Unicode. */

@@ -1,8 +1,8 @@
 // What `--prune` may delete: what the log shows the set to have applied, and nothing that others wrote into it.
 import type { Revision } from '../../api/wire-types.ts'
+import { count } from '../../base/sentences.ts'
 import type { DescribedChange } from '../../domain/documents/describe-change.ts'
 import { PROGRAM } from '../cli-command.ts'
-import { count } from '../output/count.ts'
 import { startProgress } from '../output/progress.ts'
 import { type DocumentName, describeMethods, type Noun, nameOf, takes } from '../server/nouns.ts'
 import { pathOf } from '../server/read-documents.ts'

@@ -1,9 +1,9 @@
 // What others have changed in the documents of a set since it was last applied, and would be lost.
 import type { Revision } from '../../api/wire-types.ts'
 import { excerpts, type Json, type JsonObject } from '../../base/json.ts'
+import { count } from '../../base/sentences.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { agree, isAsked } from '../input/agree.ts'
-import { count } from '../output/count.ts'
 import { nameOf } from '../server/nouns.ts'
 import { pathOf, readDocuments } from '../server/read-documents.ts'
 import { revisionsAt } from '../server/read-revisions.ts'

@@ -1,11 +1,11 @@
 // `blame`: where each value that a cluster gets comes from: who set it, when and why.
 import type { Command } from 'commander'
 import { ageOf } from '../../base/relative-time.ts'
+import { firstOf } from '../../base/sentences.ts'
 import type { ExplainedField } from '../../domain/delivery/explain-input.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { unmet } from '../failure.ts'
 import { parseAt } from '../input/moments.ts'
-import { firstOf } from '../output/count.ts'
 import { cell } from '../output/document-columns.ts'
 import type { Look } from '../output/print.ts'
 import { type ExplainedInputs, readInputs } from '../server/cluster-inputs.ts'

@@ -1,11 +1,11 @@
 // `can-i`: whether you may do something, before you try.
 import type { Command } from 'commander'
 import type { CallerIdentity } from '../../api/wire-types.ts'
+import { count } from '../../base/sentences.ts'
 import { describeGrant } from '../../domain/access/grant.ts'
 import { leastRoleWith, may, type Permission } from '../../domain/access/permissions.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { unmet, usage } from '../failure.ts'
-import { count } from '../output/count.ts'
 import { clusterNoun, typeNamed } from '../server/nouns.ts'
 import { readCallers } from '../server/whoami.ts'
 import type { Session } from '../session.ts'

@@ -1,10 +1,10 @@
 // `cluster diff`: what two clusters get differently, or one cluster now and then.
 import type { Command } from 'commander'
+import { count } from '../../base/sentences.ts'
 import { differingInputs, type InputsDifference } from '../../domain/delivery/differing-inputs.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { EXIT, unmet, usage } from '../failure.ts'
 import { parseAt } from '../input/moments.ts'
-import { count } from '../output/count.ts'
 import { describeField } from '../output/field-report.ts'
 import { type Look, refuseNameOutput } from '../output/print.ts'
 import { plain } from '../output/terminal.ts'

@@ -2,11 +2,11 @@
 import type { Command } from 'commander'
 import type { Propagation, PropagationTimes } from '../../api/propagation-schema.ts'
 import { fromNow, howLong } from '../../base/relative-time.ts'
+import { count } from '../../base/sentences.ts'
 import { addSubcommand, PROGRAM, type Tools } from '../cli-command.ts'
 import { LAST, revisionNamed } from '../fleet/newest-revision.ts'
 import { getNew } from '../fleet/read-status.ts'
 import { GOALS } from '../input/goals.ts'
-import { count } from '../output/count.ts'
 import type { Look } from '../output/print.ts'
 import { barOf } from '../output/progress.ts'
 

@@ -1,8 +1,8 @@
 // `verify`: checks that the server's log of changes is whole.
 import type { Command } from 'commander'
+import { count } from '../../base/sentences.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { unmet } from '../failure.ts'
-import { count } from '../output/count.ts'
 import { refuseNameOutput } from '../output/print.ts'
 import { plain } from '../output/terminal.ts'
 

@@ -1,10 +1,10 @@
 // Waits until clusters have come as far as is wanted, one of them fails, or the time is over.
 
 import { howLong } from '../../base/relative-time.ts'
+import { count, firstOf } from '../../base/sentences.ts'
 import { PROGRAM } from '../cli-command.ts'
 import { EXIT, Failure } from '../failure.ts'
 import type { Goal } from '../input/goals.ts'
-import { count, firstOf } from '../output/count.ts'
 import { startProgress } from '../output/progress.ts'
 import { hasCursor } from '../output/terminal.ts'
 import type { Session } from '../session.ts'

@@ -2,10 +2,10 @@
 
 import type { Preview } from '../../api/wire-types.ts'
 import type { JsonObject } from '../../base/json.ts'
+import { count, firstOf } from '../../base/sentences.ts'
 import type { Impact } from '../../domain/delivery/impact.ts'
 import type { DescribedChange } from '../../domain/documents/describe-change.ts'
 import { PROGRAM } from '../cli-command.ts'
-import { count, firstOf } from '../output/count.ts'
 import { withCounts } from '../output/impact-report.ts'
 import { clusterNoun, type Noun } from '../server/nouns.ts'
 import type { Question } from './agree.ts'

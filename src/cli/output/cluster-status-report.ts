@@ -1,7 +1,7 @@
 // The status of one cluster, for people.
 import type { ClusterStatus, ComponentStatus, EndpointStatus } from '../../api/status-schema.ts'
 import { ageOf, fromNow, howLong } from '../../base/relative-time.ts'
-import { count } from './count.ts'
+import { count } from '../../base/sentences.ts'
 import type { Look } from './print.ts'
 import { plain } from './terminal.ts'
 

@@ -1,7 +1,7 @@
 // What differs between two moments, in lines for people.
 import type { Compared } from '../../api/compared-schema.ts'
+import { count } from '../../base/sentences.ts'
 import { describeChanges } from './change-report.ts'
-import { count } from './count.ts'
 import type { ReportLook } from './field-report.ts'
 import { describeImpact } from './impact-report.ts'
 

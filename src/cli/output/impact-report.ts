@@ -1,8 +1,9 @@
 // What a change means for clusters, in lines for people.
+
+import { count, firstOf } from '../../base/sentences.ts'
 import type { Impact } from '../../domain/delivery/impact.ts'
 import type { InputImpact } from '../../domain/delivery/impact-counts.ts'
 import type { Session } from '../session.ts'
-import { count, firstOf } from './count.ts'
 import { describeField, type ReportLook } from './field-report.ts'
 import { painter, plain } from './terminal.ts'
 

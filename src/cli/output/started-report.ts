@@ -1,8 +1,8 @@
 // What is printed of a write that has become a rollout, or that has changed one.
 import type { RolloutStarted, ShownRollout } from '../../api/rollout-schema.ts'
+import { count } from '../../base/sentences.ts'
 import { PROGRAM } from '../cli-command.ts'
 import type { Session } from '../session.ts'
-import { count } from './count.ts'
 import { plain } from './terminal.ts'
 
 export async function printStarted(session: Session, started: RolloutStarted): Promise<void> {

@@ -2,11 +2,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { JsonObject } from '../../base/json.ts'
+import { count } from '../../base/sentences.ts'
 import { usage } from '../failure.ts'
 import { type Ignores, readIgnored } from '../input/ignored-files.ts'
 import { type Noun, withType } from '../server/nouns.ts'
 import type { Session } from '../session.ts'
-import { count } from './count.ts'
 import { toYaml } from './print.ts'
 
 interface Source {

@@ -1,6 +1,7 @@
 // What a write did, as it is printed: its preview, one document, or many.
 
 import type { Preview } from '../../api/wire-types.ts'
+import { count } from '../../base/sentences.ts'
 import type { ApiResponse } from '../server/api.ts'
 import type { Noun } from '../server/nouns.ts'
 import { nameOf } from '../server/nouns.ts'
@@ -8,7 +9,6 @@ import { changesIn } from '../server/read-revisions.ts'
 import type { Sent } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
 import { describePreview } from './change-report.ts'
-import { count } from './count.ts'
 import { printableDocument } from './document-table.ts'
 import { receivers } from './impact-report.ts'
 import type { Printable } from './print.ts'

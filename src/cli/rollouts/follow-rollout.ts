@@ -1,9 +1,9 @@
 // Follows a rollout to its end: finished is a success; aborted, or paused by itself, is none.
 import type { ShownRollout } from '../../api/rollout-schema.ts'
 import { howLong } from '../../base/relative-time.ts'
+import { count } from '../../base/sentences.ts'
 import { EXIT, Failure, type NextStep } from '../failure.ts'
 import { lookUntil } from '../fleet/look-until.ts'
-import { count } from '../output/count.ts'
 import { startProgress } from '../output/progress.ts'
 import { hasCursor } from '../output/terminal.ts'
 import type { Session } from '../session.ts'

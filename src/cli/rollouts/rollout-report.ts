@@ -1,7 +1,7 @@
 // One rollout on a screen: how far it is, why it does not go on, and what happened.
 import type { ShownMember, ShownRollout } from '../../api/rollout-schema.ts'
 import { ageOf, fromNow, howLong } from '../../base/relative-time.ts'
-import { count } from '../output/count.ts'
+import { count } from '../../base/sentences.ts'
 import type { Look } from '../output/print.ts'
 import { plain } from '../output/terminal.ts'
 import { changeOf, memberTable, sum, waveTable } from './rollout-table.ts'

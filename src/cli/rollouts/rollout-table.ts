@@ -1,7 +1,7 @@
 // Rollouts and their waves as tables.
 import type { ShownMember, ShownRollout, ShownWave } from '../../api/rollout-schema.ts'
 import { ageOf } from '../../base/relative-time.ts'
-import type { GateResult } from '../../domain/rollouts/rollout.ts'
+import { type GateResult, isActive } from '../../domain/rollouts/rollout.ts'
 import type { Look } from '../output/print.ts'
 
 /** A row for each rollout: how far it is, and what it is about. */
@@ -46,7 +46,7 @@ export function currentWave({ waves }: Pick<ShownRollout, 'waves'>): ShownWave |
 export function placeOf(rollout: Pick<ShownRollout, 'waves' | 'state'>): string {
   const { state, waves } = rollout
   const wave = currentWave(rollout)
-  if (!wave || state === 'finished' || state === 'aborted') return ''
+  if (!wave || !isActive({ state })) return ''
   return `${wave.name} (${waves.indexOf(wave) + 1} of ${waves.length})`
 }
 

@@ -16,7 +16,7 @@ export async function issueClusterToken(
   id: string,
   grace = DEFAULT_GRACE,
 ): Promise<IssuedToken> {
-  const name = `cluster-${id}`
+  const name = nameFor(id)
   const message = `for the bootstrap of cluster ${id}`
   try {
     return await createToken(session, { name, role: 'cluster', cluster: id }, message)
@@ -39,7 +39,7 @@ export async function issueClusterToken(
 /** The names of the tokens of these clusters that are there already, and would be rotated. */
 export async function tokensThere(session: Session, ids: readonly string[]): Promise<string[]> {
   try {
-    const wanted = new Set(ids.map((id) => `cluster-${id}`))
+    const wanted = new Set(ids.map(nameFor))
     const [only] = ids
     const query = { role: 'cluster', ...(ids.length === 1 && { cluster: only }) }
     const tokens = await readTokens(session, query)
@@ -49,6 +49,10 @@ export async function tokensThere(session: Session, ids: readonly string[]): Pro
     if (error instanceof Refusal) return []
     throw error
   }
+}
+
+function nameFor(cluster: string): string {
+  return `cluster-${cluster}`
 }
 
 function needsAdmin({ message, details }: Refusal, id: string): Failure {

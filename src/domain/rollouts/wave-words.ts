@@ -1,11 +1,12 @@
 // A wave in words: who is in it, what it has to prove, and what else keeps it from opening and from passing.
 import { formatDuration } from '../../base/duration.ts'
+import { count } from '../../base/sentences.ts'
 import type { Gates, WaveSpec } from './rollout.ts'
 
-export function whoIn({ selector, percent, count, clusters = [] }: WaveSpec): string {
+export function whoIn({ selector, percent, count: number, clusters = [] }: WaveSpec): string {
   if (selector !== undefined) return selector
   if (percent !== undefined) return `up to ${percent}% of the rest`
-  if (count !== undefined) return `${count} cluster${count === 1 ? '' : 's'} of the rest`
+  if (number !== undefined) return `${count(number, 'cluster')} of the rest`
   return clusters.length > 0 ? clusters.join(', ') : 'the rest'
 }
 

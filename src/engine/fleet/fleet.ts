@@ -172,8 +172,8 @@ export class Fleet {
     const record = this.#records.get(cluster.id)
     if (!record) return this.#rowOfUnheard(cluster)
     const view = servedTo(types, state, cluster.id)
-    const isKept =
-      this.#parts.now() < record.rowUntil && record.rowEntry === cluster && record.rowView === view
+    const now = this.#parts.now()
+    const isKept = now < record.rowUntil && record.rowEntry === cluster && record.rowView === view
     const outdated = isKept ? this.#outdatedTypes(record, cluster) : types.delivered
     const before = record.row
     if (before && isKept && outdated.length === 0) return before
@@ -184,7 +184,7 @@ export class Fleet {
     record.rowView = view
     record.rowRevision = state.revision
     record.rowUntil = Math.min(situation.clock.until, isKept ? record.rowUntil : Number.POSITIVE_INFINITY)
-    record.behindSince = row.delivery === 'behind' ? record.behindSince || this.#parts.now() : 0
+    record.behindSince = row.delivery === 'behind' ? record.behindSince || now : 0
     if (before && before !== row) this.#publish(cluster.id, record, before, row)
     return row
   }

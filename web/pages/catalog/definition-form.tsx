@@ -7,10 +7,11 @@ import type { Noun } from '../../../src/api/noun.ts'
 import type { RolloutStarted } from '../../../src/api/rollout-schema.ts'
 import type { Json, JsonObject } from '../../../src/base/json.ts'
 import type { SchemaObject } from '../../../src/base/json-schema.ts'
-import { DEFAULT_STRATEGY_ID, STRATEGIES } from '../../../src/domain/rollouts/strategy.ts'
+import { DEFAULT_STRATEGY_ID } from '../../../src/domain/rollouts/strategy.ts'
 import { pathOf } from '../../api/client.ts'
 import { patchOf } from '../../api/patch-of.ts'
 import { queries } from '../../api/queries.ts'
+import { useStrategies } from '../../api/use-strategies.ts'
 import { inShell } from '../../parts/copy-as.tsx'
 import { JsonBox, parseJsonText } from '../../parts/json-box.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
@@ -111,7 +112,6 @@ function Form(props: FormProps) {
 
 /** In place of the name of a strategy. */
 const AT_ONCE = ''
-const STRATEGIES_SHOWN = 500
 
 interface CourseProps {
   readonly strategy: string
@@ -119,8 +119,7 @@ interface CourseProps {
 }
 
 function Course({ strategy, onChange }: CourseProps) {
-  const { data } = useQuery(queries.documents(STRATEGIES, { offset: 0, limit: STRATEGIES_SHOWN }))
-  const names = new Set([DEFAULT_STRATEGY_ID, ...(data?.body ?? []).map(({ id }) => String(id))])
+  const names = new Set([DEFAULT_STRATEGY_ID, ...useStrategies().map(({ id }) => String(id))])
   return (
     <Select
       label="How clusters get it"

@@ -97,26 +97,16 @@ function cellsOf({ freeze, status }: ShownFreeze) {
 }
 
 function Phase({ status: { open, next_open, next_freeze } }: { readonly status: FreezeStatus }) {
-  if (open)
-    return (
-      <>
-        <ToneBadge tone="none">off</ToneBadge>{' '}
-        {next_freeze ? (
-          <>
-            begins <Age at={next_freeze} />
-          </>
-        ) : (
-          'for good'
-        )}
-      </>
-    )
+  const next = open ? next_freeze : next_open
   return (
     <>
-      <ToneBadge tone="warn">on</ToneBadge>{' '}
-      {next_open ? (
+      <ToneBadge tone={open ? 'none' : 'warn'}>{open ? 'off' : 'on'}</ToneBadge>{' '}
+      {next ? (
         <>
-          ends <Age at={next_open} />
+          {open ? 'begins' : 'ends'} <Age at={next} />
         </>
+      ) : open ? (
+        'for good'
       ) : (
         'until somebody ends it'
       )}

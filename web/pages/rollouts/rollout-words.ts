@@ -1,6 +1,6 @@
 // What the words for waves and for members of a rollout mean, and how they look.
 import type { MemberState, ShownRollout } from '../../../src/api/rollout-schema.ts'
-import type { GateResult, Wave } from '../../../src/domain/rollouts/rollout.ts'
+import { type GateResult, isActive, type Wave } from '../../../src/domain/rollouts/rollout.ts'
 import type { ShownState, Tone } from '../../parts/state-words.ts'
 
 export const WAVES: Readonly<Record<Wave['state'], ShownState>> = {
@@ -44,6 +44,6 @@ export function wordsOfGate({ kind, name, count, of, needed_count, holds }: Gate
   return `${count} of ${of} ${GATES[kind]}, ${limit}`
 }
 
-export function hasEnded({ state }: Pick<ShownRollout, 'state'>): boolean {
-  return state === 'finished' || state === 'aborted'
+export function hasEnded(rollout: Pick<ShownRollout, 'state'>): boolean {
+  return !isActive(rollout)
 }

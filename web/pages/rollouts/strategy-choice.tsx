@@ -1,6 +1,5 @@
 // How a change goes through the fleet: a strategy by its name, waves that somebody types, or those that the rollout has.
 import { SegmentedControl, Select, Stack, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { isObject, type JsonObject } from '../../../src/base/json.ts'
 import type { Strategy } from '../../../src/domain/rollouts/rollout.ts'
@@ -9,14 +8,12 @@ import {
   DEFAULT_STRATEGY,
   DEFAULT_STRATEGY_ID,
   gatesOf,
-  STRATEGIES,
 } from '../../../src/domain/rollouts/strategy.ts'
 import { gateWords, waveConditions, whoIn } from '../../../src/domain/rollouts/wave-words.ts'
-import { queries } from '../../api/queries.ts'
+import { useStrategies } from '../../api/use-strategies.ts'
 import { Facts } from '../../parts/facts.tsx'
 import { JsonBox, parseJsonText } from '../../parts/json-box.tsx'
 
-const STRATEGIES_SHOWN = 500
 const route = getRouteApi('/rollouts/new')
 
 /** `own` has the text that was typed; `kept` are the waves of the rollout that is amended. */
@@ -46,8 +43,7 @@ export function fieldsOf(course: Course, strategy: string): JsonObject | undefin
 export function StrategyChoice({ course, strategy, mayKeep, onChange }: StrategyChoiceProps) {
   const search = route.useSearch()
   const navigate = route.useNavigate()
-  const { data } = useQuery(queries.documents(STRATEGIES, { offset: 0, limit: STRATEGIES_SHOWN }))
-  const found = data?.body ?? []
+  const found = useStrategies()
   const document = found.find(({ id }) => id === strategy)
   const chosen = document ? asStrategy(document as never) : builtIn(strategy)
   const names = new Set([DEFAULT_STRATEGY_ID, strategy, ...found.map(({ id }) => String(id))])
