@@ -55,3 +55,16 @@ test('every YAML that a page shows can be read', () => {
   )
   assert.deepEqual(problems, [])
 })
+
+/** A blank line within a table ends it, and its other rows are shown as text. */
+test('every table of a page has a head', () => {
+  const problems = everyPage.flatMap((page) =>
+    contentOf(page)
+      .replaceAll(/^( *)(`{3,})[\s\S]*?^\1\2 *$/gm, '')
+      .split(/\n\s*\n/)
+      .map((block) => block.split('\n').filter((line) => line.trim().startsWith('|')))
+      .filter(([head, rule]) => head !== undefined && !/^ *\|[ :|-]+\| *$/.test(rule ?? ''))
+      .map(([head]) => `${page}: ${head}`),
+  )
+  assert.deepEqual(problems, [])
+})
