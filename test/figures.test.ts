@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { FIGURES } from '../tools/figures/derived.ts'
+import { DERIVED, FIGURES } from '../tools/figures/derived.ts'
 import { filled, pagesWithFigures, unmarked } from '../tools/figures/fill.ts'
 import { loadTables, ROOT, withMeasured } from '../tools/figures/tables.ts'
 
@@ -54,6 +54,14 @@ test('every figure has a place on a page', () => {
     Object.keys(FIGURES).filter((name) => !shown.includes(`<!-- figure: ${name} -->`)),
     [],
   )
+})
+
+test('every panel of the dashboards says what it shows', () => {
+  for (const name of ['dashboard-fleet', 'dashboard-service']) {
+    const { rows } = DERIVED[name]?.(tables) ?? { rows: [] }
+    assert.ok(rows.length > 10, name)
+    for (const [title, description, metrics] of rows) assert.ok(description && metrics, `${name}: ${title}`)
+  }
 })
 
 /** Markdown takes such a line for HTML and shows the rest of it as it is. */

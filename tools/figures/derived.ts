@@ -1,6 +1,8 @@
 // Figures that pages show, made from what was measured: tables of other pages, and single figures in sentences.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { LIMITS } from './limits.ts'
-import { cellOf, findCell, numberOf, type Table, type Tables } from './tables.ts'
+import { cellOf, findCell, numberOf, ROOT, type Table, type Tables } from './tables.ts'
 
 /** Three endpoints every five minutes. */
 const POLLS_A_SECOND = 3 / 300
@@ -195,9 +197,35 @@ function sizes(tables: Tables): Table {
   return { head, rows: rows.toSorted((a, b) => numberOf(a[1] ?? '') - numberOf(b[1] ?? '')) }
 }
 
+/** What each panel shows, in the order in which a reader sees them. */
+function panelsOf(dashboard: string): Table {
+  const file = join(ROOT, 'deploy/chart/dashboards', `${dashboard}.json`)
+  const { panels } = JSON.parse(readFileSync(file, 'utf8')) as { panels: Panel[] }
+  const inOrder = panels.toSorted((a, b) => a.gridPos.y - b.gridPos.y || a.gridPos.x - b.gridPos.x)
+  return {
+    head: ['panel', 'shows', 'metrics'],
+    rows: inOrder.map(({ title, description = '', targets }) => {
+      const names = targets.flatMap(
+        ({ expr }) => expr.match(/\b(?:flux_resourceset|nodejs|process)_\w+/g) ?? [],
+      )
+      const metrics = new Set(names.map((name) => `\`${name.replace(/_bucket$/, '')}\``))
+      return [title, description, [...metrics].join(', ')]
+    }),
+  }
+}
+
+interface Panel {
+  readonly title: string
+  readonly description?: string
+  readonly gridPos: { readonly x: number; readonly y: number }
+  readonly targets: readonly { readonly expr: string }[]
+}
+
 /** Tables by the name in their marker: measured ones as they are, and these. */
 export const DERIVED: Readonly<Record<string, (tables: Tables) => Table>> = {
   limits: () => LIMITS,
+  'dashboard-fleet': () => panelsOf('fleet'),
+  'dashboard-service': () => panelsOf('service'),
   'sizing-polls': pollCosts,
   'sizing-load': load,
   'sizing-memory': memory,

@@ -47,7 +47,15 @@ function linesOf(tables: readonly (readonly [string, Table])[]): string[] {
 
 export function markdownOf({ head, rows }: Table): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  const lines = [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)]
+  const lines = [
+    line(head),
+    line(
+      head.map((_, i) =>
+        i > 0 && rows.every((row) => /^(?:[\d≤]|not measured|$)/.test(row[i] ?? '')) ? '---:' : '---',
+      ),
+    ),
+    ...rows.map(line),
+  ]
   return lines.join('\n').replaceAll(/ {2,}\|/g, ' |')
 }
 
