@@ -70,7 +70,7 @@ async function catalogChange(target: Target): Promise<void> {
     ['', 'median ms', 'worst ms'],
     [
       ['change answered', median(times).toFixed(1), Math.max(...times).toFixed(1)],
-      ['poll answered meanwhile', median(waits).toFixed(2), Math.max(...waits).toFixed(1)],
+      ['poll answered at the same time', median(waits).toFixed(2), Math.max(...waits).toFixed(1)],
     ],
   )
 }
