@@ -68,3 +68,12 @@ test('every table of a page has a head', () => {
   )
   assert.deepEqual(problems, [])
 })
+
+test('the glossary has at most forty words, in order', () => {
+  const rows = contentOf('docs/glossary.md')
+    .split('\n')
+    .filter((line) => /^\| [a-z]/.test(line))
+  const words = rows.slice(1).map((row) => row.split(' | ')[0])
+  assert.ok(words.length > 20 && words.length <= 40, String(words.length))
+  assert.deepEqual(words, words.toSorted())
+})
