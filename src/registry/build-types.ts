@@ -43,7 +43,7 @@ export interface RegisteredTypes extends Types {
 /** Clusters could not receive more anyway: an answer to a poll has 900 KiB at most. */
 export const MAX_DOCUMENT_SIZE = 1024 * 1024
 /** Inventories grow with the fleet: this is enough for about 200,000 ids. */
-const MAX_INVENTORY_SIZE = 4 * 1024 * 1024
+export const MAX_INVENTORY_SIZE = 4 * 1024 * 1024
 
 type Built =
   | { readonly ok: true; readonly types: RegisteredTypes }
