@@ -15,6 +15,7 @@ import { eventRoutes } from './routes/events.ts'
 import { statusRoutes } from './routes/fleet-status.ts'
 import { freezeRoutes } from './routes/freezes.ts'
 import { holdRoutes, holdWriteRoutes } from './routes/holds.ts'
+import { issueTokensRoute } from './routes/issue-tokens.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { overrideRoutes } from './routes/overrides.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
@@ -51,6 +52,7 @@ const CRUD_ROUTES = [
   rolloutActionRoutes,
   holdWriteRoutes,
   tokenRoutes,
+  issueTokensRoute,
 ]
 
 export function allRoutes(service: Service, handler: PollHandler): Routes {
