@@ -28,7 +28,6 @@ export const STATES: Readonly<Record<State, ShownState>> = {
   healthy: { tone: 'good', meaning: 'A report says that this very input is applied and ready.' },
   progressing: { tone: 'busy', meaning: 'It was served lately, and is not ready yet.' },
   failed: { tone: 'bad', meaning: 'An event says that it fails.' },
-  suspended: { tone: 'none', meaning: 'It is stopped on purpose.' },
   unknown: { tone: 'none', meaning: 'Nothing was heard, too long ago, or about another input.' },
   stuck: { tone: 'bad', meaning: 'It reports, and has not applied what it was served long ago.' },
   partial: { tone: 'warn', meaning: 'It polls, and has long not asked for one of its endpoints.' },
