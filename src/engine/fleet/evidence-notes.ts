@@ -128,11 +128,14 @@ export function mergeNote(
 ): boolean {
   const at = Date.parse(time)
   const [, part] = partsOf(key)
+  const poll = kind === 'polls' ? pollOf(part) : undefined
+  // Most notes are known: they are not parsed.
+  if (!(at > knownAt(kind, part, record, poll))) return false
   const content = parseValue(value)
-  if (content === undefined || Number.isNaN(at)) return false
+  if (content === undefined) return false
   const isTaken =
     kind === 'polls'
-      ? mergePoll(pollOf(part), at, content, record)
+      ? mergePoll(poll, at, content, record)
       : kind === 'reports'
         ? mergeReport(at, content, record)
         : kind === 'refusals'
@@ -140,6 +143,20 @@ export function mergeNote(
           : mergeFailure(part, at, content, record)
   if (isTaken) record.outdate()
   return isTaken
+}
+
+/** The time of what is known of a key; 0 where nothing is. */
+function knownAt(
+  kind: EvidenceKind,
+  part: string,
+  { report, refusal, failures }: ClusterRecord,
+  poll: PollRecord | undefined,
+): number {
+  if (kind === 'polls') return poll?.at ?? 0
+  if (kind === 'reports') return report?.at ?? 0
+  if (kind === 'refusals') return refusal?.at ?? 0
+  const failure = failures?.get(part)
+  return failure ? ('clearedAt' in failure ? failure.clearedAt : failure.at) : 0
 }
 
 /** Undefined for what no version of this program wrote. */
@@ -170,7 +187,7 @@ function mergePoll(
   content: Content,
   record: ClusterRecord,
 ): boolean {
-  if (!poll || !content || at <= poll.at) return false
+  if (!poll || !content) return false
   const [digest, revision, since, sinceRevision, intervalMs, version, by, stagedFrom, stagedSince] = content
   poll.at = at
   poll.mark = parseHex(String(digest))
@@ -186,7 +203,7 @@ function mergePoll(
 }
 
 function mergeReport(at: number, content: Content, record: ClusterRecord): boolean {
-  if (!content || at <= (record.report?.at ?? 0)) return false
+  if (!content) return false
   const [everyMs, applied, ready, version, parts] = content
   record.report = {
     at,
@@ -234,15 +251,13 @@ function readyIn(value: Json | undefined, at: number): ReadyList {
 }
 
 function mergeRefusal(at: number, content: Content, record: ClusterRecord): boolean {
-  if (!content || at <= (record.refusal?.at ?? 0)) return false
+  if (!content) return false
   const [status, reason] = content
   record.refusal = { at, status: count(status), reason: textOf(reason, MAX_REASON) }
   return true
 }
 
 function mergeFailure(object: string, at: number, content: Content, record: ClusterRecord): boolean {
-  const known = record.failures?.get(object)
-  if (known && at <= ('clearedAt' in known ? known.clearedAt : known.at)) return false
   record.failures ??= new Failures()
   if (!content) {
     record.failures.set(object, { clearedAt: at })

@@ -123,6 +123,8 @@ class FleetFollower {
   #isLoaded = false
   #startedAt = 0
   #readUntil = 0
+  /** Whether other processes may have written what was not read yet. */
+  #mayHaveNews = true
   #restoredAt = 0
   /** The revision of the clusters at which those that were purged have been forgotten. */
   #forgottenAt = -1
@@ -246,7 +248,10 @@ class FleetFollower {
     if (store.isPrivate) return
     const since = new Date(this.#readUntil - OVERLAP_MS).toISOString()
     const begun = now().getTime()
-    for (const kind of EVIDENCE_KINDS) await this.#merge(kind, store.notes.readSince(kind, since))
+    this.#mayHaveNews ||= (await store.notes.othersWrote?.()) ?? true
+    if (this.#mayHaveNews)
+      for (const kind of EVIDENCE_KINDS) await this.#merge(kind, store.notes.readSince(kind, since))
+    this.#mayHaveNews = false
     // Notes are read by their own times, and those of an outage are written after it.
     if (!this.#reports.failure && begun > this.#restoredAt + RECOVERY_MS) this.#readUntil = begun
   }
