@@ -16,7 +16,7 @@ export const STATES: Readonly<Record<State, ShownState>> = {
   current: { tone: 'good', meaning: 'It polled or reported within 1.5 of its intervals.' },
   late: { tone: 'warn', meaning: 'Not heard of within 1.5 of its intervals, but within 3.' },
   offline: { tone: 'bad', meaning: 'Not heard of for more than 3 of its intervals.' },
-  refused: { tone: 'bad', meaning: 'It does not get through: its requests fail with 401 or 403.' },
+  refused: { tone: 'bad', meaning: 'It does not get through: its requests fail with 401, 403 or 404.' },
   never: { tone: 'none', meaning: 'It has not spoken yet.' },
   unobserved: { tone: 'none', meaning: 'It polls where nobody tells this service.' },
   deleted: { tone: 'none', meaning: 'Its document was deleted.' },
