@@ -39,6 +39,13 @@ async function startTroubled() {
   assert.equal((await watched.service.call('PATCH', '/clusters/stuck', { body })).status, 200)
   for (let tick = 0; tick <= 6; tick++) {
     await read(watched, '/status')
+    // A cluster that follows one change after the other is fine.
+    const edit = { a: { replicas: String(tick) } }
+    assert.equal(
+      (await watched.service.call('PATCH', '/clusters/fine', { body: { patches: edit } })).status,
+      200,
+    )
+    await read(watched, '/status')
     for (const id of ['fails', 'fine', 'rejects']) await cluster(id).settle()
     for (const id of ['silent', 'stuck']) await cluster(id).poll()
     await cluster('half').poll(['platform-components', 'rolebindings'])

@@ -31,7 +31,10 @@ export const STATES: Readonly<Record<State, ShownState>> = {
   unknown: { tone: 'none', meaning: 'Nothing was heard, too long ago, or about another input.' },
   stuck: { tone: 'bad', meaning: 'It reports, and has not applied what it was served long ago.' },
   partial: { tone: 'warn', meaning: 'It polls, and has long not asked for one of its endpoints.' },
-  flapping: { tone: 'warn', meaning: 'Contact or health changed four times within an hour.' },
+  flapping: {
+    tone: 'warn',
+    meaning: 'Four times within an hour contact changed, or a component failed or recovered.',
+  },
   pending: { tone: 'none', meaning: 'It has not started yet.' },
   running: { tone: 'busy', meaning: 'Its waves open one after the other.' },
   paused: { tone: 'warn', meaning: 'It opens no further wave until somebody resumes it.' },

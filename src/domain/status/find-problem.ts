@@ -28,7 +28,7 @@ export interface Suspect {
   readonly endpoints: readonly string[]
   readonly rules: StatusRules
   readonly now: number
-  /** When contact or health changed within the last hour, oldest first. */
+  /** When contact changed within the last hour, or a component failed or recovered; oldest first. */
   readonly changes: readonly number[]
   /** When the oldest failure of components, or of endpoints, began that was repeated after a moment; 0 without one. */
   failingSince(subject: 'component' | 'endpoint', after: number): number

@@ -102,7 +102,7 @@ export class ClusterRecord implements Evidence {
   rowUntil = 0
   /** Since when the row has said that the cluster is behind; 0 when it does not. */
   behindSince = 0
-  /** When contact or health last changed, newest last; a few of them. */
+  /** When contact last changed, or a component failed or recovered; newest last, a few of them. */
   changes: number[] | undefined
   readonly #endpoints: ReadonlyMap<string, number>
 

@@ -54,6 +54,11 @@ const CHANGES = 6
 const HOUR_MS = 3_600_000
 const NONE: readonly DeliveredType[] = []
 
+/** Whether a change says that a cluster comes and goes, or fails and recovers: every change of the fleet moves the rest. */
+function isUnrest(column: Column, from: string, to: string): boolean {
+  return column === 'contact' || (column === 'health' && (from === 'failed' || to === 'failed'))
+}
+
 export class Fleet {
   /** Reports that this process has taken. */
   reportCount = 0
@@ -367,7 +372,7 @@ export class Fleet {
     for (const column of COLUMNS) {
       const [from, to] = [before[column], after[column]]
       if (from === to) continue
-      if (column !== 'delivery') record.changes = [...(record.changes ?? []), time].slice(-CHANGES)
+      if (isUnrest(column, from, to)) record.changes = [...(record.changes ?? []), time].slice(-CHANGES)
       for (const changed of this.#subscribers) changed({ cluster, time, column, from, to })
     }
   }
