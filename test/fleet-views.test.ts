@@ -120,18 +120,21 @@ describe('clusters that need somebody', () => {
     assert.match(wrong.text, /\?selector/)
   })
 
-  test('are partial where one endpoint is asked for no more, or less often than its own interval tells', async () => {
-    const watched = await start({ stopped: {}, slow: {}, whole: {} })
+  test('are partial where an endpoint is asked for no more, or never was, or less often than its own interval tells', async () => {
+    const watched = await start({ reports: {}, stopped: {}, slow: {}, unasked: {}, whole: {} })
     const polls = (id: string, endpoints?: string[]) => watched.clusters[id]?.poll(endpoints)
     const others = ['platform-components', 'rolebindings']
     for (let tick = 0; tick <= 25; tick++) {
       await polls('whole')
+      await polls('unasked', others)
+      await watched.clusters.reports?.report()
       await polls('stopped', tick < 3 ? undefined : others)
       // Ten times as long as the others, as it is known after three of them.
       await polls('slow', tick % 10 === 0 ? undefined : others)
       watched.pass(300)
     }
-    for (const id of ['slow', 'stopped', 'whole']) await polls(id, others)
+    for (const id of ['slow', 'stopped', 'unasked', 'whole']) await polls(id, others)
+    await watched.clusters.reports?.report()
     const { clusters } = await read(watched, '/status/attention')
     assert.deepEqual(
       clusters.map(({ cluster, problem, endpoint, since }: Record<string, string>) => [
@@ -140,7 +143,11 @@ describe('clusters that need somebody', () => {
         endpoint,
         since,
       ]),
-      [['stopped', 'partial', 'namespaces', at(watched, 24 * 300)]],
+      [
+        ['unasked', 'partial', 'namespaces', at(watched, 26 * 300)],
+        ['stopped', 'partial', 'namespaces', at(watched, 24 * 300)],
+        ['reports', 'partial', 'namespaces', null],
+      ],
     )
   })
 
