@@ -14,6 +14,9 @@ import { sameMark } from '../../domain/status/evidence.ts'
 import type { StatusRow } from '../../domain/status/status-words.ts'
 import type { Failures } from './failures.ts'
 
+/** What a poll changes: what states are derived from, the token alone, or no more than when the cluster last polled. */
+export type PollNews = 'state' | 'caller' | 'time'
+
 /** Two gaps between polls agree where they differ by less than this share. */
 const AGREEMENT = 0.2
 /** Polls that follow each other faster are repeated ones, and say nothing of the interval. */
@@ -23,6 +26,8 @@ export class PollRecord implements PollEvidence {
   /** Of its note. */
   readonly key: string
   at = 0
+  /** When the newest note of it in full was made: after that, polls with the same answer are noted by their time alone. */
+  fullAt = 0
   mark: AnswerMark
   revision = 0
   since = 0
@@ -38,8 +43,8 @@ export class PollRecord implements PollEvidence {
     this.key = key
   }
 
-  /** Notes an answer; returns whether it, or the interval, differs from what was known. Allocates nothing. */
-  note(at: number, mark: AnswerMark, revision: number, by: string, servedFrom: number): boolean {
+  /** Notes an answer; returns what differs from what was known. Allocates nothing. */
+  note(at: number, mark: AnswerMark, revision: number, by: string, servedFrom: number): PollNews {
     const isNew = this.at === 0 || !sameMark(mark, this.mark)
     const isStaged = servedFrom > this.stagedFrom
     const isLearned = this.#learnInterval(this.at === 0 ? 0 : at - this.at)
@@ -52,10 +57,11 @@ export class PollRecord implements PollEvidence {
       this.stagedFrom = servedFrom
       this.stagedSince = at
     }
+    const isOther = this.by !== by
     this.at = at
     this.revision = revision
     this.by = by
-    return isNew || isStaged || isLearned
+    return isNew || isStaged || isLearned ? 'state' : isOther ? 'caller' : 'time'
   }
 
   /** Small differences are ignored, so that a cluster's state is not derived again after each of its polls. */
@@ -82,6 +88,8 @@ export class ClusterRecord implements Evidence {
   /** Undefined while there was none. */
   failures: Failures | undefined
   lastSeen = 0
+  /** The time of the last note of its polls' times that this process made or took in. */
+  seenNotedAt = 0
   /** The version of the Flux Operator that spoke last. */
   operatorVersion = ''
   /** What was derived last, from which entry, at which revision, and how long that holds. */
@@ -94,7 +102,7 @@ export class ClusterRecord implements Evidence {
   rowUntil = 0
   /** Since when the row has said that the cluster is behind; 0 when it does not. */
   behindSince = 0
-  /** When contact or health last changed, newest last; a few of them. */
+  /** When contact last changed, or a component failed or recovered; newest last, a few of them. */
   changes: number[] | undefined
   readonly #endpoints: ReadonlyMap<string, number>
 
