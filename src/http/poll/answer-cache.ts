@@ -99,7 +99,7 @@ export class AnswerCache {
     cluster: Entry,
     served: () => AnswerMark,
   ): RenderedAnswer | CachedAnswer {
-    const place = types.delivered.findIndex((each) => each === type)
+    const place = types.delivered.indexOf(type)
     const cached = answersKeptOf<CachedAnswer>(cluster)?.[place]
     const stamp = view.stamp(type.name)
     // Nothing but these and the version of the cluster decides about an answer.
