@@ -44,21 +44,18 @@ export function isKeyOf(kind: EvidenceKind, key: string): boolean {
 }
 
 /** The keys of all notes of a cluster. */
-export function keysOf(
-  cluster: string,
-  { polls, failures }: ClusterRecord,
-): [kind: EvidenceKind, keys: string[]][] {
+export function keysOf(cluster: string, record: ClusterRecord): [kind: EvidenceKind, keys: string[]][] {
   return [
-    ['polls', polls.flatMap((poll) => poll?.key ?? [])],
+    ['polls', record.polledEndpoints().map((endpoint) => keyOf(cluster, endpoint))],
     ['reports', [cluster]],
     ['refusals', [cluster]],
-    ['failures', (failures?.objects() ?? []).map((object) => keyOf(cluster, object))],
+    ['failures', (record.failures?.objects() ?? []).map((object) => keyOf(cluster, object))],
   ]
 }
 
 export function noteOf(kind: EvidenceKind, key: string, record: ClusterRecord): Note | undefined {
   const [, part] = partsOf(key)
-  if (kind === 'polls') return pollNote(record, part)
+  if (kind === 'polls') return pollNote(key, record, part)
   if (kind === 'reports') return reportNote(key, record)
   if (kind === 'refusals') return refusalNote(key, record.refusal)
   return failureNote(key, record.failures?.get(part))
@@ -68,12 +65,12 @@ function note(key: string, at: number, value: Json): Note {
   return { key, time: new Date(at).toISOString(), value: value === null ? null : JSON.stringify(value) }
 }
 
-function pollNote(record: ClusterRecord, endpoint: string): Note | undefined {
+function pollNote(key: string, record: ClusterRecord, endpoint: string): Note | undefined {
   const poll = record.poll(endpoint)
   if (!poll) return undefined
   const { at, mark, revision, since, sinceRevision, intervalMs, by, stagedFrom, stagedSince } = poll
   const digest = mark ? hexOf(mark) : ''
-  return note(poll.key, at, [
+  return note(key, at, [
     digest,
     revision,
     since,

@@ -92,12 +92,12 @@ export class Fleet {
   ): void {
     const record = this.#recordOf(cluster)
     const now = this.#parts.now()
-    const poll = this.#pollOf(record, cluster, endpoint)
+    const poll = this.#pollOf(record, endpoint)
     if (!poll) return
     if (poll.note(now, mark, revision, by, servedFrom) || record.row?.contact !== 'current')
       this.#outdate(record)
     this.#see(record, now, agent)
-    this.#parts.touched('polls', poll.key)
+    this.#parts.touched('polls', keyOf(cluster, endpoint))
   }
 
   /** Notes that a request in a cluster's name was refused. */
@@ -247,7 +247,7 @@ export class Fleet {
   merge(kind: EvidenceKind, note: Note): boolean {
     const [cluster] = partsOf(note.key)
     const record = this.#recordOf(cluster)
-    const isNews = mergeNote(kind, note, record, (endpoint) => this.#pollOf(record, cluster, endpoint))
+    const isNews = mergeNote(kind, note, record, (endpoint) => this.#pollOf(record, endpoint))
     if (isNews) this.news++
     return isNews
   }
@@ -292,12 +292,12 @@ export class Fleet {
     return row
   }
 
-  #pollOf(record: ClusterRecord, cluster: string, endpoint: string): PollRecord | undefined {
+  #pollOf(record: ClusterRecord, endpoint: string): PollRecord | undefined {
     const place = this.#endpoints.get(endpoint)
     if (place === undefined) return undefined
     let poll = record.polls[place]
     if (!poll) {
-      poll = new PollRecord(keyOf(cluster, endpoint))
+      poll = new PollRecord()
       record.polls[place] = poll
     }
     return poll
