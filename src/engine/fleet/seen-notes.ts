@@ -15,10 +15,11 @@ export const SEEN = 'seen'
 export function seenNote(cluster: string, record: ClusterRecord): Note | undefined {
   const seen: Record<string, Json> = {}
   let last = 0
-  for (const poll of record.polls) {
+  for (const endpoint of record.polledEndpoints()) {
+    const poll = record.poll(endpoint)
     if (!poll || poll.at === 0) continue
-    const { key, at, revision, mark } = poll
-    seen[key.slice(cluster.length + 1)] = [at, revision, mark ? hexOf(mark) : '']
+    const { at, revision, mark } = poll
+    seen[endpoint] = [at, revision, mark ? hexOf(mark) : '']
     last = Math.max(last, at)
   }
   if (last === 0) return undefined
@@ -36,7 +37,7 @@ export function mergeSeen(
   notedAt: number,
   content: readonly Json[] | null,
   pollOf: (endpoint: string) => PollRecord | undefined,
-  hidden: (poll: PollRecord) => void,
+  hidden: (endpoint: string) => void,
 ): boolean {
   const [seen, version] = content ?? []
   let isNews = record.row?.contact !== 'current'
@@ -44,7 +45,7 @@ export function mergeSeen(
     const [at, revision, digest] = Array.isArray(values) ? values : []
     if (typeof at !== 'number' || typeof revision !== 'number' || at > notedAt) continue
     const poll = pollOf(endpoint)
-    if (poll && at < poll.at && poll.at <= notedAt) hidden(poll)
+    if (poll && at < poll.at && poll.at <= notedAt) hidden(endpoint)
     if (!poll || at <= poll.at) continue
     const mark = parseHex(String(digest))
     poll.at = at
