@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { TimeSlice } from '../../runtime/time-slice.ts'
 import { type CommitResult, type NewChange, type NewRevision, StoreError } from '../store.ts'
 import type { WriterOptions } from './sqlite-database.ts'
-import type { FirstChanges, WriterCall, WriterOperations, WriterReply } from './sqlite-writer.ts'
+import type { PartOfCommit, WriterCall, WriterOperations, WriterReply } from './sqlite-writer.ts'
 
 /** Changes to hand over at once. */
 const CHANGES_PER_MESSAGE = 20
@@ -48,7 +48,16 @@ export class SqliteWriter {
     return this.#failure !== undefined
   }
 
-  call<K extends keyof WriterOperations>(
+  /** Nothing comes between the parts of a commit. */
+  async call<K extends keyof WriterOperations>(
+    call: K,
+    ...args: Parameters<WriterOperations[K]>
+  ): Promise<ReturnType<WriterOperations[K]>> {
+    await this.#sending
+    return this.#call(call, ...args)
+  }
+
+  #call<K extends keyof WriterOperations>(
     call: K,
     ...args: Parameters<WriterOperations[K]>
   ): Promise<ReturnType<WriterOperations[K]>> {
@@ -59,30 +68,40 @@ export class SqliteWriter {
     })
   }
 
-  /** Many changes are posted to the thread in parts, so that copying them holds up no poll. */
+  /**
+   * Many changes are posted to the thread in parts, so that copying them holds up no poll. The thread writes each as it
+   * arrives.
+   */
   commit(base: number, revisions: readonly NewRevision[]): Promise<CommitResult> {
     const sent = this.#sending.then(async () => {
-      const rest = await this.#sendFirstChanges(revisions)
-      return { result: this.call('commit', base, rest) }
+      const last = await this.#sendFirstParts(base, revisions)
+      return { result: this.#call('commit', last) }
     })
     this.#sending = sent.catch(() => {})
     return sent.then(({ result }) => result)
   }
 
-  /** Returns the revisions with the changes that are left to send. */
-  async #sendFirstChanges(revisions: readonly NewRevision[]): Promise<NewRevision[]> {
+  /** Returns the parts that are left to send. */
+  async #sendFirstParts(base: number, revisions: readonly NewRevision[]): Promise<PartOfCommit[]> {
     const timeSlice = new TimeSlice()
-    const rest: NewRevision[] = []
-    for (const [at, { changes, ...revision }] of revisions.entries()) {
-      let sent = 0
-      for (; changes.length - sent > CHANGES_PER_MESSAGE; sent += CHANGES_PER_MESSAGE) {
-        const first: FirstChanges = { at, changes: toPost(changes.slice(sent, sent + CHANGES_PER_MESSAGE)) }
-        this.#worker.postMessage(first)
-        if (timeSlice.expired) await timeSlice.yield()
+    let last: PartOfCommit[] = []
+    let held = 0
+    try {
+      for (const part of partsOf(base, revisions)) {
+        if (held + part.changes.length > CHANGES_PER_MESSAGE) {
+          for (const first of last) this.#worker.postMessage(first)
+          if (timeSlice.expired) await timeSlice.yield()
+          last = []
+          held = 0
+        }
+        last.push(part)
+        held += part.changes.length
       }
-      rest.push({ ...revision, changes: toPost(changes.slice(sent)) })
+    } catch (error) {
+      await this.#call('abandon')
+      throw error
     }
-    return rest
+    return last
   }
 
   async close(): Promise<void> {
@@ -92,7 +111,14 @@ export class SqliteWriter {
   }
 }
 
-/** What a message can hold. JSON that is made when it is asked for is made here, a few documents at a time. */
+/** JSON that is made when it is asked for is made here, a few documents at a time. */
+function* partsOf(base: number, revisions: readonly NewRevision[]): Generator<PartOfCommit> {
+  for (const [at, { changes, ...revision }] of revisions.entries())
+    for (let sent = 0; sent === 0 || sent < changes.length; sent += CHANGES_PER_MESSAGE)
+      yield { base, at, revision, changes: toPost(changes.slice(sent, sent + CHANGES_PER_MESSAGE)) }
+}
+
+/** What a message can hold. */
 function toPost(changes: readonly NewChange[]): NewChange[] {
   return changes.map(({ type, id, after }) => ({
     ...{ type, id },

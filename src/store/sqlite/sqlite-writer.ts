@@ -1,6 +1,5 @@
 // The thread that writes to a SQLite file, so that waiting for the disk never holds up a poll.
 import { parentPort, workerData } from 'node:worker_threads'
-import { getOrSet } from '../../base/get-or-set.ts'
 import { checkHash, NO_HASH, RevisionHash } from '../hash-chain.ts'
 import type { IdempotencyRecord } from '../idempotency.ts'
 import type { Lease } from '../leases.ts'
@@ -18,9 +17,12 @@ import { hasRecord, saveRecord } from './sqlite-idempotency.ts'
 import { acquireLease, releaseLease, setImportInProgress } from './sqlite-leases.ts'
 import { recordNotes, removeNotes } from './sqlite-notes.ts'
 
-/** The first changes of a revision of the next commit; this message gets no reply. */
-export interface FirstChanges {
+/** Some changes of a revision of the next commit, in their order; this message gets no reply. */
+export interface PartOfCommit {
+  readonly base: number
+  /** Which of the commit's revisions it is. */
   readonly at: number
+  readonly revision: Omit<NewRevision, 'changes'>
   readonly changes: readonly NewChange[]
 }
 /** A call of the thread; replies come in the order of the calls. */
@@ -41,8 +43,8 @@ const readLast = db.prepare(
 )
 const insertRevision = db.prepare(`INSERT INTO revisions
   (revision, time, actor, message, request_id, client_address, operation, types, hash, change_count)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', ?)`)
-const seal = db.prepare('UPDATE revisions SET hash = ? WHERE revision = ?')
+  VALUES (?, ?, ?, ?, ?, ?, ?, '', '', 0)`)
+const seal = db.prepare('UPDATE revisions SET hash = ?, types = ?, change_count = ? WHERE revision = ?')
 const readDocument = db.prepare('SELECT document, deleted, revision FROM documents WHERE type = ? AND id = ?')
 const insertChange = db.prepare(`INSERT INTO changes
   (revision, position, type, id, before, before_deleted, before_revision, after, after_deleted)
@@ -52,8 +54,6 @@ const upsert = db.prepare(`
   ON CONFLICT (type, id) DO UPDATE SET revision = excluded.revision, deleted = excluded.deleted, document = excluded.document`)
 const remove = db.prepare('DELETE FROM documents WHERE type = ? AND id = ?')
 const insertAnchor = db.prepare('INSERT INTO anchor (revision, time, hash, state) VALUES (?, ?, ?, ?)')
-
-const firstChanges = new Map<number, NewChange[]>()
 
 /** Runs inside a transaction: all of it or nothing. */
 function transact<T>(run: () => T): T {
@@ -67,45 +67,95 @@ function transact<T>(run: () => T): T {
   }
 }
 
-function commit(base: number, lastChanges: readonly NewRevision[]): CommitResult {
-  const revisions = lastChanges.map(({ changes, ...revision }, i) => ({
-    ...revision,
-    changes: [...(firstChanges.get(i) ?? []), ...changes],
-  }))
-  firstChanges.clear()
-  return transact(() => {
-    const head = Number(readHead.get()?.revision)
-    const isRepeated = revisions.some(({ idempotency }) => idempotency && hasRecord(db, idempotency))
-    if (head !== base || isRepeated) return { ok: false, head }
-    let hash = ''
-    for (const [i, revision] of revisions.entries()) hash = write(base + i, revision)
-    advance.run(base + revisions.length)
+/** A revision that is being written. */
+interface OpenRevision {
+  readonly at: number
+  readonly number: number
+  readonly given: PartOfCommit['revision']
+  readonly hash: RevisionHash
+  readonly types: Set<string>
+  changes: number
+}
+
+/** The transaction of a commit whose parts are arriving; with an `outcome` it is over already. */
+interface OpenCommit {
+  revision: OpenRevision | undefined
+  outcome?: { readonly result: CommitResult } | { readonly error: unknown }
+}
+
+let open: OpenCommit | undefined
+
+/** Writes a part as it arrives, so that a large commit is written while the rest of it is still on its way. */
+function takePart(part: PartOfCommit): void {
+  open ??= { revision: undefined }
+  if (open.outcome) return
+  try {
+    writePart(open, part)
+  } catch (error) {
+    open.outcome = { error }
+  }
+  if (open.outcome && db.isTransaction) db.exec('ROLLBACK')
+}
+
+function writePart(commit: OpenCommit, { base, at, revision: given, changes }: PartOfCommit): void {
+  if (!commit.revision) db.exec('BEGIN IMMEDIATE')
+  if (commit.revision?.at !== at) {
+    const head = commit.revision ? base : Number(readHead.get()?.revision)
+    if (head !== base || (given.idempotency && hasRecord(db, given.idempotency))) {
+      commit.outcome = { result: { ok: false, head } }
+      return
+    }
+    if (commit.revision) endRevision(commit.revision)
+    commit.revision = beginRevision(base, at, given)
+  }
+  for (const change of changes) writeChange(commit.revision, change)
+}
+
+/** Ends the commit whose parts have arrived, after the given ones, which are the last. */
+function commit(parts: readonly PartOfCommit[]): CommitResult {
+  for (const part of parts) takePart(part)
+  const { revision, outcome } = open ?? {}
+  open = undefined
+  try {
+    if (outcome && 'error' in outcome) throw outcome.error
+    if (outcome) return outcome.result
+    if (!revision) throw new Error('a commit without revisions')
+    const hash = endRevision(revision)
+    advance.run(revision.number)
+    db.exec('COMMIT')
     return { ok: true, hash }
-  })
+  } finally {
+    if (db.isTransaction) db.exec('ROLLBACK')
+  }
+}
+
+/** Forgets the parts that have arrived: the rest of them will not come. */
+function abandon(): void {
+  open = undefined
+  if (db.isTransaction) db.exec('ROLLBACK')
+}
+
+function beginRevision(base: number, at: number, given: OpenRevision['given']): OpenRevision {
+  const before = base + at
+  const last = readLast.get(before, before) as { hash: string; time: string } | undefined
+  const meta = { ...given, time: last && given.time < last.time ? last.time : given.time }
+  const number = before + 1
+  const { time, actor, message, request_id, client_address, operation } = meta
+  insertRevision.run(number, time, actor, message, request_id, client_address, operation)
+  const hash = new RevisionHash(last?.hash ?? NO_HASH, number, meta)
+  return { at, number, given, hash, types: new Set(), changes: 0 }
 }
 
 /** Returns the revision's hash. */
-function write(base: number, { changes, idempotency, hash: expected, ...given }: NewRevision): string {
-  const last = readLast.get(base, base) as { hash: string; time: string } | undefined
-  const meta = { ...given, time: last && given.time < last.time ? last.time : given.time }
-  const next = base + 1
-  const types = `,${[...new Set(changes.map(({ type }) => type))].join(',')},`
-  const { time, actor, message, request_id, client_address, operation } = meta
-  insertRevision.run(next, time, actor, message, request_id, client_address, operation, types, changes.length)
-  const hash = new RevisionHash(last?.hash ?? NO_HASH, next, meta)
-  for (const [position, change] of changes.entries()) writeChange(next, position, change, hash)
-  const sealed = checkHash(next, hash.digest(), expected)
-  seal.run(sealed, next)
-  if (idempotency) saveRecord(db, idempotency)
+function endRevision({ number, given, hash, types, changes }: OpenRevision): string {
+  const sealed = checkHash(number, hash.digest(), given.hash)
+  seal.run(sealed, `,${[...types].join(',')},`, changes, number)
+  if (given.idempotency) saveRecord(db, given.idempotency)
   return sealed
 }
 
-function writeChange(
-  revision: number,
-  position: number,
-  { type, id, after }: NewChange,
-  hash: RevisionHash,
-): void {
+function writeChange(revision: OpenRevision, { type, id, after }: NewChange): void {
+  const { number, hash, types } = revision
   const row = readDocument.get(type, id) as
     | { document: string; deleted: number; revision: number }
     | undefined
@@ -113,7 +163,9 @@ function writeChange(
   const beforeDeleted = row?.deleted ?? 0
   const json = after?.json ?? null
   const deleted = Number(after?.deleted ?? false)
-  insertChange.run(revision, position, type, id, before, beforeDeleted, row?.revision ?? 0, json, deleted)
+  const position = revision.changes++
+  types.add(type)
+  insertChange.run(number, position, type, id, before, beforeDeleted, row?.revision ?? 0, json, deleted)
   hash.add({
     type,
     id,
@@ -122,7 +174,7 @@ function writeChange(
     after: json,
     after_deleted: deleted === 1,
   })
-  if (after) upsert.run(type, id, revision, deleted, after.json)
+  if (after) upsert.run(type, id, number, deleted, after.json)
   else remove.run(type, id)
 }
 
@@ -165,6 +217,7 @@ const readDataVersion = db.prepare('PRAGMA data_version')
 
 const OPERATIONS = {
   commit,
+  abandon,
   initFromSnapshot,
   prune,
   setImportInProgress: (inProgress: boolean) => transact(() => setImportInProgress(db, inProgress)),
@@ -187,14 +240,14 @@ function run({ call, args }: WriterCall): WriterReply {
   }
 }
 
-parentPort?.on('message', (message: WriterCall | FirstChanges | 'close') => {
+parentPort?.on('message', (message: WriterCall | PartOfCommit | 'close') => {
   if (message === 'close') {
     // Leaves the write-ahead log short for the next writer, and in place for read-only processes, which cannot create it.
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     db.close()
     parentPort?.close()
   } else if ('changes' in message) {
-    getOrSet(firstChanges, message.at, () => []).push(...message.changes)
+    takePart(message)
   } else {
     parentPort?.postMessage(run(message))
   }

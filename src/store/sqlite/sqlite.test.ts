@@ -37,6 +37,9 @@ import { migrate } from './sqlite-database.ts'
 const ALL = { limit: 1000, changeLimit: 1000 }
 const UNFIT = /damaged|not a SQLite database|not readable/
 
+/** Sent to the writing thread in several parts. */
+const LARGE: NewRevision = revisionOf(...Array.from({ length: 100 }, (_, i) => put(`large-${i}`, { i })))
+
 /** Runs in a thread: says that it is there, then opens the store as a starting process would. */
 const START = `
   const { parentPort, workerData: { module, path } } = require('node:worker_threads')
@@ -46,6 +49,39 @@ const START = `
     await store.head()
     await store.close()
   })`
+
+describe('a large commit', () => {
+  test('that cannot be made to its end leaves nothing behind, and the next one is whole', async (t) => {
+    const store = temporaryDatabase(t).open()
+    const broken = {
+      ...put('broken'),
+      after: {
+        deleted: false,
+        get json(): string {
+          throw new Error('cannot be made')
+        },
+      },
+    }
+    const changes = [...LARGE.changes, broken]
+    await assert.rejects(store.commit(0, { ...LARGE, changes }), /cannot be made/)
+    assert.equal((await store.head()).revision, 0)
+    assert.equal((await store.commit(0, revisionOf(put('a')))).ok, true)
+    assert.equal(Object.keys((await loadAll(store)).documents).length, 1)
+  })
+
+  test('lets nothing else of the process come between its parts, and all of it is done', async (t) => {
+    const store = temporaryDatabase(t).open()
+    const large = store.commit(0, LARGE)
+    const uses = recordUses(store, [{ id: 'a', time: minute(1), address: null }])
+    const small = store.commit(1, revisionOf(put('a')))
+    const lease = store.leases.acquire('steps', 'me', 1000)
+    assert.equal((await large).ok, true)
+    await uses
+    assert.equal((await small).ok, true)
+    assert.equal((await lease).holder, 'me')
+    assert.equal((await usesOf(store, 'a')).length, 1)
+  })
+})
 
 describe('the mode of the file', () => {
   const FILES = ['', '-wal', '-shm']
@@ -258,6 +294,17 @@ describe('two stores on one SQLite file', () => {
     assert.deepEqual(await others(), [false, false])
     await committed(two, revisionOf(put('a')))
     assert.deepEqual(await others(), [true, false])
+  })
+
+  test('refuse a large commit on an old base, and nothing of it is there', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const [one, two] = [open(), open()]
+    await one.commit(0, revisionOf(put('a')))
+    assert.deepEqual(await two.commit(0, LARGE, LARGE), { ok: false, head: 1 })
+    assert.deepEqual((await loadAll(two)).documents, (await loadAll(one)).documents)
+    assert.equal((await two.commit(1, LARGE, revisionOf(put('b')))).ok, true)
+    assert.equal((await one.head()).revision, 3)
+    assert.deepEqual(await verifyLog(one), await verifyLog(two))
   })
 
   test('race for one base: one of them wins and the other writes nothing', async (t) => {
