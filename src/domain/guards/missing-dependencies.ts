@@ -3,29 +3,47 @@ import { getOrSet } from '../../base/get-or-set.ts'
 import { enabledReferences } from '../delivery/dependencies.ts'
 import type { Draft } from '../documents/draft.ts'
 import type { View } from '../documents/view.ts'
-import { type Document, findReference, idsIn, referencesOf, type Types } from '../types/resource-type.ts'
+import {
+  type DeliveredType,
+  type Document,
+  findReference,
+  idsIn,
+  isEnabled,
+  referencesOf,
+  type Types,
+} from '../types/resource-type.ts'
 
 const MAX_WARNINGS = 20
 const MAX_NAMED_CLUSTERS = 3
 
 /** Collects what clusters lack: one warning for what many of them lack. */
 export class MissingDependencies {
-  readonly #types: Types
   readonly #draft: Draft
+  /** The types whose inputs may wait for others. */
+  readonly #waiting: readonly DeliveredType[]
   /** The clusters by what they lack. */
   readonly #clusters = new Map<string, string[]>()
 
   constructor(types: Types, draft: Draft) {
-    this.#types = types
     this.#draft = draft
+    this.#waiting = types.delivered.filter(({ delivery }) => delivery.waitsFor.length > 0)
   }
 
   /** Takes what a cluster lacks after the write and did not lack before it. */
   add(after: Document, before: Document | undefined): void {
-    const found = missingIn(this.#types, this.#draft, after)
+    if (before && this.#hasSameInputs(after, before)) return
+    const found = missingIn(this.#waiting, this.#draft, after)
     if (found.size === 0) return
-    const known = before && missingIn(this.#types, this.#draft.original, before)
+    const known = before && missingIn(this.#waiting, this.#draft.original, before)
     for (const what of found) if (!known?.has(what)) getOrSet(this.#clusters, what, () => []).push(after.id)
+  }
+
+  /** Whether neither the assignments of a cluster change nor any definition: a patch keeps the lists that it does not touch. */
+  #hasSameInputs(after: Document, before: Document): boolean {
+    return this.#waiting.every(
+      ({ name, delivery: { assignedBy } }) =>
+        after[assignedBy] === before[assignedBy] && this.#draft.laid(name).size === 0,
+    )
   }
 
   warnings(): string[] {
@@ -36,13 +54,13 @@ export class MissingDependencies {
 }
 
 /** What a cluster's inputs wait for in vain, in words. */
-function missingIn(types: Types, view: View, cluster: Document): Set<string> {
+function missingIn(waiting: readonly DeliveredType[], view: View, cluster: Document): Set<string> {
   const found = new Set<string>()
-  for (const { name, delivery } of types.delivered) {
-    if (delivery.waitsFor.length === 0) continue
+  for (const { name, delivery } of waiting) {
     const enabled = enabledReferences(cluster, delivery)
-    for (const { id } of referencesOf(cluster, delivery)) {
-      if (!enabled(id)) continue
+    for (const reference of referencesOf(cluster, delivery)) {
+      if (!isEnabled(delivery, reference)) continue
+      const { id } = reference
       const document = view.get(name, id)?.document
       const needs = delivery.waitsFor.flatMap((field) => idsIn(document?.[field]))
       for (const needed of needs.filter((each) => !enabled(each))) {
