@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export const TOKEN = 'bench-token'
 const TICKS_PER_SECOND = 100
 /** As `npm start` does it. */
-export const SMALL_HEAP_STEPS = (process.env.SERVER_OPTIONS ?? '--max-semi-space-size=4')
+export const SMALL_HEAP_STEPS = (process.env.SERVER_OPTIONS ?? '--max-semi-space-size=4 --expose-gc')
   .split(' ')
   .filter(Boolean)
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=4 --disable-warning=ExperimentalWarning
+#!/usr/bin/env -S node --max-semi-space-size=4 --expose-gc --disable-warning=ExperimentalWarning
 // The service. A checkout runs its sources, the package what they were built to.
 import { existsSync } from 'node:fs'
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=4
+#!/usr/bin/env -S node --max-semi-space-size=4 --expose-gc
 // The process: runs the command, or the service, and sets the exit code.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -50,6 +50,8 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
   for (const warning of warnOfBundle(types, templates, true)) log.warn(warning)
   const files = readLiveFiles(config, types, log)
   const { engine, mirror, metrics } = await startStores(config, types, version, log)
+  // What the state was made of is garbage now, and stays until a heap that has just grown has doubled.
+  globalThis.gc?.()
   warnOfUnknownTypes(engine, types, log)
   warnOfReserved(engine, types, log)
   const tracer = await startTracer(config, version, log)
