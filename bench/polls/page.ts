@@ -79,6 +79,7 @@ function goalsOf(cases: readonly Measured[], peerSize: number): Goal[] {
   const [smallest = 0, largest = 0] = [sizes[0], sizes.at(-1)]
   const lived = 'lived-in'
   const shared = 'lived-in, shared token'
+  const roomy = 'lived-in, room for all answers'
   const goal = (
     what: string,
     ours: Measured | undefined,
@@ -107,8 +108,21 @@ function goalsOf(cases: readonly Measured[], peerSize: number): Goal[] {
       find('node:http', 'kept'),
       1.8,
     ),
+    goal(`the same, with room for all answers`, find(roomy, 'kept', largest), find('node:http', 'kept'), 1.8),
     goal(`${grown}, new connections`, find(lived, 'new', largest), find(lived, 'new', smallest), 1.3),
     goal(`${grown}, kept connections`, find(lived, 'kept', largest), find(lived, 'kept', smallest), 1.3),
+    goal(
+      `${grown}, new, with room for all answers`,
+      find(roomy, 'new', largest),
+      find(lived, 'new', smallest),
+      1.3,
+    ),
+    goal(
+      `${grown}, kept, with room for all answers`,
+      find(roomy, 'kept', largest),
+      find(lived, 'kept', smallest),
+      1.3,
+    ),
     goal('a token for each cluster, of a shared one, new', find(lived, 'new'), find(shared, 'new'), 1.1),
     goal('a token for each cluster, of a shared one, kept', find(lived, 'kept'), find(shared, 'kept'), 1.1),
   ]
