@@ -9,7 +9,7 @@ const granted = {
   role: {
     type: 'string',
     enum: ROLES,
-    description: `${ROLES.map((role) => `${role} ${ROLE_MEANINGS[role]}`).join('; ')}.`,
+    description: ROLES.map((role) => `The role ${role} ${ROLE_MEANINGS[role]}.`).join(' '),
   },
   cluster: {
     type: 'string',

@@ -38,7 +38,7 @@ export interface Routes {
   readonly streams: readonly Route[]
   readonly probes: readonly Route[]
   readonly pages: readonly Route[]
-  readonly openapi: Node
+  readonly openapi: () => Node
 }
 
 const CRUD_ROUTES = [
@@ -74,10 +74,14 @@ export function allRoutes(service: Service, handler: PollHandler): Routes {
     reports: reportRoutes(service),
     streams: [watchRoutes, copyLogRoutes, profileRoutes].flatMap((build) => build(service)),
     probes: [...probeRoutes(service), ...(hasAdminPort ? [] : metricsRoutes(service))],
-    pages: descriptionRoutes(() => openapi),
+    pages: descriptionRoutes(describe),
   }
-  const openapi: Node = buildOpenapi(types, Object.values(routes).flat(), { version, login })
-  return { ...routes, openapi }
+  let openapi: Node | undefined
+  function describe(): Node {
+    openapi ??= buildOpenapi(types, Object.values(routes).flat(), { version, login })
+    return openapi
+  }
+  return { ...routes, openapi: describe }
 }
 
 /** Probes and metrics, on a port of their own. */

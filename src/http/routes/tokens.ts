@@ -130,7 +130,7 @@ function listRoute(service: Service): Route {
     tag: 'tokens',
     id: 'list_tokens',
     summary: 'Tokens, ordered by name, never with their secrets. For admins.',
-    description: 'A page at a time: limit and offset choose it, X-Total-Count and Link tell of the rest.',
+    description: 'A page at a time: limit and offset choose it, X-Total-Count and Link describe the rest.',
     parameters: [
       ...pageOf(PAGES),
       inQuery('name', 'Only the one of this name.'),
