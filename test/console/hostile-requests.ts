@@ -62,6 +62,7 @@ function requestsOn({ cluster, dns, rollout }: Requests): Readonly<Record<string
   ]
   return {
     create_token: ['/tokens', { name: 'one', role: 'editor', selector: `id=${cluster}` }],
+    issue_tokens: ['/tokens/issue', { clusters: ['qa-eu-01'] }],
     rotate_token: ['/tokens/tok-none/rotate', {}],
     hold_cluster: [`/holds/${cluster}`, { reason: ATTACK }],
     send_event: [`${dns}/events`, { ...event, timestamp: new Date().toISOString(), metadata: {} }],

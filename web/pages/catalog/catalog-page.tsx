@@ -18,7 +18,7 @@ import { DefinitionForm } from './definition-form.tsx'
 /** Definitions are few; a longer list is narrowed by its name. */
 const SHOWN = 500
 /** Fields beside the id. */
-const COLUMNS = 4
+const COLUMNS = 5
 const route = getRouteApi('/catalog')
 
 export function CatalogPage() {
