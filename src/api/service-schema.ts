@@ -32,11 +32,11 @@ const text = { type: 'string' }
 
 export const SERVICE_SCHEMAS = {
   replica: object({
-    name: described(text, 'Of its host, or of its pod.'),
+    name: described(text, 'The name of its host, or of its pod.'),
     version: text,
     mode: word(['read-only', 'crud']),
-    store: described(text, 'What keeps the log: memory, sqlite or postgres.'),
-    revision: described(COUNT, 'What it served when it was last there.'),
+    store: described(text, 'The store of the log: memory, sqlite or postgres.'),
+    revision: described(COUNT, 'The revision that it served then.'),
     started_at: TIME,
     seen_at: described(TIME, 'It says every 30 seconds that it is there.'),
     self: described({ type: 'boolean' }, 'Whether it is the process that answered.'),
