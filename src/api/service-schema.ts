@@ -2,7 +2,7 @@
 import { ref } from './component-ref.ts'
 import { COUNT, described, object, TIME, word } from './schema-parts.ts'
 
-export interface ShownReplica {
+interface ShownReplica {
   readonly name: string
   readonly version: string
   readonly mode: 'read-only' | 'crud'
@@ -14,7 +14,7 @@ export interface ShownReplica {
   readonly self: boolean
 }
 
-export interface ShownTemplate {
+interface ShownTemplate {
   readonly kind: string
   readonly name: string
   readonly endpoints: readonly string[]
