@@ -13,7 +13,7 @@ export function serviceStatusRoutes({ engine, templates }: Service): Route[] {
       method: 'GET',
       path: '/status/service',
       access: 'read',
-      tag: 'operations',
+      tag: 'status',
       id: 'service_status',
       summary: 'The processes that work on the store, and the templates that bundles carry.',
       description:
