@@ -248,6 +248,8 @@ test('an operation of a batch is described as it is taken, for every type and ev
     restore: [{}],
     assign: subsetsOf({ merge: true, ensure: true }).map((how) => ({ ref: { id }, ...how })),
     unassign: [{}],
+    hold: [{ reason: 'busy' }, { reason: 'busy', until: '2099-12-31T00:00:00Z' }, {}],
+    release: [{}],
     patch_values: [{ component: 'a', values: { x: '1', y: null } }, { values: {} }],
   })
   assert.deepEqual(Object.keys(payloads('')), Object.keys(OPERATIONS))
@@ -256,7 +258,7 @@ test('an operation of a batch is described as it is taken, for every type and ev
     for (const [type, id] of Object.entries(ids))
       for (const payload of payloads(id)[op] ?? [])
         for (const way of subsetsOf({ id, clusters: ['one'], selector: 'id=one' })) {
-          const typed = op === 'patch_values' ? {} : { type }
+          const typed = ['hold', 'release', 'patch_values'].includes(op) ? {} : { type }
           const body = { operations: [{ op, ...typed, ...payload, ...way }], allow_empty: true }
           const answer = await service.call('POST', '/batch?dry_run=true', { body })
           const isRefused = answer.status === 400

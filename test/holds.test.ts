@@ -55,6 +55,37 @@ describe('a cluster that is held', () => {
     assert.equal((await service.call('DELETE', '/holds/one')).status, 404)
   })
 
+  test('many are held and released as one revision, by selector or by id, and those that are not held are left alone', async (t) => {
+    const { service } = await startRolled(t, FLEET)
+    const batch = (operation: JsonObject, more: JsonObject = {}) =>
+      service.call('POST', '/batch', { body: { operations: [operation], ...more } })
+    const held = async () =>
+      (await service.call('GET', '/holds')).body.map((hold: JsonObject) => hold.cluster)
+    const hold = { op: 'hold', reason: 'the line is down', selector: 'environment!=prod' }
+    const preview = await batch(hold, { dry_run: true })
+    assert.deepEqual([preview.body.changes.length, preview.body.impact.clusters], [2, 0], preview.text)
+    const made = await batch(hold, { plan: preview.body.plan })
+    assert.deepEqual([made.status, made.body.changes], [200, 2], made.text)
+    assert.deepEqual((await held()).sort(), ['one', 'two'])
+    assert.equal((await service.call('GET', '/holds/two')).body.held_by, 'writer')
+    const released = await batch({ op: 'release', clusters: ['one', 'prod'] })
+    assert.deepEqual([released.status, released.body.changes], [200, 1], released.text)
+    assert.deepEqual(await held(), ['two'])
+    const past = await batch({ ...hold, until: '2020-01-01T00:00:00Z' })
+    assert.deepEqual(past.body.details, [
+      { path: '/operations/0/until', message: 'is 2020-01-01T00:00:00.000Z, which is over already' },
+    ])
+    const unknown = await batch({ op: 'hold', reason: 'why', clusters: ['two', 'three'] })
+    assert.deepEqual(
+      [unknown.status, unknown.body.details[0].path],
+      [404, '/operations/0/clusters/1'],
+      unknown.text,
+    )
+    const token = await tokenOf({ service } as RolledFleet, { role: 'editor', selector: 'environment!=prod' })
+    const body = { operations: [{ op: 'hold', reason: 'why', clusters: ['prod'] }] }
+    assert.equal((await service.call('POST', '/batch', { body, token })).status, 403)
+  })
+
   test('holding it again changes reason and end alone', async (t) => {
     const fleet = await startRolled(t, FLEET)
     const { service } = fleet

@@ -385,6 +385,7 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   clusters: (_world, tier, type) => [{ path: `/${type}/${tier}/clusters` }],
   list_overrides: () => [{ path: '/overrides' }, { path: '/overrides?explain=true' }],
   fleet_attention: () => [{ path: '/status/attention' }],
+  service_status: () => [{ path: '/status/service' }],
   cluster_status: (_world, tier) => [{ path: `/clusters/${tier}/status`, cluster: tier }],
 
   compare_revisions: () => [{ path: '/revisions/compare?from=1' }],

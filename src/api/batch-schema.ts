@@ -59,6 +59,19 @@ export const OPERATIONS: Readonly<Record<string, SchemaObject>> = {
     ['type', 'ref'],
   ),
   unassign: operation({ type, id, ...targets }, ['type', 'id']),
+  hold: operation(
+    {
+      reason: { type: 'string', minLength: 1, maxLength: MAX_MESSAGE, description: 'Why they are held.' },
+      until: {
+        type: 'string',
+        format: 'date-time',
+        description: 'When it ends by itself; left out, it lasts until they are released.',
+      },
+      ...targets,
+    },
+    ['reason'],
+  ),
+  release: operation({ ...targets }, []),
   patch_values: operation({ component: id, values: object, replace: { type: 'boolean' }, ...targets }, [
     'component',
     'values',

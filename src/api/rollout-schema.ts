@@ -103,6 +103,8 @@ export interface PlannedWave
   /** Members that nothing is to be expected of now, and why of the first of them. */
   readonly absent: number
   readonly absent_details: readonly AbsentCluster[]
+  /** How long it takes at least, once it is open. */
+  readonly expected_duration_s: number
 }
 
 export interface AbsentCluster {
@@ -238,7 +240,7 @@ const EDIT: SchemaObject = {
 /** One wave of a preview. */
 export const PLANNED_WAVE_SCHEMA: SchemaObject = {
   type: 'object',
-  required: ['name', 'members', 'details', 'gates', 'absent', 'absent_details'],
+  required: ['name', 'members', 'details', 'gates', 'absent', 'absent_details', 'expected_duration_s'],
   properties: {
     name: text,
     members: { ...count, description: 'How many clusters are in it.' },
@@ -262,6 +264,7 @@ export const PLANNED_WAVE_SCHEMA: SchemaObject = {
         properties: { cluster: text, why: { type: 'string', enum: ABSENCES } },
       },
     },
+    expected_duration_s: { ...count, description: 'How long it takes at least, once it is open.' },
     soak_s: { ...count, description: 'For how long its gates have to hold.' },
     checks: { type: 'array', items: { type: 'object' }, description: 'Checks outside that have to pass.' },
     max_concurrent: count,

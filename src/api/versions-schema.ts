@@ -1,6 +1,7 @@
 // Which versions of a document clusters are to have, and have, on the wire.
 
 import type { Json } from '../base/json.ts'
+import { CONTACTS, type Contact } from '../domain/status/status-words.ts'
 import { ref } from './component-ref.ts'
 import { COUNT, described, object } from './schema-parts.ts'
 
@@ -31,6 +32,7 @@ export interface VersionList {
 export interface AssignedCluster {
   readonly cluster: string
   readonly environment: string | null
+  readonly contact: Contact
   readonly enabled: boolean
   /** Null where the field has no value, and of types without versions. */
   readonly version: string | null
@@ -73,6 +75,10 @@ export const VERSIONS_SCHEMAS = {
   assigned_cluster: object({
     cluster: { type: 'string' },
     environment: { type: ['string', 'null'] },
+    contact: described(
+      { type: 'string', enum: CONTACTS },
+      'Whether it speaks: evidence of a silent one is old.',
+    ),
     enabled: described({ type: 'boolean' }, 'Whether the cluster has it switched on.'),
     version: described({ type: ['string', 'null'] }, 'The inputs that the cluster is served now.'),
     overridden: described({ type: 'boolean' }, 'Whether the version is an override of its own.'),

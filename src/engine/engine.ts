@@ -13,6 +13,7 @@ import { DEFAULT_STATUS, type FollowedFleet, followFleet, type StatusSettings } 
 import { Follower, type StoreUse } from './follower.ts'
 import { HeadChecks } from './head-checks.ts'
 import { openPast, type Past } from './past.ts'
+import { followReplicas, type ReplicaAbout, type Replicas } from './replicas.ts'
 import type { CheckSettings } from './rollouts/check-asker.ts'
 import { type StartedController, startController } from './rollouts/start-controller.ts'
 import { keepSnapshots, type Snapshots } from './snapshot.ts'
@@ -38,6 +39,8 @@ export interface Engine {
   /** When tokens were last used. */
   readonly uses: TokenUses
   readonly fleet: FollowedFleet
+  /** The processes that work on the same store. */
+  readonly replicas: Replicas
   /** Applies what other processes have committed. */
   catchUp(): Promise<void>
   readonly status: ReplicationStatus
@@ -57,6 +60,8 @@ export interface EngineParts {
   readonly store: Store
   readonly types: Types
   readonly now: () => Date
+  /** What this process says of itself to others on the store. */
+  readonly about?: ReplicaAbout
   /** How many clusters may lose inputs without confirmation. */
   readonly brake?: BrakePercents
   /** How the status of clusters is derived and kept. */
@@ -91,10 +96,9 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const checks = new HeadChecks(follower)
   const past = openPast(store, types, state, now)
   const uses = followUses(store, now, (error) => onStoreError(error, 'uses'))
-  const fleet = followFleet(
-    { store, types, state, now, settings: fleetStatus, failed: (error) => onStoreError(error, 'status') },
-    follower.loaded,
-  )
+  const noted = { store, types, state, now, failed: (error: StoreError) => onStoreError(error, 'status') }
+  const fleet = followFleet({ ...noted, settings: fleetStatus }, follower.loaded)
+  const replicas = followReplicas({ ...noted, about: parts.about })
   const writer = new Writer({
     ...{ store, types, now, follower, past, brake, status: fleet.status },
     checkUrls: parts.checks?.urls ?? [],
@@ -126,6 +130,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
     past,
     uses,
     fleet,
+    replicas,
     catchUp: () => follower.checkHead(),
     write: (commands, author, options = {}) =>
       stopped ? refused('draining', 'the service is stopping') : write({ commands, author, options }),
@@ -157,8 +162,7 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       await checks.stop()
       await follower.settled()
       await keeper?.stop()
-      await uses.stop()
-      await fleet.stop()
+      for (const each of [uses, replicas, fleet]) await each.stop()
       await store.close()
     },
   }

@@ -25,6 +25,7 @@ import { propagationRoutes } from './routes/revision-propagation.ts'
 import { revisionRoutes } from './routes/revisions.ts'
 import { rolloutActionRoutes } from './routes/rollout-actions.ts'
 import { rolloutRoutes } from './routes/rollouts.ts'
+import { serviceStatusRoutes } from './routes/service-status.ts'
 import { tokenRoutes, whoamiRoutes } from './routes/tokens.ts'
 import { watchRoutes } from './routes/watch-revisions.ts'
 import type { Service } from './service.ts'
@@ -65,6 +66,7 @@ export function allRoutes(service: Service, handler: PollHandler): Routes {
       ...freezeRoutes(service),
       ...holdRoutes(service),
       ...statusRoutes(service),
+      ...serviceStatusRoutes(service),
       ...propagationRoutes(service),
       ...versionRoutes(service),
       ...overrideRoutes(service),

@@ -1,4 +1,5 @@
 // The store and the engine on it: the store of the settings, or the copy that a mirror keeps.
+import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { type Engine, startEngine } from '../engine/engine.ts'
@@ -34,6 +35,7 @@ export async function startStores(
       ...(upstream && { upstream: upstream.status }),
       types,
       now,
+      about: { name: hostname(), version, mode: config.mode, store: config.store.backend },
       brake: config.brake,
       fleetStatus,
       onStoreError(error, doing) {

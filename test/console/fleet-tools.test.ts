@@ -101,6 +101,31 @@ describe('work on a list of clusters', { skip, timeout: 300_000 }, () => {
     assert.deepEqual(faults, [])
   })
 
+  test('all that a filter leaves are held with a reason, and released', async () => {
+    const { page, faults } = await visit(service, '/fleet?environment=dev')
+    const dialog = page.getByRole('dialog')
+    const act = async (verb: string, words: string, reason?: string) => {
+      await page.getByRole('button', { name: 'Change all 10 clusters' }).click()
+      await dialog.getByText(verb, { exact: true }).click()
+      if (reason) await dialog.getByLabel('Why it is held').fill(reason)
+      await dialog.getByRole('button', { name: 'Preview' }).click()
+      await dialog.getByText(words).waitFor()
+      await dialog.getByRole('button', { name: verb, exact: true }).click()
+      await dialog.waitFor({ state: 'hidden' })
+    }
+    await act('Hold', '10 documents change; no cluster receives anything differently.', 'a migration')
+    const { body } = await service.call('GET', '/holds')
+    assert.deepEqual([body.length, body[0].reason, 'until' in body[0]], [10, 'a migration', true])
+    const held = await visit(service, '/rollouts')
+    await held.page
+      .getByRole('region', { name: 'Holds' })
+      .getByRole('row', { name: /dev-eu-04.*a migration/ })
+      .waitFor()
+    await act('Release', '10 documents change; no cluster receives anything differently.')
+    assert.equal((await service.call('GET', '/holds')).body.length, 0)
+    assert.deepEqual(faults, [])
+  })
+
   test('who may only read is offered no change, and nobody one of the whole fleet', async () => {
     const reader = await visit(service, '/fleet?environment=qa', { token: READ_TOKEN })
     await reader.page.getByText('10 clusters').waitFor()

@@ -2,38 +2,21 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { Noun } from '../../src/api/noun.ts'
-import type { Json, JsonObject } from '../../src/base/json.ts'
-import type { SchemaObject } from '../../src/base/json-schema.ts'
+import type { JsonObject } from '../../src/base/json.ts'
 import type { TestService } from '../service.ts'
 import { skip, startConsole, visit } from './browser.ts'
 import { ATTACK, consoleFleet, letFleetSpeak } from './console-fleet.ts'
+import { ATTACKS, attackRequests, attacksOn, send } from './hostile-requests.ts'
 
 const CLUSTER = 'dev-eu-00'
 const DNS = `/api/v2/flux/clusters/${CLUSTER}.k8s.example.com`
-/** Texts end up in links as well. */
-const ATTACKS = [ATTACK, 'javascript:alert(3)', '"><svg onload=alert(4)>']
-
-/** Each place of a document that may hold a text, filled with one, as a merge patch. */
-function* attacksOn(
-  { type, properties, additionalProperties, items, enum: words }: SchemaObject,
-  text: string,
-): Generator<Json> {
-  const types = [type].flat()
-  if (types.includes('string') && !words) yield text as Json
-  for (const [name, schema] of Object.entries((properties ?? {}) as Record<string, SchemaObject>))
-    for (const value of attacksOn(schema, text)) yield { [name]: value }
-  if (typeof additionalProperties === 'object') {
-    yield { [text]: text }
-    for (const value of attacksOn(additionalProperties as SchemaObject, text)) yield { attacked: value }
-  }
-  if (items) for (const value of attacksOn(items as SchemaObject, text)) yield [value]
-}
-
 describe('texts that try to be HTML', { skip, timeout: 300_000 }, () => {
   let service: TestService
   let types: readonly Noun[] = []
   /** What was taken, by type. */
   const taken = new Map<string, number>()
+  let refused: string[] = []
+  let rollout = ''
 
   const idOf = ({ name, cluster }: Noun): string =>
     cluster
@@ -61,17 +44,35 @@ describe('texts that try to be HTML', { skip, timeout: 300_000 }, () => {
         for (const patch of attacksOn(noun.schema, text)) await attack(noun, before, patch as JsonObject)
     }
     await letFleetSpeak(service, [CLUSTER])
-    await service.call('GET', `${DNS}/namespaces`, { headers: { 'user-agent': `flux-operator/${ATTACK}` } })
-    const object = { kind: 'HelmRelease', name: 'traefik', namespace: ATTACK }
-    const event = {
-      involvedObject: object,
-      severity: 'error',
-      reason: ATTACK,
-      message: ATTACK,
-      metadata: { [ATTACK]: ATTACK },
-    }
-    await service.call('POST', `${DNS}/events`, { body: { ...event, timestamp: new Date().toISOString() } })
+    await startRollout()
+    refused = await attackRequests(
+      service,
+      { cluster: CLUSTER, dns: DNS, rollout },
+      types.map(({ name }) => name),
+    )
+    const query = new URLSearchParams({ v: '1', every: '300', namespaces: ATTACK, part: ATTACK })
+    for (const ready of ATTACKS) query.append('ready', `${ready}:${ready}`)
+    for (const path of ['namespaces', `ack?${query}`]) await send(service, 'GET', `${DNS}/${path}`, null)
   })
+
+  async function startRollout(): Promise<void> {
+    const operations = [
+      { op: 'patch', type: 'platform_components', id: 'traefik', patch: { component_version: ATTACK } },
+    ]
+    const waves = [
+      {
+        name: 'all',
+        rest: true,
+        approval: { before: { count: 1 } },
+        gates: { checks: [{ name: 'outside' }] },
+      },
+    ]
+    const { status, body, text } = await service.call('POST', '/batch', {
+      body: { operations, message: ATTACK, rollout: { waves } },
+    })
+    assert.equal(status, 202, text)
+    rollout = body.rollout.id
+  }
 
   /** Fields that are taken stay; those that a type has a form for are refused, and nothing is written. */
   async function attack(noun: Noun, before: JsonObject, patch: JsonObject): Promise<void> {
@@ -79,17 +80,16 @@ describe('texts that try to be HTML', { skip, timeout: 300_000 }, () => {
     const own = before[field]
     // An item of a list is given beside those that are there, which the document needs.
     const whole = Array.isArray(value) && Array.isArray(own) ? { [field]: [...own, ...value] } : patch
-    const answer = await service.call('PATCH', `/${noun.name}/${idOf(noun)}`, {
-      body: whole,
-      headers: { 'x-change-message': ATTACK },
-    })
-    assert.ok([200, 400, 409].includes(answer.status), `${JSON.stringify(patch)}: ${answer.status}`)
-    if (answer.status === 200) taken.set(noun.name, (taken.get(noun.name) ?? 0) + 1)
+    const { status } = await send(service, 'PATCH', `/${noun.name}/${idOf(noun)}`, whole)
+    assert.ok([200, 400, 409].includes(status), `${JSON.stringify(patch)}: ${status}`)
+    if (status === 200) taken.set(noun.name, (taken.get(noun.name) ?? 0) + 1)
   }
 
   test('are taken in fields of every type, and are texts on every page', async () => {
     const attacked = types.filter(({ bookkeeping }) => !bookkeeping).map(({ name }) => name)
     assert.deepEqual([...taken.keys()].sort(), attacked.sort())
+    // In the state that the rollout and the fleet are in, these are refused whatever they say.
+    assert.deepEqual(refused, ['rotate_token', 'check_rollout', 'finish_rollout', 'revert_revision'])
     const { page, faults } = await visit(service, '/')
     const views = [
       '',
@@ -98,29 +98,59 @@ describe('texts that try to be HTML', { skip, timeout: 300_000 }, () => {
       '?view=values',
       '?view=setup',
     ]
-    const compare = `?view=compare&other=qa-eu-01`
+    const typed = encodeURIComponent(ATTACK)
     const paths = [
-      ...['/', '/fleet', '/changes', '/rollouts', '/access', '/system'],
-      ...[...views, compare].map((view) => `/clusters/${CLUSTER}${view}`),
+      ...['/', '/fleet', '/changes', '/rollouts', '/access', '/system', `/rollouts/${rollout}`],
+      ...[...views, '?view=compare&other=qa-eu-01'].map((view) => `/clusters/${CLUSTER}${view}`),
       ...types.flatMap((noun) =>
         noun.cluster || noun.bookkeeping
           ? []
           : [`/catalog?type=${noun.name}`, `/catalog/${noun.name}/${idOf(noun)}`],
       ),
       ...[2, 3, 4].map((revision) => `/changes/${revision}`),
+      // Whoever sends a link types all of it.
+      ...[
+        `/fleet?q=${typed}&selector=${typed}`,
+        `/fleet?map=true&by=${typed}`,
+        `/changes?q=${typed}&since=${typed}`,
+      ],
+      ...[`/clusters/${typed}`, `/clusters/${CLUSTER}?view=compare&other=${typed}&past=${typed}`],
+      ...[
+        `/catalog?type=${typed}&q=${typed}`,
+        `/catalog/${typed}/${typed}`,
+        `/rollouts/${typed}`,
+        `/changes/${typed}`,
+      ],
     ]
     for (const path of paths) {
       await page.goto(`${service.url}/console${path}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
       const loading = page.locator('[aria-busy=true]')
       while ((await loading.count()) > 0) await loading.first().waitFor({ state: 'detached' })
-      const made = await page.evaluate<string[]>(
-        `[...document.querySelectorAll('img, [onerror], [onload], script:not([src]), a[href^="javascript:" i]')].map((each) => each.outerHTML)`,
-      )
-      assert.deepEqual(made, [], path)
+      await assertNothingMade(path)
     }
     await page.goto(`${service.url}/console/clusters/${CLUSTER}`)
     await page.getByText(ATTACK).first().waitFor()
+    await page.goto(`${service.url}/console/rollouts/${rollout}`)
+    await page.getByRole('region', { name: 'Log' }).getByText(ATTACK).first().waitFor()
+    await page.goto(`${service.url}/console/fleet`)
+    await page.getByRole('button', { name: 'Views' }).click()
+    await page.getByLabel('Save this view as').fill(ATTACK)
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('button', { name: 'Views' }).click()
+    await page.getByText(ATTACK).first().waitFor()
+    await assertNothingMade('saved views')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Control+k')
+    await page.getByPlaceholder('Search clusters').fill(ATTACK)
+    await assertNothingMade('the palette')
     assert.deepEqual(faults, [])
+
+    async function assertNothingMade(where: string): Promise<void> {
+      const made = await page.evaluate<string[]>(
+        `[...document.querySelectorAll('img, [onerror], [onload], script:not([src]), a[href^="javascript:" i]')].map((each) => each.outerHTML)`,
+      )
+      assert.deepEqual(made, [], where)
+    }
   })
 })

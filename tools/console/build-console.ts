@@ -75,7 +75,7 @@ export async function buildConsole(folder: string): Promise<boolean> {
 /** Others may build the same at the same time: what the first of them has put there stays, for somebody may read it already. */
 function putInPlace(built: string, folder: string, digest: string): void {
   for (let tries = 0; !isBuilt(folder, digest); tries++) {
-    rmSync(folder, { recursive: true, force: true })
+    moveAway(folder, `${built}-former`)
     try {
       renameSync(built, folder)
       return
@@ -84,6 +84,17 @@ function putInPlace(built: string, folder: string, digest: string): void {
     }
   }
   rmSync(built, { recursive: true })
+}
+
+/** Moved in one step before it is removed: two that remove one folder at once leave a part of it. */
+function moveAway(folder: string, aside: string): void {
+  try {
+    renameSync(folder, aside)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw error
+  }
+  rmSync(aside, { recursive: true })
 }
 
 function isBuilt(folder: string, digest: string): boolean {

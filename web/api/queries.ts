@@ -5,6 +5,7 @@ import type { ConsoleSettings } from '../../src/api/console-settings.ts'
 import type { Propagation } from '../../src/api/propagation-schema.ts'
 import type { Verification } from '../../src/api/revision-schema.ts'
 import type { ShownHold, ShownMember, ShownRollout } from '../../src/api/rollout-schema.ts'
+import type { ServiceStatus } from '../../src/api/service-schema.ts'
 import type { ClusterStatus, FleetStatus } from '../../src/api/status-schema.ts'
 import type { AssignedCluster, VersionList } from '../../src/api/versions-schema.ts'
 import type {
@@ -200,6 +201,13 @@ export const queries = {
       queryFn: ({ signal }) =>
         read<Explanation>(pathOf(type, id, 'inputs', endpoint), { at, explain: true }, signal),
     }),
+  holds: (limit: number) =>
+    queryOptions({
+      queryKey: ['documents', 'holds', 'list', limit],
+      queryFn: ({ signal }): Promise<Reply<ShownHold[]>> =>
+        send<ShownHold[]>({ method: 'GET', path: '/holds', query: { limit }, signal }),
+      refetchInterval: STATUS_REFRESH_MS,
+    }),
   /** Null where the cluster is not held. */
   hold: (cluster: string) =>
     queryOptions({
@@ -246,6 +254,13 @@ export const queries = {
       },
       refetchInterval: STATUS_REFRESH_MS,
     }),
+  /** The processes on the store, and the templates of this one. */
+  service: () =>
+    queryOptions({
+      queryKey: ['status', 'service'],
+      queryFn: ({ signal }) => read<ServiceStatus>('/status/service', {}, signal),
+      refetchInterval: STATUS_REFRESH_MS,
+    }),
   /** The gauges and counters of the process, by name; null where they are on another port. */
   metrics: () =>
     queryOptions({
@@ -268,5 +283,6 @@ export const queries = {
         const lists = ACTIVE.map((state) => read<ShownRollout[]>('/rollouts', { state }, signal))
         return (await Promise.all(lists)).flat()
       },
+      refetchInterval: STATUS_REFRESH_MS,
     }),
 }

@@ -2,6 +2,7 @@
 import { Badge, Code, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { isObject, type Json } from '../../src/base/json.ts'
+import { count } from '../../src/base/sentences.ts'
 import { queries } from '../api/queries.ts'
 import { Facts } from './facts.tsx'
 import { Loaded } from './loaded.tsx'
@@ -35,7 +36,7 @@ function Value({ value }: { readonly value: Json }) {
 }
 
 function wordOf(key: string, value: Json): string {
-  return isObject(value) ? `${key}: ${Object.keys(value).length} values` : `${key}=${value}`
+  return isObject(value) ? `${key}: ${count(Object.keys(value).length, 'value')}` : `${key}=${value}`
 }
 
 function Words({ words }: { readonly words: readonly string[] }) {

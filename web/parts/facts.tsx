@@ -1,4 +1,4 @@
-// A plain table of few rows that scrolls sideways where the screen is narrow.
+// A plain table of few rows. Where the screen is narrow, a row of many columns is a list of its cells, each below its name.
 import type { ReactNode } from 'react'
 import classes from './facts.module.css'
 
@@ -9,11 +9,14 @@ interface FactsProps {
   readonly rows: readonly { readonly id: string; readonly cells: readonly ReactNode[] }[]
 }
 
+/** Tables of more columns have no room beside each other on a narrow screen. */
+const NARROW_COLUMNS = 3
+
 export function Facts({ label, head, rows }: FactsProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it with the arrow keys
     <section className={classes.scroller} aria-label={label} tabIndex={0}>
-      <table className={classes.table}>
+      <table className={classes.table} data-stacks={head.length > NARROW_COLUMNS || undefined}>
         <thead>
           <tr>
             {head.map((name) => (
@@ -28,7 +31,9 @@ export function Facts({ label, head, rows }: FactsProps) {
             <tr key={id}>
               <th scope="row">{first}</th>
               {rest.map((cell, i) => (
-                <td key={head[i + 1]}>{cell}</td>
+                <td key={head[i + 1]} data-head={head[i + 1]}>
+                  <div>{cell}</div>
+                </td>
               ))}
             </tr>
           ))}

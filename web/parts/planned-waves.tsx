@@ -2,6 +2,7 @@
 import { Stack, Text } from '@mantine/core'
 import type { PlannedWave } from '../../src/api/rollout-schema.ts'
 import { howLong } from '../../src/base/relative-time.ts'
+import { count } from '../../src/base/sentences.ts'
 import { waveConditions } from '../../src/domain/rollouts/wave-words.ts'
 import { Facts } from './facts.tsx'
 
@@ -14,12 +15,12 @@ export function PlannedWaves({ waves, seconds }: PlannedWavesProps) {
   return (
     <Stack gap={4}>
       <Text size="sm">
-        {waves.length} {waves.length === 1 ? 'wave' : 'waves'}; it takes at least {howLong(seconds * 1000)},
-        if every cluster answers in time.
+        {count(waves.length, 'wave')}; it takes at least {howLong(seconds * 1000)}, if every cluster answers
+        in time.
       </Text>
       <Facts
         label="Planned waves"
-        head={['Wave', 'Clusters', 'Passes when', 'Waits for']}
+        head={['Wave', 'Clusters', 'Takes at least', 'Passes when', 'Waits for']}
         rows={waves.map((wave) => ({
           id: wave.name,
           cells: [
@@ -28,6 +29,7 @@ export function PlannedWaves({ waves, seconds }: PlannedWavesProps) {
               {wave.members}
               {wave.absent > 0 && `, ${wave.absent} absent now`}
             </span>,
+            wave.members === 0 ? 'nothing: it has no clusters' : howLong(wave.expected_duration_s * 1000),
             wave.gates.map(wordsOf).join(', '),
             waveConditions([], { ...wave, gates: {} }).join(', ') || 'nothing else',
           ],

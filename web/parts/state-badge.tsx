@@ -1,7 +1,7 @@
 // A state as a word with a shape and a colour: neither stands alone.
 import { Tooltip } from '@mantine/core'
 import classes from './state-badge.module.css'
-import { STATES, type State, type Tone } from './state-words.ts'
+import { type ShownState, STATES, type State, type Tone } from './state-words.ts'
 
 const SHAPES: Readonly<Record<Tone, string>> = { good: '●', busy: '◐', warn: '▲', bad: '◆', none: '○' }
 
@@ -9,15 +9,24 @@ interface StateBadgeProps {
   readonly state: State
   /** Of a list of so many badges that only those that matter should have a background. */
   readonly isQuiet?: boolean
+  /** Of a cluster that is silent now: what was good then is not known to be so still. */
+  readonly isPast?: boolean
 }
 
-export function StateBadge({ state, isQuiet = false }: StateBadgeProps) {
-  const { tone, meaning } = STATES[state]
+export function StateBadge({ state, isQuiet = false, isPast = false }: StateBadgeProps) {
+  const { tone, meaning } = isPast ? lastKnown(STATES[state]) : STATES[state]
   return (
     <ToneBadge tone={tone} meaning={meaning} isQuiet={isQuiet}>
       {state}
     </ToneBadge>
   )
+}
+
+function lastKnown({ tone, meaning }: ShownState): ShownState {
+  return {
+    tone: tone === 'good' || tone === 'busy' ? 'none' : tone,
+    meaning: `When it was last heard of: ${meaning}`,
+  }
 }
 
 interface ToneBadgeProps {

@@ -12,6 +12,11 @@ export interface ShownState {
   readonly meaning: string
 }
 
+/** Whether a cluster has spoken lately: what else is known of a silent one is old. */
+export function isHeard(contact: Contact): boolean {
+  return contact === 'current' || contact === 'late'
+}
+
 export const STATES: Readonly<Record<State, ShownState>> = {
   current: { tone: 'good', meaning: 'It polled or reported within 1.5 of its intervals.' },
   late: { tone: 'warn', meaning: 'Not heard of within 1.5 of its intervals, but within 3.' },

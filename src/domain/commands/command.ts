@@ -102,7 +102,7 @@ export type Targets =
 
 type Without<T, K extends string> = T extends unknown ? Omit<T, K> : never
 type OfCluster = Patch | Delete | Restore
-type ForCluster = Assign | Unassign | PatchValues
+type ForCluster = Assign | Unassign | PatchValues | HoldCluster | ReleaseCluster
 /** A command that says everything but the cluster. */
 export type ClusterCommand = Without<OfCluster, 'id'> | Without<ForCluster, 'cluster'>
 
@@ -243,6 +243,8 @@ export interface HoldCluster extends Base {
 export interface ReleaseCluster extends Base {
   readonly op: 'release_cluster'
   readonly cluster: string
+  /** A cluster that is not held is no mistake. */
+  readonly ifHeld?: boolean
 }
 
 /** A command that `decide` runs without reading the log. */
@@ -314,10 +316,6 @@ function summariseOne(command: WriteCommand): string {
       return `${command.action.kind} rollout ${command.id}`
     case 'finish_rollout':
       return `finish rollout ${command.id}`
-    case 'hold_cluster':
-      return `hold cluster ${command.cluster}`
-    case 'release_cluster':
-      return `release cluster ${command.cluster}`
     case 'for_clusters':
       return summariseOn(command.command, describeTargets(command.targets))
     case 'revert':
@@ -342,6 +340,10 @@ function summariseOn(command: ClusterCommand, target: string): string {
       return `unassign ${command.type}/${command.id} from ${target}`
     case 'patch_values':
       return `patch values of ${command.component} on ${target}`
+    case 'hold_cluster':
+      return `hold cluster ${target}`
+    case 'release_cluster':
+      return `release cluster ${target}`
     case 'delete': {
       const how = command.purge ? ' and its tombstone' : command.cascade ? ' and all references to it' : ''
       return `delete ${command.type}/${target}${how}`

@@ -3,6 +3,7 @@
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
 import { type Detail, invalid, MAX_FOUND, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
+import { parseTime } from '../../base/time.ts'
 import { parseSelector } from '../access/selector.ts'
 import { UNREAD_STATUS } from '../access/selector-subjects.ts'
 import { servedVersions } from '../delivery/served-version.ts'
@@ -32,11 +33,26 @@ export interface BatchChecks {
   readonly operations: ReadonlyMap<string, Check>
 }
 
+/** Who holds clusters, and when. */
+export interface BatchAuthor {
+  readonly by: string
+  /** RFC 3339, UTC. */
+  readonly at: string
+}
+
+/** Operations on clusters, whose type needs no saying. */
+const TYPELESS = ['patch_values', 'hold', 'release']
+
 /** Fields that hold what only the type can judge. */
 const PAYLOADS = ['document', 'patch', 'ref', 'values']
 
 /** Checks lengths first: a list that is too long is not read. */
-export function* parseBatch(types: Types, checks: BatchChecks, body: Json): Steps<Result<Command[]>> {
+export function* parseBatch(
+  types: Types,
+  checks: BatchChecks,
+  body: Json,
+  author: BatchAuthor,
+): Steps<Result<Command[]>> {
   if (!isObject(body)) return invalid([{ path: '', message: 'must be an object with a list of operations' }])
   const { operations, ...rest } = body
   const list: readonly Json[] = Array.isArray(operations) ? operations : []
@@ -50,7 +66,7 @@ export function* parseBatch(types: Types, checks: BatchChecks, body: Json): Step
   const commands: Command[] = []
   for (const [i, operation] of list.entries()) {
     yield
-    const parser = new OperationParser(types, checks, operation, `/operations/${i}`, allowEmpty)
+    const parser = new OperationParser({ types, checks, author }, operation, `/operations/${i}`, allowEmpty)
     const command = parser.parse()
     for (const detail of parser.details) details.push(detail)
     if (command) commands.push(command)
@@ -64,12 +80,19 @@ class OperationParser {
   readonly details: Detail[]
   readonly #types: Types
   readonly #checks: BatchChecks['operations']
+  readonly #author: BatchAuthor
   readonly #operation: JsonObject
   readonly #path: string
   readonly #allowEmpty: boolean
 
-  constructor(types: Types, checks: BatchChecks, operation: Json, path: string, allowEmpty: boolean) {
+  constructor(
+    { types, checks, author }: { types: Types; checks: BatchChecks; author: BatchAuthor },
+    operation: Json,
+    path: string,
+    allowEmpty: boolean,
+  ) {
     this.#types = types
+    this.#author = author
     this.#checks = checks.operations
     this.#path = path
     this.#operation = isObject(operation) ? operation : {}
@@ -109,7 +132,7 @@ class OperationParser {
     const text = (name: string): string => String(own(this.#operation, name) ?? '')
     const [type, id, component] = [text('type'), text('id'), text('component')]
     const at = (field: string) => ({ path: `${this.#path}/${field}`, operation: this.#path })
-    if (op !== 'patch_values') this.#checkType(op, type)
+    if (!TYPELESS.includes(op)) this.#checkType(op, type)
     this.#checkMethod(op, type)
     const expect = this.#expect()
     switch (op) {
@@ -157,6 +180,16 @@ class OperationParser {
       }
       case 'unassign':
         return this.#onClusters({ type, id }, { op, type, id, ...at('id') })
+      case 'hold':
+        return this.#onClusters(undefined, {
+          op: 'hold_cluster',
+          reason: text('reason'),
+          ...this.#until(),
+          ...this.#author,
+          ...at('reason'),
+        })
+      case 'release':
+        return this.#onClusters(undefined, { op: 'release_cluster', ifHeld: true, ...at('op') })
       default: {
         const patched = this.#types.patchable?.name ?? ''
         return this.#onClusters(
@@ -187,6 +220,15 @@ class OperationParser {
     const clusters = this.#types.cluster.type.name
     const [flag, whose] = type === clusters ? ['cascade', 'definitions'] : ['purge', clusters]
     if (own(this.#operation, flag) === true) this.#wrong(`/${flag}`, `is for ${whose} only`)
+  }
+
+  /** Checked by the schema as a time. */
+  #until(): { until?: string } {
+    const { until: given } = this.#operation
+    if (given === undefined) return {}
+    const until = parseTime(given as string) ?? ''
+    if (until <= this.#author.at) this.#wrong('/until', `is ${until}, which is over already`)
+    return { until }
   }
 
   #expect(): { expect?: Expectation } {

@@ -343,7 +343,11 @@ export function holdCluster(
   return succeed({ type: HOLDS, id, created: !known })
 }
 
-export function releaseCluster(draft: Draft, { cluster: id, expect }: ReleaseCluster): Result<Outcome> {
+export function releaseCluster(
+  draft: Draft,
+  { cluster: id, expect, ifHeld = false }: ReleaseCluster,
+): Result<Outcome> {
+  if (ifHeld && !draft.get(HOLDS, id)) return succeed({ type: HOLDS, id, created: false })
   const found = findLive(draft, HOLD, id, expect)
   if (!found.ok) return found
   draft.remove(HOLDS, id, HERE)

@@ -139,6 +139,16 @@ function describeOperations(types: RegisteredTypes): Record<string, Described> {
       of: delivered,
       rule: () => forClusters,
     },
+    hold: {
+      description: 'Keeps clusters at what they are served now, as PUT /holds/{cluster} does.',
+      of: [cluster.type as RegisteredType],
+      rule: () => forClusters,
+    },
+    release: {
+      description: 'Releases clusters; those that are not held are left alone.',
+      of: [cluster.type as RegisteredType],
+      rule: () => forClusters,
+    },
     ...(patchable && {
       patch_values: {
         description:
@@ -172,6 +182,8 @@ export function batchExamples(types: RegisteredTypes): Examples | undefined {
     restore: { type: clusters, id: cluster },
     assign: { type, ref: { id, ...exampleOverride(definition) }, ...some },
     unassign: { type, id, selector: `id=${cluster}` },
+    hold: { reason: 'the shop is busy until Monday', ...some },
+    release: some,
     ...(types.patchable && {
       patch_values: {
         component: exampleId(types.patchable as RegisteredDelivery),

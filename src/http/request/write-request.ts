@@ -5,6 +5,7 @@ import { IDEMPOTENCY_KEY_PATTERN, MAX_MESSAGE } from '../../api/limits.ts'
 import { isObject, type Json, own } from '../../base/json.ts'
 import { fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Expectation } from '../../domain/commands/command.ts'
+import type { BatchAuthor } from '../../domain/commands/parse-batch.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
 import type {
   Author,
@@ -44,6 +45,11 @@ export function parseExpectation({ headers }: FastifyRequest): Result<Expectatio
 /** A field of the body that fleet routes take in place of a query parameter or header. */
 function bodyField({ body, routeOptions }: FastifyRequest, name: string): Json | undefined {
   return routeOptions.config.isFleet && isObject(body) ? own(body, name) : undefined
+}
+
+/** Who holds clusters by a batch, and when. */
+export function batchAuthor({ now }: Pick<Service, 'now'>, request: FastifyRequest): BatchAuthor {
+  return { by: identityOf(request).name, at: now().toISOString() }
 }
 
 export function parseAuthor({ addressOf }: Service, request: FastifyRequest): Result<Author> {

@@ -26,8 +26,9 @@ export function* previewRollout(
   const warnings: string[] = []
   for (const wave of waves) {
     const { slowestMs, ...missing } = yield* lookAt(service, wave.members)
-    seconds += durationOf(wave, slowestMs / 1000)
-    planned.push({ ...planOf(wave), ...missing })
+    const takes = durationOf(wave, slowestMs / 1000)
+    seconds += takes
+    planned.push({ ...planOf(wave), ...missing, expected_duration_s: Math.ceil(takes) })
     if (missing.absent > 0 && missing.absent === wave.members.length)
       warnings.push(
         `wave "${wave.spec.name}" does not pass before one of its clusters answers: all of them are absent now`,
@@ -58,7 +59,10 @@ function* lookAt(
 }
 
 /** What each gate comes to in numbers of clusters, and what else keeps a wave from opening or passing. */
-function planOf({ spec, members }: ResolvedWave): Omit<PlannedWave, 'absent' | 'absent_details'> {
+function planOf({
+  spec,
+  members,
+}: ResolvedWave): Omit<PlannedWave, 'absent' | 'absent_details' | 'expected_duration_s'> {
   const gates = gatesOf(spec)
   const of = members.length
   const percents = (['served_percent', 'applied_percent', 'healthy_percent'] as const).flatMap((kind) => {

@@ -23,6 +23,7 @@ import { sendProblem } from '../request/problem-response.ts'
 import { parseRevision } from '../request/query.ts'
 import { answerFleetWrite } from '../request/run-write.ts'
 import { readTimeAt } from '../request/time-field.ts'
+import { batchAuthor } from '../request/write-request.ts'
 import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
 
@@ -66,7 +67,9 @@ function batchRoute(service: Service): Route {
       ...batchSchemas(types),
     },
     handler: async (request, reply) => {
-      const commands = await runTimeSliced(parseBatch(types, BATCH_CHECKS, request.body as Json))
+      const commands = await runTimeSliced(
+        parseBatch(types, BATCH_CHECKS, request.body as Json, batchAuthor(service, request)),
+      )
       if (!commands.ok) return sendProblem(reply, commands.problem)
       return answerFleetWrite({ service, request, reply }, commands.value, 'batch')
     },

@@ -32,6 +32,7 @@ import { operationsOf, parseRollout } from '../request/parse-rollout.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { answerCommands, answerWrite } from '../request/run-write.ts'
 import type { WriteAnswer } from '../request/write-answer.ts'
+import { batchAuthor } from '../request/write-request.ts'
 import { storedRollout } from '../rollouts/describe-rollout.ts'
 import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
@@ -225,7 +226,9 @@ function amendRoute(service: Service): Route {
     problems: WRITING,
     handler: async (request, reply) => {
       const { id } = request.params
-      const commands = await runTimeSliced(parseBatch(types, AMEND_CHECKS, request.body as Json))
+      const commands = await runTimeSliced(
+        parseBatch(types, AMEND_CHECKS, request.body as Json, batchAuthor(service, request)),
+      )
       if (!commands.ok) return sendProblem(reply, commands.problem)
       const rollout = amendmentOf(service, id, request.body as JsonObject)
       if (!rollout.ok) return sendProblem(reply, rollout.problem)

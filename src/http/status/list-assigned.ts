@@ -54,11 +54,13 @@ function lineOf(
   entry: Entry,
   { version, isOverridden, isEnabled, cluster, reference }: ServedVersion,
 ): AssignedCluster {
-  const fate = fateOf(fleet.situationOf(entry), delivery, reference.id)
+  const situation = fleet.situationOf(entry)
+  const fate = fateOf(situation, delivery, reference.id)
   const own = overriddenFields(delivery, reference).map((field) => [field, reference[field] ?? null] as const)
   return {
     cluster: entry.id,
     environment: environmentOf(types.cluster, entry),
+    contact: situation.contact,
     enabled: isEnabled,
     version: isEnabled ? version : null,
     overridden: isEnabled && isOverridden,

@@ -8,7 +8,7 @@ import { Loaded } from '../../parts/loaded.tsx'
 import { Empty, Panel } from '../../parts/page.tsx'
 import { type PagedColumn, PagedTable, type Placed } from '../../parts/paged-table.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
-import type { State } from '../../parts/state-words.ts'
+import { isHeard, type State } from '../../parts/state-words.ts'
 
 const PAGE_SIZE = 100
 type Row = Placed<AssignedCluster>
@@ -39,8 +39,10 @@ const COLUMNS: PagedColumn<Row>[] = [
   { id: 'state', header: 'State', cell: ({ row }) => <StateBadge state={stateOf(row.original)} isQuiet /> },
 ]
 
-function stateOf({ failed, healthy, applied }: AssignedCluster): State {
+/** A silent cluster is nothing better than that. */
+function stateOf({ contact, failed, healthy, applied }: AssignedCluster): State {
   if (failed) return 'failed'
+  if (!isHeard(contact)) return contact
   if (healthy) return 'healthy'
   return applied ? 'applied' : 'unknown'
 }
@@ -61,7 +63,7 @@ export function AssignedPanel({ type, id }: { readonly type: string; readonly id
               pageAt={(offset) => queries.assigned(type, id, { offset, limit: PAGE_SIZE }) as never}
               rowsOf={(page) => page.body as Row[]}
               columns={COLUMNS}
-              widths={{ environment: '104px', version: '180px', state: '120px' }}
+              widths={{ environment: '112px', version: 'clamp(96px, 20vw, 180px)', state: '112px' }}
               wideOnly={['environment', 'own']}
             />
           )

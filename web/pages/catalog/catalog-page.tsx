@@ -5,6 +5,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Noun } from '../../../src/api/noun.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/base/json.ts'
+import { count } from '../../../src/base/sentences.ts'
 import { queries } from '../../api/queries.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Facts } from '../../parts/facts.tsx'
@@ -17,7 +18,7 @@ import { DefinitionForm } from './definition-form.tsx'
 /** Definitions are few; a longer list is narrowed by its name. */
 const SHOWN = 500
 /** Fields beside the id. */
-const COLUMNS = 4
+const COLUMNS = 5
 const route = getRouteApi('/catalog')
 
 export function CatalogPage() {
@@ -132,5 +133,5 @@ function textOf(value: Json | undefined): string {
   if (value === undefined || value === null) return ''
   if (Array.isArray(value))
     return value.map((each) => (isObject(each) ? JSON.stringify(each) : String(each))).join(', ')
-  return isObject(value) ? `${Object.keys(value).length} values` : String(value)
+  return isObject(value) ? count(Object.keys(value).length, 'value') : String(value)
 }

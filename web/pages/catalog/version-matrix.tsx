@@ -53,8 +53,8 @@ function Counts({ counts }: { readonly counts: VersionCounts | undefined }) {
   return (
     <span>
       <b>{clusters}</b>
-      {applied > 0 && <span className={classes.none}> {applied} applied</span>}
-      {failed > 0 && <span className={classes.failed}> {failed} failed</span>}
+      {applied > 0 && <span className={classes.none}>, {applied} applied</span>}
+      {failed > 0 && <span className={classes.failed}>, {failed} failed</span>}
     </span>
   )
 }

@@ -22,13 +22,14 @@ export function ChangePage() {
   const revision = Number(route.useParams().revision)
   const { offset = 0 } = route.useSearch()
   const query = useQuery(queries.revision(revision, { offset, limit: SHOWN }))
+  const head = useQuery(queries.ready()).data?.revision
   return (
     <Page
       title={`Change #${route.useParams().revision}`}
       actions={
         <>
           <Neighbour revision={revision - 1} name="Previous" />
-          <Neighbour revision={revision + 1} name="Next" />
+          <Neighbour revision={revision + 1} name="Next" head={head} />
           <CopyAs
             call={{ method: 'GET', path: pathOf('revisions', String(revision)) }}
             cli={`show ${revision}`}
@@ -51,8 +52,15 @@ export function ChangePage() {
   )
 }
 
-function Neighbour({ revision, name }: { readonly revision: number; readonly name: string }) {
-  if (!(revision >= 1)) return null
+interface NeighbourProps {
+  readonly revision: number
+  readonly name: string
+  /** The last revision, where it is known. */
+  readonly head?: number | undefined
+}
+
+function Neighbour({ revision, name, head = Number.POSITIVE_INFINITY }: NeighbourProps) {
+  if (!(revision >= 1 && revision <= head)) return null
   return (
     <Button
       variant="default"

@@ -1,6 +1,7 @@
 // Shares of clusters over the time since a change, as lines through the moments that are known.
 import type { Propagation, PropagationTimes } from '../../../src/api/propagation-schema.ts'
 import { howLong } from '../../../src/base/relative-time.ts'
+import { count } from '../../../src/base/sentences.ts'
 import { useServerNow } from '../../api/server-clock.ts'
 import classes from './propagation-curve.module.css'
 
@@ -76,7 +77,7 @@ export function PropagationCurve({ propagation }: { readonly propagation: Propag
       <figcaption className={classes.legend}>
         <span data-line="served">served</span>
         <span data-line="applied">applied</span>
-        <span>share of {affected.toLocaleString('en')} clusters; lines join the moments that are known</span>
+        <span>share of {count(affected, 'cluster')}; lines join the moments that are known</span>
       </figcaption>
     </figure>
   )

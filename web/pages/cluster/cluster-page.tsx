@@ -12,6 +12,7 @@ import { HistoryPanel } from '../../parts/history-panel.tsx'
 import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
+import { isHeard } from '../../parts/state-words.ts'
 import { useHasDocuments } from '../../session/permissions.ts'
 import { ClusterActions } from './cluster-actions.tsx'
 import classes from './cluster-page.module.css'
@@ -129,7 +130,7 @@ function Columns({ status }: { readonly status: ClusterStatus }) {
       </section>
       <section className={classes.tile} aria-label="Delivery">
         <h2>Delivery</h2>
-        <StateBadge state={delivery} />
+        <StateBadge state={delivery} isPast={!isHeard(contact.state)} />
         <p>
           {applied} of {every.length} endpoints applied as they are now
         </p>

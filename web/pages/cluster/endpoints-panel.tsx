@@ -6,10 +6,11 @@ import { Age } from '../../parts/age.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Panel } from '../../parts/page.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
+import { isHeard } from '../../parts/state-words.ts'
 
 const SHORT = 8
 
-export function EndpointsPanel({ status: { endpoints } }: { readonly status: ClusterStatus }) {
+export function EndpointsPanel({ status: { contact, endpoints } }: { readonly status: ClusterStatus }) {
   return (
     <Panel title="Desired, served, applied">
       <Facts
@@ -19,7 +20,7 @@ export function EndpointsPanel({ status: { endpoints } }: { readonly status: Clu
           id: name,
           cells: [
             name,
-            <Delivery key="delivery" endpoint={endpoint} />,
+            <Delivery key="delivery" endpoint={endpoint} isPast={!isHeard(contact.state)} />,
             endpoint.inputs,
             ...digests(endpoint),
           ],
@@ -31,12 +32,14 @@ export function EndpointsPanel({ status: { endpoints } }: { readonly status: Clu
 
 function Delivery({
   endpoint: { delivery, reason, message, served, desired },
+  isPast,
 }: {
   readonly endpoint: EndpointStatus
+  readonly isPast: boolean
 }) {
   return (
     <>
-      <StateBadge state={delivery} /> {[reason, message].filter(Boolean).join(': ')}
+      <StateBadge state={delivery} isPast={isPast} /> {[reason, message].filter(Boolean).join(': ')}
       {served && served.digest !== desired && (
         <Link to="." search={(kept) => ({ ...kept, view: 'compare', past: String(served.revision) })}>
           what differs

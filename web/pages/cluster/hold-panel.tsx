@@ -1,5 +1,5 @@
 // A cluster that is held keeps what it is served, whatever is written: hold it, say for how long and why, and release it.
-import { Button, Group, Select, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Group, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ShownHold } from '../../../src/api/rollout-schema.ts'
@@ -7,10 +7,11 @@ import { pathOf } from '../../api/client.ts'
 import { queries } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
 import { inShell } from '../../parts/copy-as.tsx'
+import { HoldFields, NEW_HOLD } from '../../parts/hold-fields.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Panel } from '../../parts/page.tsx'
 import { type Action, PreviewDialog } from '../../parts/preview-dialog.tsx'
-import { hoursFlag, SPANS, untilOf } from '../../parts/spans.ts'
+import { hoursFlag, untilOf } from '../../parts/spans.ts'
 import { useMay } from '../../session/permissions.ts'
 
 export function HoldPanel({ cluster }: { readonly cluster: string }) {
@@ -78,8 +79,8 @@ interface HoldFormProps {
 }
 
 function HoldForm({ cluster, onAction }: HoldFormProps) {
-  const [reason, setReason] = useState('')
-  const [hours, setHours] = useState('24')
+  const [input, setInput] = useState(NEW_HOLD)
+  const { reason, hours } = input
   const ask = () => {
     const until = untilOf(hours)
     onAction({
@@ -95,19 +96,7 @@ function HoldForm({ cluster, onAction }: HoldFormProps) {
   }
   return (
     <Group gap="sm" align="flex-end">
-      <TextInput
-        label="Why it is held"
-        value={reason}
-        onChange={({ currentTarget }) => setReason(currentTarget.value)}
-      />
-      <Select
-        label="For how long"
-        data={SPANS}
-        value={hours}
-        onChange={(chosen) => setHours(chosen ?? '24')}
-        allowDeselect={false}
-        size="sm"
-      />
+      <HoldFields input={input} onChange={(next) => setInput({ ...input, ...next })} />
       <Button onClick={ask} disabled={reason.trim() === ''}>
         Hold…
       </Button>

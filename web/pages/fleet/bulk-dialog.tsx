@@ -16,6 +16,7 @@ import { useState } from 'react'
 import type { Noun } from '../../../src/api/noun.ts'
 import { DEFAULT_STRATEGY_ID } from '../../../src/domain/rollouts/strategy.ts'
 import { type FleetFilter, queries } from '../../api/queries.ts'
+import { HoldFields, NEW_HOLD } from '../../parts/hold-fields.tsx'
 import { JsonBox } from '../../parts/json-box.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { type Action, PreviewDialog } from '../../parts/preview-dialog.tsx'
@@ -74,7 +75,12 @@ function BulkTarget({ filter, ...form }: FormProps & { readonly filter: FleetFil
   )
 }
 
-const NOTHING: BulkInput = { kind: 'labels', labels: '', component: '', type: '', id: '', json: '{}' }
+const NOTHING: BulkInput = {
+  ...NEW_HOLD,
+  ...{ kind: 'labels', labels: '', component: '', type: '', id: '', json: '{}' },
+}
+/** What no rollout can do: it changes what clusters are to have. */
+const AT_ONCE: readonly BulkKind[] = ['hold', 'release', 'delete']
 
 function BulkForm({ type, target, onAction }: FormProps & { readonly target: Target }) {
   const [input, setInput] = useState<BulkInput>(NOTHING)
@@ -95,7 +101,7 @@ function BulkForm({ type, target, onAction }: FormProps & { readonly target: Tar
         size="xs"
       />
       <Fields input={input} onChange={set} />
-      {input.kind !== 'delete' && (
+      {!AT_ONCE.includes(input.kind) && (
         <Checkbox
           label="As a rollout, wave by wave"
           checked={isRollout}
@@ -121,7 +127,14 @@ interface FieldsProps {
 
 function Fields({ input, onChange }: FieldsProps) {
   const { kind, labels, component, json } = input
-  if (kind === 'delete') return null
+  if (kind === 'delete' || kind === 'release') return <Text size="sm">{MEANINGS[kind]}</Text>
+  if (kind === 'hold')
+    return (
+      <>
+        <Text size="sm">{MEANINGS.hold}</Text>
+        <HoldFields input={input} onChange={onChange} />
+      </>
+    )
   if (kind === 'labels')
     return (
       <TextInput
@@ -154,6 +167,12 @@ function Fields({ input, onChange }: FieldsProps) {
     </>
   )
 }
+
+const MEANINGS = {
+  hold: 'They keep what they are served now, whatever is written and rolled out.',
+  release: 'From their next poll on they get what they are to have. Those that are not held are left alone.',
+  delete: 'They leave the fleet, and Flux removes there everything that came from here.',
+} as const
 
 const DESCRIPTIONS = {
   values: 'By path, such as {"replicas": "3"}; null removes one.',
@@ -203,16 +222,25 @@ const TITLES: Readonly<Record<BulkKind, string>> = {
   fields: 'Change fields of',
   assign: 'Assign to',
   unassign: 'Unassign from',
+  hold: 'Hold',
+  release: 'Release',
+  delete: 'Delete',
+}
+/** On the button, where it is not a change of documents. */
+const VERBS: Partial<Readonly<Record<BulkKind, string>>> = {
+  hold: 'Hold',
+  release: 'Release',
   delete: 'Delete',
 }
 
 function actionOf(operation: unknown, kind: BulkKind, target: Target, isRollout: boolean): Action {
   const isDestructive = kind === 'delete'
-  const rollout = isRollout && !isDestructive ? { rollout: { strategy: DEFAULT_STRATEGY_ID } } : {}
+  const isStaged = isRollout && !AT_ONCE.includes(kind)
+  const rollout = isStaged ? { rollout: { strategy: DEFAULT_STRATEGY_ID } } : {}
   const whom = 'selector' in target ? target.selector : `${target.clusters.length} clusters`
   return {
     title: `${TITLES[kind]} ${whom}`,
-    verb: isDestructive ? 'Delete' : isRollout ? 'Start the rollout' : 'Change',
+    verb: isStaged ? 'Start the rollout' : (VERBS[kind] ?? 'Change'),
     call: { method: 'POST', path: '/batch', body: { operations: [operation], ...rollout } },
     isDestructive,
   }

@@ -3,7 +3,9 @@ import type { Noun } from '../../../src/api/noun.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/base/json.ts'
 import { STATUS_KEYS } from '../../../src/domain/access/selector-subjects.ts'
 import type { FleetFilter } from '../../api/queries.ts'
+import type { HoldInput } from '../../parts/hold-fields.tsx'
 import { parseJsonText } from '../../parts/json-box.tsx'
+import { untilOf } from '../../parts/spans.ts'
 
 /** More of them can only be named by a selector. */
 export const MAX_NAMED = 5000
@@ -14,6 +16,8 @@ export const BULK_KINDS = {
   assign: 'Assign',
   unassign: 'Unassign',
   fields: 'Fields',
+  hold: 'Hold',
+  release: 'Release',
   delete: 'Delete',
 } as const
 export type BulkKind = keyof typeof BULK_KINDS
@@ -31,7 +35,7 @@ export function selectorOf(filter: FleetFilter): string | undefined {
   return [selector, environment && `environment=${environment}`].filter(Boolean).join(',') || undefined
 }
 
-export interface BulkInput {
+export interface BulkInput extends HoldInput {
   readonly kind: BulkKind
   /** As for kubectl: `tier=gold zone-`. */
   readonly labels: string
@@ -49,7 +53,7 @@ type Made =
 
 export function bulkOperation(
   type: Noun,
-  { kind, labels, component, type: assigned, id, json }: BulkInput,
+  { kind, labels, component, type: assigned, id, reason, hours, json }: BulkInput,
   target: Target,
 ): Made {
   const aim = target as unknown as JsonObject
@@ -58,6 +62,13 @@ export function bulkOperation(
     operation: { op: 'patch', type: type.name, ...aim, patch: fields },
   })
   if (kind === 'delete') return { ok: true, operation: { op: 'delete', type: type.name, ...aim } }
+  if (kind === 'release') return { ok: true, operation: { op: kind, ...aim } }
+  if (kind === 'hold') {
+    if (reason.trim() === '') return { ok: false, message: 'needs a reason' }
+    const until = untilOf(hours)
+    const end = until === undefined ? {} : { until }
+    return { ok: true, operation: { op: kind, reason: reason.trim(), ...end, ...aim } }
+  }
   if (kind === 'labels') {
     const parsed = parseLabels(labels)
     return typeof parsed === 'string'

@@ -6,6 +6,7 @@ import { Age } from '../../parts/age.tsx'
 import { ClusterLink } from '../../parts/cluster-link.tsx'
 import type { PagedColumn, Placed } from '../../parts/paged-table.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
+import { isHeard } from '../../parts/state-words.ts'
 import { FavouriteStar } from './favourite-star.tsx'
 
 export const SORTABLE = ['cluster', 'contact', 'delivery', 'health', 'last_seen']
@@ -19,7 +20,7 @@ export const CHOOSABLE = {
 }
 export const WIDE_ONLY = ['environment', 'delivery', 'operator', 'last_seen']
 export const WIDTHS = {
-  environment: '96px',
+  environment: '112px',
   contact: '104px',
   delivery: '100px',
   health: '112px',
@@ -55,7 +56,9 @@ function allColumns(filter: FleetFilter): PagedColumn<Placed<StatusLine>>[] {
     {
       id: 'delivery',
       header: CHOOSABLE.delivery,
-      cell: ({ row }) => <StateBadge state={row.original.delivery} isQuiet />,
+      cell: ({ row: { original } }) => (
+        <StateBadge state={original.delivery} isQuiet isPast={!isHeard(original.contact)} />
+      ),
     },
     {
       id: 'health',

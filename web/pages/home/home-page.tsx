@@ -68,7 +68,7 @@ function FleetPanel() {
 function RolloutsPanel() {
   const query = useQuery(queries.activeRollouts())
   return (
-    <Panel title="Rollouts under way">
+    <Panel title="Rollouts under way" aside={<AsOf query={query} staleAfterMs={4 * STATUS_REFRESH_MS} />}>
       <Loaded query={query} lines={2}>
         {(rollouts) =>
           rollouts.length === 0 ? (

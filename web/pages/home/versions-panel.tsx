@@ -1,8 +1,8 @@
 // Which versions of the first definitions are in use, and how they fare.
 import { useQuery } from '@tanstack/react-query'
-import { queries } from '../../api/queries.ts'
+import { queries, STATUS_REFRESH_MS } from '../../api/queries.ts'
 import { Facts } from '../../parts/facts.tsx'
-import { Loaded } from '../../parts/loaded.tsx'
+import { AsOf, Loaded } from '../../parts/loaded.tsx'
 import { Empty, Panel } from '../../parts/page.tsx'
 import classes from './versions-panel.module.css'
 
@@ -17,8 +17,11 @@ export function VersionsPanel() {
 
 function VersionsOf({ type, singular }: { readonly type: string; readonly singular: string }) {
   const query = useQuery(queries.documents(type, { offset: 0, limit: SHOWN }))
+  const first = query.data?.body[0]?.id
+  // All counts are read at the same time.
+  const counted = useQuery({ ...queries.versions(type, String(first)), enabled: first !== undefined })
   return (
-    <Panel title="Versions in use">
+    <Panel title="Versions in use" aside={<AsOf query={counted} staleAfterMs={4 * STATUS_REFRESH_MS} />}>
       <Loaded query={query} lines={SHOWN}>
         {({ body }) =>
           body.length === 0 ? (
@@ -40,13 +43,14 @@ function VersionsOf({ type, singular }: { readonly type: string; readonly singul
 }
 
 function VersionsOfOne({ type, id }: { readonly type: string; readonly id: string }) {
-  const { data } = useQuery(queries.versions(type, id))
+  const { data, error } = useQuery(queries.versions(type, id))
+  if (error && !data) return <span className={classes.none}>unknown: {error.message}</span>
   if (data?.versions.length === 0) return <span className={classes.none}>on no cluster</span>
   return data?.versions.map(({ version, clusters, failed, overridden }) => (
     <span key={version} className={classes.version}>
       <code>{version ?? 'none'}</code> <b>{clusters}</b>
-      {overridden > 0 && <span className={classes.none}> {overridden} by override</span>}
-      {failed > 0 && <span className={classes.failed}> {failed} failed</span>}
+      {overridden > 0 && <span className={classes.none}>, {overridden} by override</span>}
+      {failed > 0 && <span className={classes.failed}>, {failed} failed</span>}
     </span>
   ))
 }

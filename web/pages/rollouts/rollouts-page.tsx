@@ -15,6 +15,7 @@ import { StateBadge } from '../../parts/state-badge.tsx'
 import { Told } from '../../parts/told.tsx'
 import { useHasDocuments, useMay } from '../../session/permissions.ts'
 import { FreezesPanel } from './freezes-panel.tsx'
+import { HoldsPanel } from './holds-panel.tsx'
 import { WaveBar } from './wave-bar.tsx'
 
 const SHOWN = 100
@@ -68,6 +69,7 @@ export function RolloutsPage() {
         </Loaded>
       </Panel>
       {hasFreezes && <FreezesPanel />}
+      <HoldsPanel />
     </Page>
   )
 }

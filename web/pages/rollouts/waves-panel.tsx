@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { MemberState, ShownRollout, ShownWave } from '../../../src/api/rollout-schema.ts'
+import { howLong } from '../../../src/base/relative-time.ts'
 import { queries } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
@@ -58,6 +59,7 @@ function Column({ wave, rollout }: ColumnProps) {
         {passed_at && (
           <>
             , passed <Age at={passed_at} />
+            {opened_at && ` after ${howLong(Date.parse(passed_at) - Date.parse(opened_at))}`}
           </>
         )}
       </p>

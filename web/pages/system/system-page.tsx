@@ -38,9 +38,11 @@ export function SystemPage() {
       }
     >
       <ProcessPanel />
+      <ReplicasPanel />
       <MetricsPanel />
       {isAdmin && <MirrorsPanel />}
       <TypesPanel />
+      <TemplatesPanel />
     </Page>
   )
 }
@@ -67,6 +69,44 @@ function ProcessPanel() {
             ]}
           />
         )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+/** A process says every 30 seconds that it is there. */
+const REPLICA_STALE_MS = 90_000
+
+function ReplicasPanel() {
+  const query = useQuery(queries.service())
+  const revision = useQuery(queries.ready()).data?.revision
+  return (
+    <Panel title="Replicas" aside={<AsOf query={query} staleAfterMs={4 * STATUS_REFRESH_MS} />}>
+      <Loaded query={query}>
+        {({ replicas }) =>
+          replicas === null ? (
+            <Empty title="Unknown: the store cannot be read now">
+              Each process says there that it works, and which revision it serves.
+            </Empty>
+          ) : (
+            <Facts
+              label="Replicas"
+              head={['Process', 'Mode', 'Version', 'Store', 'Revision', 'Started', 'Last heard of']}
+              rows={replicas.map((each) => ({
+                id: `${each.name} ${each.started_at}`,
+                cells: [
+                  each.self ? `${each.name} (this one)` : each.name,
+                  each.mode,
+                  each.version,
+                  each.store,
+                  each.self ? (revision ?? each.revision) : each.revision,
+                  <Age key="started" at={each.started_at} />,
+                  <Age key="seen" at={each.seen_at} staleAfterMs={REPLICA_STALE_MS} />,
+                ],
+              }))}
+            />
+          )
+        }
       </Loaded>
     </Panel>
   )
@@ -190,6 +230,35 @@ function TypesPanel() {
             }))}
           />
         )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+function TemplatesPanel() {
+  const query = useQuery(queries.service())
+  return (
+    <Panel title="Templates">
+      <Loaded query={query}>
+        {({ templates }) =>
+          templates.length === 0 ? (
+            <Empty title="Bundles carry no template">They tell clusters what to do with their inputs.</Empty>
+          ) : (
+            <Facts
+              label="Templates"
+              head={['Template', 'Kind', 'Takes inputs from', 'Reports what it applied']}
+              rows={templates.map(({ kind, name, endpoints, obstacle }) => ({
+                id: `${kind} ${name}`,
+                cells: [
+                  name,
+                  kind,
+                  endpoints.join(', ') || 'nothing',
+                  endpoints.length === 0 ? '' : obstacle ? `no: ${obstacle}` : 'yes',
+                ],
+              }))}
+            />
+          )
+        }
       </Loaded>
     </Panel>
   )
