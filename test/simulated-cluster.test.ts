@@ -283,6 +283,21 @@ test('a component that fails later keeps its entry: reached is not healthy', () 
   assert.equal(cluster.truth(14_000).components.a?.state, 'failed')
 })
 
+test('a failure counts as told no more once its component is reported ready for the first time after it', () => {
+  const cluster = createCluster()
+  const serve = serving(() => ({ a: 'v1' }))
+  const deaf: Serve = (request, now) =>
+    request.kind === 'ack' ? { kind: 'answer', status: 503, body: '' } : serve(request, now)
+  drive(cluster, 9000, deaf)
+  cluster.tell({ kind: 'fail' }, 9000)
+  drive(cluster, 14_000, deaf)
+  assert.equal(cluster.truth(14_000).toldFailures.length, 1)
+  drive(cluster, 40_000, serve)
+  const { toldFailures, confirmedReport, components } = cluster.truth(40_000)
+  assert.ok(confirmedReport?.includes(ready('a', 'v1')))
+  assert.deepEqual([toldFailures, components.a?.state], [[], 'failed'])
+})
+
 test('equal events are held back for 5 minutes, whatever happened between them', () => {
   const cluster = createCluster()
   const serve = serving(() => ({ a: 'v1' }))
