@@ -4,11 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAuthority } from '../test/certificates.ts'
 import { findPort } from '../test/find-port.ts'
-import type { Case, Server, Style } from './polls/cases.ts'
-import { pollLines, pollsOf, startOurs, writeDatabase } from './polls/fleets.ts'
+import { type Case, isPeer, type Server, type Style } from './polls/cases.ts'
+import {
+  cacheMegabytes,
+  fitsCache,
+  MOST_CLUSTERS,
+  pollLines,
+  pollsOf,
+  startOurs,
+  writeDatabase,
+} from './polls/fleets.ts'
 import { addToSamples } from './polls/kept-samples.ts'
 import { buildClient, measure, pinServer } from './polls/measure.ts'
-import { tablesOf, writePage } from './polls/page.ts'
+import { report } from './polls/page.ts'
 import { fetchAnswers, findNginx, startBare, startNginx, type TlsFiles } from './polls/peers.ts'
 import { progress } from './print.ts'
 import type { Target } from './server-process.ts'
@@ -16,7 +24,10 @@ import type { Target } from './server-process.ts'
 const SIZES = (process.env.BENCH_SIZES ?? '10,1000,10000,100000').split(',').map(Number)
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 6000)
-const WARM_UP_REQUESTS = 2 * REQUESTS
+/** Of each server and style, after the cache is full. */
+const WARM_UP_REQUESTS = REQUESTS
+/** An answer is in the cache when its cluster has polled twice and somewhat later. */
+const POLLS_TO_CACHE = 3
 /** A handshake costs several polls. */
 const TLS_SHARE = 0.25
 /** The size of the fleet that peers serve too. */
@@ -46,20 +57,24 @@ async function main(): Promise<void> {
     if (size === PEER_SIZE) await addPeers(own, tls)
   }
   for (const target of targets) pinServer(target)
+  for (const each of cases) {
+    const isFirst = cases.find(({ target }) => target === each.target) === each
+    if (isPeer(each) || !isFirst) continue
+    progress(`filling the cache: ${each.server}, ${each.size}`)
+    await measure(client, each, tls.ca, POLLS_TO_CACHE * Math.min(each.size, MOST_CLUSTERS))
+  }
   for (let round = 0; round <= ROUNDS; round++) {
     for (const each of cases) {
       progress(`round ${round} of ${ROUNDS}: ${each.server}, ${each.size}, ${each.style}`)
       const requests = round === 0 ? WARM_UP_REQUESTS : REQUESTS
       const share = each.style.startsWith('tls') ? TLS_SHARE : 1
-      const sample = await measure(client, each, tls.ca, Math.ceil(requests * share))
+      const sample = await measure(client, each, tls.ca, Math.ceil(requests * share), round * requests)
       if (round > 0) each.samples.push(sample)
     }
   }
   progress('')
   const measured = SAMPLES === undefined ? cases : addToSamples(SAMPLES, cases)
-  const tables = tablesOf(measured, PEER_SIZE)
-  console.log(tables)
-  if (process.env.BENCH_WRITE !== '0') writePage(measured, tables)
+  report(measured, PEER_SIZE)
 }
 
 function add(
@@ -76,19 +91,28 @@ function add(
 async function addUniform(size: number, shared: string): Promise<void> {
   progress(`writing a uniform fleet of ${size} clusters`)
   const database = await writeDatabase(folder, size, 'uniform')
-  const target = started(await startOurs(`uniform ${size}`, database, await findPort()))
+  const target = started(await startOurs(`uniform ${size}`, database, await findPort(), cacheMegabytes(size)))
   add('uniform', size, target, shared, { new: target.port, kept: target.port })
 }
 
 async function addLivedIn(size: number, own: string, shared: string, tls: TlsFiles): Promise<void> {
   progress(`writing a lived-in fleet of ${size} clusters`)
   const database = await writeDatabase(folder, size, 'lived-in')
-  const target = started(await startOurs(`lived-in ${size}`, database, await findPort()))
+  const target = started(
+    await startOurs(`lived-in ${size}`, database, await findPort(), cacheMegabytes(size)),
+  )
   const { port } = target
   add('lived-in', size, target, own, { new: port, kept: port })
   add('lived-in, shared token', size, target, shared, { new: port, kept: port })
+  if (!fitsCache(size)) {
+    const roomy = cacheMegabytes(size, true)
+    const other = started(await startOurs(`room for all ${size}`, database, await findPort(), roomy))
+    add('lived-in, room for all answers', size, other, own, { new: other.port, kept: other.port })
+  }
   if (size !== PEER_SIZE) return
-  const secure = started(await startOurs('with TLS', database, await findPort(), tls, await findPort()))
+  const secure = started(
+    await startOurs('with TLS', database, await findPort(), cacheMegabytes(size), tls, await findPort()),
+  )
   add('lived-in', size, secure, own, { tls: secure.port, 'tls-x25519': secure.port })
 }
 

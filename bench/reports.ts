@@ -12,7 +12,7 @@ import { sendGet, sendRequest } from '../tools/simulate/operator-request.ts'
 import { parseInputs } from '../tools/simulate/parse-inputs.ts'
 import { cluster, clusterDns, clusterToken, writeFleet } from './fleet.ts'
 import { median, runLoad } from './load.ts'
-import { printTable, progress } from './print.ts'
+import { progress, reportTable } from './print.ts'
 import { addressOf, printRates } from './report-rates.ts'
 import { cpuSeconds, startService, startTarget, stopTarget, type Target, TOKEN } from './server-process.ts'
 
@@ -162,7 +162,7 @@ async function compareKinds(target: Target, kinds: Readonly<Record<string, Make>
   })
   progress('')
   console.log(`\nOne process, ${CLUSTERS} clusters with a token each, a connection for every request:\n`)
-  printTable(['', 'CPU µs', 'of a poll'], rows)
+  reportTable('reports', ['', 'CPU µs', 'of a poll'], rows, 1)
 }
 
 /** CPU µs per poll: while polls are answered, and until what was noted is in the store and derived. */
@@ -194,7 +194,8 @@ async function comparePolls(noting: Target, quiet: Target): Promise<void> {
     median(rounds.map(({ quiet }) => quiet[of])).toFixed(1),
     `${median(rounds.map(({ noting, quiet }) => noting[of] / quiet[of])).toFixed(3)}×`,
   ]
-  printTable(
+  reportTable(
+    'sightings',
     ['CPU µs per poll', noting.name, quiet.name, 'median of ratios'],
     [
       rowOf('while polls are answered', 'answered'),

@@ -18,6 +18,7 @@ import { createOidc } from './http/auth/oidc.ts'
 import { loadConsole } from './http/console/console-files.ts'
 import { listen } from './http/listen.ts'
 import { createAdmission } from './http/load/admission.ts'
+import { AnswerCache } from './http/poll/answer-cache.ts'
 import type { Service } from './http/service.ts'
 import { reloadTls } from './http/tls/reload-tls.ts'
 import type { RegisteredTypes } from './registry/build-types.ts'
@@ -75,7 +76,8 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
       fleet: engine.fleet,
       send: mirror.report,
       now,
-      failed: (err) => log.warn({ err, upstream: config.mirror?.url }, 'the upstream takes no reports'),
+      failed: (err) =>
+        log.warn({ err, upstream: config.mirror?.url }, 'the upstream does not accept reports'),
     })
   let stopping = false
   stop = async (signal: string): Promise<void> => {
@@ -116,6 +118,8 @@ function buildService(
     connectionsPerAddress: config.maxConnectionsPerAddress,
     trusts: createTrust(trustedProxies),
   }
+  const answers = new AnswerCache(config.answerCacheBytes, Date.now)
+  metrics.addAnswers(answers)
   return {
     ...parts,
     mode: config.mode,
@@ -134,6 +138,7 @@ function buildService(
       log,
       now,
     }),
+    answers,
     addressOf,
     isProxied: createIsProxied(trustedProxies),
     limits,

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { READ_TOKEN, smallFleet, startService, startUnheld, type TestService, waitFor } from './service.ts'
 
@@ -62,6 +63,24 @@ function withoutDate(answer: string): string {
   return answer.replace(/\r\nDate: [^\r]*/g, '')
 }
 
+/** What is served a second time is compressed, and then sent so. */
+async function fillCache(service: TestService, headers: readonly string[]): Promise<void> {
+  const texts = new Set<string>()
+  for (let i = 0; !texts.has('compressed'); i++) {
+    const socket = open(service)
+    socket.write(get(PATH, headers))
+    const answer = await read(socket, 1)
+    const [head = '', body = ''] = answer.split('\r\n\r\n', 2)
+    const isPacked = head.includes('Content-Encoding: gzip')
+    assert.equal(isPacked, /ETag: "[^"]*-gzip"/.test(head))
+    const bytes = Buffer.from(answer.slice(head.length + 4), 'latin1')
+    texts.add(isPacked ? gunzipSync(bytes).toString('latin1') : body)
+    assert.equal(texts.size, 1)
+    if (isPacked) texts.add('compressed')
+    else assert.ok(i < 100, 'is never compressed')
+  }
+}
+
 test('an answer on the socket is byte for byte that of node:http, for Flux and for proxies', async (t) => {
   const fleet = smallFleet()
   const [one, two] = fleet.clusters
@@ -69,7 +88,9 @@ test('an answer on the socket is byte for byte that of node:http, for Flux and f
   for (const content of [fleet, umlauts]) {
     const service = await startUnheld(t, { fleet: content })
     const nodes = countNodes(service)
-    for (const headers of [FLUX, PROXY, [...FLUX, 'Via: 1.1 proxy'], ['Host: x', AUTHORISED]])
+    const gzip = [...FLUX, 'Accept-Encoding: gzip']
+    await fillCache(service, gzip)
+    for (const headers of [FLUX, PROXY, [...FLUX, 'Via: 1.1 proxy'], ['Host: x', AUTHORISED], gzip])
       for (const path of [
         PATH,
         PATH.replace('platform-components', 'namespaces'),

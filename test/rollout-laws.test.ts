@@ -52,6 +52,7 @@ test('whatever happens, each cluster gets base, base with the edits of its open 
     'act abort: done',
     'act skip: done',
     'progress: true',
+    'poll: from the cache',
   ])
     assert.ok((tried.get(what) ?? 0) > 0, `never tried: ${what}; ${JSON.stringify([...tried])}`)
 })

@@ -1,20 +1,22 @@
 // One process of a service with rollouts, and the clusters that poll and report there.
 import assert from 'node:assert/strict'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { gunzipSync } from 'node:zlib'
 import { parseHex } from '../src/base/digest.ts'
 import type { JsonObject } from '../src/base/json.ts'
 import type { Result } from '../src/base/problem.ts'
 import { finish } from '../src/base/steps.ts'
 import type { Command, WriteCommand } from '../src/domain/commands/command.ts'
 import { decide } from '../src/domain/commands/decide.ts'
-import { renderInputs } from '../src/domain/delivery/render-inputs.ts'
 import { servedTo } from '../src/domain/delivery/served-view.ts'
 import { stagingOf } from '../src/domain/rollouts/staging.ts'
 import type { Engine } from '../src/engine/engine.ts'
 import { createController, type RolloutController } from '../src/engine/rollouts/controller.ts'
 import type { Author, WriteOptions, Written } from '../src/engine/write-options.ts'
+import { AnswerCache } from '../src/http/poll/answer-cache.ts'
 import type { Leases } from '../src/store/leases.ts'
 import { Evidence } from './rollout-evidence.ts'
-import { types } from './rollout-model.ts'
+import { answersFrom, documentsIn, types } from './rollout-model.ts'
 
 const INTERVAL_MS = 300_000
 
@@ -28,6 +30,9 @@ export class Replica {
   readonly engine: Engine
   readonly controller: RolloutController
   readonly evidence: Evidence
+  /** So small that there is never room for all. */
+  readonly cache = new AnswerCache(6000, () => this.#minutes++ * 60_000, { segmentBytes: 2000, minLength: 1 })
+  #minutes = 0
 
   constructor(
     engine: Engine,
@@ -68,8 +73,14 @@ export class Replica {
     const entry = state.get('clusters', cluster)
     if (!entry) return 'no cluster'
     const view = servedTo(types, state, cluster)
-    for (const type of types.delivered) {
-      const { text, digest } = renderInputs(view, types, type, view.get('clusters', cluster) ?? entry)
+    const naive = answersFrom(documentsIn(view), cluster)
+    for (const [i, type] of types.delivered.entries()) {
+      const version = view.get('clusters', cluster) ?? entry
+      const served = () => engine.fleet.fleet.records.get(cluster)?.poll(type.delivery.endpoint)?.mark
+      const answer = this.cache.answer(types, view, type, version, served)
+      const { digest } = answer
+      const text = 'text' in answer ? answer.text : gunzipSync(answer.bytes).toString()
+      assert.equal(text, naive[i])
       const mark = text === '{"inputs":[]}' ? undefined : digest
       const { endpoint } = type.delivery
       const from = stagingOf(types, state).servedFrom(cluster)
@@ -123,6 +134,11 @@ export class Replica {
     })
     if (isNoted) evidence.fail(cluster)
     return String(isNoted)
+  }
+
+  /** Until what was polled is compressed. */
+  async settle(): Promise<void> {
+    while (this.cache.isBusy) await nextTurn()
   }
 
   async stop(): Promise<void> {

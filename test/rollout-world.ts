@@ -117,6 +117,7 @@ export class World {
     const done = await this.#run(happening)
     this.#note(`${happening.kind}${happening.kind === 'act' ? ` ${happening.action.kind}` : ''}: ${done}`)
     await this.engine.catchUp()
+    for (const replica of this.replicas) await replica.settle()
     this.watch.settle()
     await this.#takeFinished()
   }
@@ -302,6 +303,8 @@ export class World {
   }
 
   async stop(): Promise<void> {
+    const hits = this.replicas.reduce((sum, { cache }) => sum + cache.hits, 0)
+    this.tried.set('poll: from the cache', hits)
     for (const replica of this.replicas) await replica.stop()
     await this.plain.stop()
   }

@@ -25,6 +25,7 @@ import type { ConsoleFiles } from '../src/http/console/console-files.ts'
 import type { Transport } from '../src/http/http-server.ts'
 import { createAdmission } from '../src/http/load/admission.ts'
 import { createMetrics } from '../src/http/metrics.ts'
+import { AnswerCache } from '../src/http/poll/answer-cache.ts'
 import type { Service } from '../src/http/service.ts'
 import type { RegisteredTypes } from '../src/registry/build-types.ts'
 import { loadTypes } from '../src/registry/load-types.ts'
@@ -163,6 +164,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const seeded = await seed(engine, types, fleet)
   if (!seeded.ok) throw new Error(JSON.stringify(seeded.problem))
   const metrics = createMetrics(types, 'test', engine, now)
+  const answers = new AnswerCache(1024 * 1024, Date.now)
+  metrics.addAnswers(answers)
   const shared = readSharedTokens({ tokens: [READ_TOKEN] }, { tokens: [WRITE_TOKEN] })
   if (!shared.ok) throw new Error(shared.problems.join())
   const { templates = builtInTemplates(types), externalUrl, corsOrigins = [] } = options
@@ -190,6 +193,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       templates,
       externalUrl,
       auth,
+      answers,
       addressOf,
       isProxied: createIsProxied(trustedProxies),
       limits,

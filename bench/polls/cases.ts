@@ -5,7 +5,13 @@ import type { Target } from '../server-process.ts'
 export type Style = 'new' | 'kept' | 'tls' | 'tls-x25519'
 
 /** Whose answers: ours of a kind of fleet, with the token of all or one for each cluster; or a peer's. */
-export type Server = 'uniform' | 'lived-in' | 'lived-in, shared token' | 'node:http' | 'nginx'
+export type Server =
+  | 'uniform'
+  | 'lived-in'
+  | 'lived-in, shared token'
+  | 'lived-in, room for all answers'
+  | 'node:http'
+  | 'nginx'
 
 export interface Measured {
   readonly server: Server

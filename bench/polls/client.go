@@ -27,6 +27,7 @@ var (
 	address     = flag.String("address", "", "host and port of the server")
 	pollsFile   = flag.String("polls", "", "file of lines: path, space, token; polled in their order, over and over")
 	requests    = flag.Int("requests", 1000, "number of polls")
+	first       = flag.Int("first", 0, "the line of the file to begin with")
 	connections = flag.Int("connections", 8, "polls at a time")
 	keep        = flag.Bool("keep", false, "keep connections, as a proxy does, instead of one for each poll")
 	caFile      = flag.String("ca", "", "certificate to trust: the server speaks TLS")
@@ -77,8 +78,9 @@ func run(polls [][]byte, config *tls.Config) (report, error) {
 					return
 				}
 				sent := time.Now()
-				if err := one.poll(polls[n%len(polls)]); err != nil {
-					failures <- fmt.Errorf("%s: %w", bytes.SplitN(polls[n%len(polls)], []byte("\r\n"), 2)[0], err)
+				request := polls[(*first+n)%len(polls)]
+				if err := one.poll(request); err != nil {
+					failures <- fmt.Errorf("%s: %w", bytes.SplitN(request, []byte("\r\n"), 2)[0], err)
 					return
 				}
 				times[n] = float64(time.Since(sent).Microseconds()) / 1000

@@ -12,7 +12,24 @@ export interface Poll {
 }
 
 /** More clusters than this say nothing new: caches of the processor are long exceeded. */
-const MOST_CLUSTERS = 50_000
+export const MOST_CLUSTERS = 100_000
+
+/** As the service has it by default. */
+const CACHE_MB = 64
+/** What the compressed answer of a cluster takes. */
+const ANSWER_KB = 1.6
+
+/** The cache of answers. If only some clusters poll, it has their share of the room: as many find theirs as if all did. */
+export function cacheMegabytes(size: number, hasRoomForAll = false): number {
+  const polled = Math.min(size, MOST_CLUSTERS)
+  const room = hasRoomForAll ? Math.ceil((polled * ANSWER_KB) / 1000) : CACHE_MB * (polled / size)
+  return Math.max(1, Math.round(room))
+}
+
+/** Whether the default cache has room for the answers of all clusters. */
+export function fitsCache(size: number): boolean {
+  return cacheMegabytes(size, true) <= cacheMegabytes(size)
+}
 
 /** Random clusters of a fleet, the same ones each time. */
 export function pollsOf(size: number): Poll[] {
@@ -54,13 +71,17 @@ export function startOurs(
   name: string,
   database: string,
   port: number,
+  cacheMb: number,
   tls?: TlsFiles,
   adminPort?: number,
 ): Promise<Target> {
-  const settings = tls && {
-    TLS_CERT_FILE: tls.cert,
-    TLS_KEY_FILE: tls.key,
-    ADMIN_LISTEN_ADDR: `127.0.0.1:${adminPort}`,
+  const settings = {
+    ANSWER_CACHE_MB: String(cacheMb),
+    ...(tls && {
+      TLS_CERT_FILE: tls.cert,
+      TLS_KEY_FILE: tls.key,
+      ADMIN_LISTEN_ADDR: `127.0.0.1:${adminPort}`,
+    }),
   }
   return startService(name, database, port, 'inherit', settings)
 }

@@ -44,13 +44,20 @@ export async function runClient(
   return JSON.parse(stdout) as ClientReport
 }
 
-/** `ca` is a file with the certificate to trust. */
-export async function measure(client: string, each: Case, ca: string, requests: number): Promise<Sample> {
+/** `ca` is a file with the certificate to trust; `first` is the line of the file with the polls to begin with. */
+export async function measure(
+  client: string,
+  each: Case,
+  ca: string,
+  requests: number,
+  first = 0,
+): Promise<Sample> {
   const { target, port, polls, style } = each
   const before = cpuSecondsOf(target)
   const report = await runClient(client, port, {
     polls,
     requests,
+    first,
     connections: CONNECTIONS,
     keep: style === 'kept',
     x25519: style === 'tls-x25519',

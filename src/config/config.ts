@@ -39,6 +39,8 @@ export interface Config {
   readonly maxConnectionsPerAddress: number
   readonly maxRequests: number
   readonly maxAuthFailures: number
+  /** Of compressed answers to polls. */
+  readonly answerCacheBytes: number
   /**
    * How stale the state may become, while the store is unavailable, before this process reports that it is not ready.
    */
@@ -135,6 +137,7 @@ export function parseConfig(env: Environment): ParsedConfig {
     ),
     maxRequests: parseCount(env, 'MAX_REQUESTS', 500, problems),
     maxAuthFailures: parseCount(env, 'MAX_AUTH_FAILURES', 30, problems),
+    answerCacheBytes: parseCount(env, 'ANSWER_CACHE_MB', 64, problems, 0) * 1024 * 1024,
     maxStalenessMs: parseStaleness(env, problems),
     mirror: parseMirror(env, problems),
     snapshotFolder: env.SNAPSHOT_DIR || undefined,

@@ -15,11 +15,17 @@ export function oneOf<T extends string>(
   return fallback
 }
 
-export function parseCount(env: Environment, name: string, fallback: number, problems: string[]): number {
+export function parseCount(
+  env: Environment,
+  name: string,
+  fallback: number,
+  problems: string[],
+  least = 1,
+): number {
   const text = env[name]
   if (!text) return fallback
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  problems.push(`${name} must be a whole number of 1 or more, not "${text}"`)
+  if (/^(0|[1-9]\d{0,8})$/.test(text) && Number(text) >= least) return Number(text)
+  problems.push(`${name} must be a whole number of ${least} or more, not "${text}"`)
   return fallback
 }
 

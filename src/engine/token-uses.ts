@@ -11,7 +11,7 @@ export interface TokenUses {
   stop(): Promise<void>
 }
 
-const MINUTE_MS = 60_000
+export const MINUTE_MS = 60_000
 
 /** Reports the first failed flush only, until one succeeds again. */
 export function followUses(

@@ -7,6 +7,7 @@ import type { Engine } from '../engine/engine.ts'
 import { addFleetMetrics } from './fleet-metrics.ts'
 import { addGauge } from './gauge.ts'
 import { Traffic } from './load/traffic.ts'
+import type { AnswerCache } from './poll/answer-cache.ts'
 import { PollMetrics } from './poll/poll-metrics.ts'
 
 export interface Metrics {
@@ -18,6 +19,7 @@ export interface Metrics {
   countStoreError(operation: string): void
   countAuthFailure(reason: string): void
   countShed(kind: 'read' | 'write'): void
+  addAnswers(answers: AnswerCache): void
   noteWatchers(count: number): void
   countDroppedWatcher(): void
   /** Connections, and what passes over them. */
@@ -96,6 +98,7 @@ export function createMetrics(
     countStoreError: (operation) => storeErrors.inc({ operation }),
     countAuthFailure: (reason) => authFailures.inc({ reason }),
     countShed: (kind) => shed.inc({ kind }),
+    addAnswers: (answers) => addAnswerMetrics(registry, answers),
     noteWatchers: (count) => watchers.set(count),
     countDroppedWatcher: () => droppedWatchers.inc(),
     traffic,
@@ -123,6 +126,25 @@ function addWriteMetrics(registry: Registry): Metrics['countWrite'] {
     writes.inc({ type, op, result })
     duration.observe({ kind: result === 'previewed' ? 'preview' : 'write' }, seconds)
   }
+}
+
+/** Of the cache of compressed answers. */
+function addAnswerMetrics(registry: Registry, answers: AnswerCache): void {
+  const registers = [registry]
+  new Counter({
+    name: 'flux_resourceset_cached_polls_total',
+    help: 'Polls that accept compression, by whether the cache had their answer: hit or miss.',
+    labelNames: ['result'],
+    registers,
+    collect() {
+      this.reset()
+      this.inc({ result: 'hit' }, answers.hits)
+      this.inc({ result: 'miss' }, answers.misses)
+    },
+  })
+  const gauge = addGauge.bind(undefined, registry)
+  gauge('flux_resourceset_answer_cache_bytes', 'Compressed answers in the cache.', () => answers.bytes)
+  gauge('flux_resourceset_answer_cache_limit_bytes', 'The most that the cache may hold.', () => answers.limit)
 }
 
 /** Read when Prometheus asks. */

@@ -10,6 +10,7 @@ import type { Auth } from './auth/identify.ts'
 import type { ConsoleFiles } from './console/console-files.ts'
 import type { Admission } from './load/admission.ts'
 import type { Metrics } from './metrics.ts'
+import type { AnswerCache } from './poll/answer-cache.ts'
 import type { Limits } from './service-limits.ts'
 
 /** The OIDC settings for a login on the command line. */
@@ -28,6 +29,7 @@ export interface Service {
   /** The URL where clusters reach the service; undefined when it is not known. */
   readonly externalUrl: string | undefined
   readonly auth: Auth
+  readonly answers: AnswerCache
   readonly addressOf: AddressOf
   /** Whether a request comes from a trusted proxy, so that its forwarding headers count. */
   readonly isProxied: (request: IncomingMessage) => boolean

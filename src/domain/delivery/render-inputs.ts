@@ -50,6 +50,8 @@ interface Fragments {
 interface RenderedCluster {
   readonly identity: Fragment
   readonly patches: readonly Fragment[]
+  /** By the place of the type. */
+  readonly answers: (object | undefined)[]
 }
 
 /** Of a definition: what references make of it. */
@@ -185,9 +187,15 @@ function renderCluster(types: Types, cluster: Entry): RenderedCluster {
     const values = patchesOf(types.cluster, document, id)
     return Object.keys(values).length === 0 ? NO_VALUES : fragment(JSON.stringify(values))
   })
-  const rendered = { identity: fragment(JSON.stringify(identity)), patches }
+  const answers = new Array(types.delivered.length).fill(undefined)
+  const rendered = { identity: fragment(JSON.stringify(identity)), patches, answers }
   cluster.rendered = rendered
   return rendered
+}
+
+/** What somebody keeps of the answers to a version of a cluster; undefined before the first was rendered. */
+export function answersKeptOf<T extends object>({ deleted, rendered }: Entry): (T | undefined)[] | undefined {
+  return deleted ? undefined : (rendered as { answers: (T | undefined)[] } | undefined)?.answers
 }
 
 function fragment(text: string): Fragment {

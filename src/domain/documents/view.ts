@@ -15,7 +15,10 @@ export interface Entry extends DocumentVersion {
   readonly revision: number
   /** Length of its JSON, for a quick upper bound of answer sizes. */
   readonly size: number
-  /** A cache of render-inputs alone: what polls repeat of this entry. It is dropped with the entry. */
+  /**
+   * What polls would make anew of this entry, and is dropped with it: of clusters and definitions it belongs to
+   * render-inputs alone, of tokens to identify.
+   */
   rendered?: object | undefined
 }
 

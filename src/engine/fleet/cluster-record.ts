@@ -22,13 +22,11 @@ const AGREEMENT = 0.2
 /** Polls that follow each other faster are repeated ones, and say nothing of the interval. */
 const LEAST_GAP_MS = 5000
 
+/** There are as many as clusters times endpoints: what can be made of something else is not kept. */
 export class PollRecord implements PollEvidence {
-  /** Of its note. */
-  readonly key: string
   at = 0
   /** When the newest note of it in full was made: after that, polls with the same answer are noted by their time alone. */
   fullAt = 0
-  mark: AnswerMark
   revision = 0
   since = 0
   sinceRevision = 0
@@ -38,12 +36,21 @@ export class PollRecord implements PollEvidence {
   /** The token's name. */
   by = ''
   #gapMs = 0
+  #isMarked = false
+  #a = 0
+  #b = 0
 
-  constructor(key: string) {
-    this.key = key
+  get mark(): AnswerMark {
+    return this.#isMarked ? { a: this.#a, b: this.#b } : undefined
   }
 
-  /** Notes an answer; returns what differs from what was known. Allocates nothing. */
+  set mark(mark: AnswerMark) {
+    this.#isMarked = mark !== undefined
+    this.#a = mark?.a ?? 0
+    this.#b = mark?.b ?? 0
+  }
+
+  /** Notes an answer; returns what differs from what was known. */
   note(at: number, mark: AnswerMark, revision: number, by: string, servedFrom: number): PollNews {
     const isNew = this.at === 0 || !sameMark(mark, this.mark)
     const isStaged = servedFrom > this.stagedFrom
@@ -114,6 +121,10 @@ export class ClusterRecord implements Evidence {
 
   poll(endpoint: string): PollRecord | undefined {
     return this.polls[this.#endpoints.get(endpoint) ?? -1]
+  }
+
+  polledEndpoints(): string[] {
+    return [...this.#endpoints].flatMap(([endpoint, place]) => (this.polls[place] ? [endpoint] : []))
   }
 
   failureOf(subject: FailureSubject): FailureEvidence | undefined {

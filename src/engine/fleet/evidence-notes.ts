@@ -53,23 +53,20 @@ export function isKeyOf(kind: EvidenceKind, key: string): boolean {
 }
 
 /** The keys of all notes of a cluster. */
-export function keysOf(
-  cluster: string,
-  { polls, failures }: ClusterRecord,
-): [kind: NoteKind, keys: string[]][] {
+export function keysOf(cluster: string, record: ClusterRecord): [kind: NoteKind, keys: string[]][] {
   return [
-    ['polls', polls.flatMap((poll) => poll?.key ?? [])],
+    ['polls', record.polledEndpoints().map((endpoint) => keyOf(cluster, endpoint))],
     [SEEN, [cluster]],
     ['reports', [cluster]],
     ['refusals', [cluster]],
-    ['failures', (failures?.objects() ?? []).map((object) => keyOf(cluster, object))],
+    ['failures', (record.failures?.objects() ?? []).map((object) => keyOf(cluster, object))],
   ]
 }
 
 export function noteOf(kind: NoteKind, key: string, record: ClusterRecord): Note | undefined {
   if (kind === SEEN) return seenNote(key, record)
   const [, part] = partsOf(key)
-  if (kind === 'polls') return pollNote(record, part)
+  if (kind === 'polls') return pollNote(key, record, part)
   if (kind === 'reports') return reportNote(key, record)
   if (kind === 'refusals') return refusalNote(key, record.refusal)
   return failureNote(key, record.failures?.get(part))
@@ -79,13 +76,13 @@ function note(key: string, at: number, value: Json): Note {
   return { key, time: new Date(at).toISOString(), value: value === null ? null : JSON.stringify(value) }
 }
 
-function pollNote(record: ClusterRecord, endpoint: string): Note | undefined {
+function pollNote(key: string, record: ClusterRecord, endpoint: string): Note | undefined {
   const poll = record.poll(endpoint)
   if (!poll) return undefined
   const { at, mark, revision, since, sinceRevision, intervalMs, by, stagedFrom, stagedSince } = poll
   const digest = mark ? hexOf(mark) : ''
   poll.fullAt = at
-  return note(poll.key, at, [
+  return note(key, at, [
     digest,
     revision,
     since,
@@ -137,7 +134,7 @@ export function mergeNote(
   { key, time, value }: Note,
   record: ClusterRecord,
   pollOf: (part: string) => PollRecord | undefined,
-  hidden: (poll: PollRecord) => void,
+  hidden: (endpoint: string) => void,
 ): boolean {
   const at = Date.parse(time)
   const [, part] = partsOf(key)

@@ -98,13 +98,13 @@ export class Fleet {
   ): void {
     const record = this.#recordOf(cluster)
     const now = this.#parts.now()
-    const poll = this.#pollOf(record, cluster, endpoint)
+    const poll = this.#pollOf(record, endpoint)
     if (!poll) return
     const news = poll.note(now, mark, revision, by, servedFrom)
     if (news === 'state' || record.row?.contact !== 'current') this.#outdate(record)
     const isOtherOperator = this.#see(record, now, agent)
     if (news === 'time' && !isOtherOperator) this.#parts.touched(SEEN, cluster)
-    else this.#parts.touched('polls', poll.key)
+    else this.#parts.touched('polls', keyOf(cluster, endpoint))
   }
 
   /** Notes that a request in a cluster's name was refused. */
@@ -258,8 +258,8 @@ export class Fleet {
       kind,
       note,
       record,
-      (endpoint) => this.#pollOf(record, cluster, endpoint),
-      ({ key }) => this.#parts.touched('polls', key),
+      (endpoint) => this.#pollOf(record, endpoint),
+      (endpoint) => this.#parts.touched('polls', keyOf(cluster, endpoint)),
     )
     if (isNews) this.news++
     return isNews
@@ -267,7 +267,12 @@ export class Fleet {
 
   /** The keys of the notes of a cluster's polls. */
   pollKeysOf(cluster: string): string[] {
-    return this.#records.get(cluster)?.polls.flatMap((poll) => poll?.key ?? []) ?? []
+    return (
+      this.#records
+        .get(cluster)
+        ?.polledEndpoints()
+        .map((endpoint) => keyOf(cluster, endpoint)) ?? []
+    )
   }
 
   /** By cluster; some of them may have been purged. */
@@ -310,12 +315,12 @@ export class Fleet {
     return row
   }
 
-  #pollOf(record: ClusterRecord, cluster: string, endpoint: string): PollRecord | undefined {
+  #pollOf(record: ClusterRecord, endpoint: string): PollRecord | undefined {
     const place = this.#endpoints.get(endpoint)
     if (place === undefined) return undefined
     let poll = record.polls[place]
     if (!poll) {
-      poll = new PollRecord(keyOf(cluster, endpoint))
+      poll = new PollRecord()
       record.polls[place] = poll
     }
     return poll

@@ -15,10 +15,11 @@ export const SEEN = 'seen'
 export function seenNote(cluster: string, record: ClusterRecord): Note | undefined {
   const seen: Record<string, Json> = {}
   let last = 0
-  for (const poll of record.polls) {
+  for (const endpoint of record.polledEndpoints()) {
+    const poll = record.poll(endpoint)
     if (!poll || poll.at === 0) continue
-    const { key, at, revision, mark } = poll
-    seen[endpointOf(key)] = [at, revision, mark ? hexOf(mark) : '']
+    const { at, revision, mark } = poll
+    seen[endpoint] = [at, revision, mark ? hexOf(mark) : '']
     last = Math.max(last, at)
   }
   if (last === 0) return undefined
@@ -41,12 +42,14 @@ export function mergeSeen(
   notedAt: number,
   content: readonly Json[] | null,
   pollOf: (endpoint: string) => PollRecord | undefined,
-  hidden: (poll: PollRecord) => void,
+  hidden: (endpoint: string) => void,
 ): boolean {
   const [value, version] = content ?? []
   const seen = isObject(value) ? value : {}
-  for (const poll of record.polls)
-    if (poll && poll.at > timeIn(seen[endpointOf(poll.key)]) && poll.at <= notedAt) hidden(poll)
+  for (const endpoint of record.polledEndpoints()) {
+    const { at = 0 } = record.poll(endpoint) ?? {}
+    if (at > timeIn(seen[endpoint]) && at <= notedAt) hidden(endpoint)
+  }
   let isNews = record.row?.contact !== 'current'
   for (const [endpoint, values] of Object.entries(seen)) {
     const [, revision, digest] = Array.isArray(values) ? values : []
@@ -72,11 +75,6 @@ export function noteSpeaker(record: ClusterRecord, at: number, version: Json | u
   if (at <= record.lastSeen) return
   record.lastSeen = at
   if (version !== undefined) record.operatorVersion = textOf(version, MAX_VERSION)
-}
-
-/** Of a key of a poll. */
-function endpointOf(key: string): string {
-  return key.slice(key.indexOf(' ') + 1)
 }
 
 function timeIn(values: Json | undefined): number {

@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import { fail, type Problem, type Result, succeed } from '../../base/problem.ts'
 import { asToken, type Token, useKeyOf } from '../../domain/access/token.ts'
-import type { PolledView } from '../../domain/documents/view.ts'
+import type { Entry, PolledView } from '../../domain/documents/view.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import { hashOf, isSecret } from '../../engine/token-secret.ts'
-import type { TokenUses } from '../../engine/token-uses.ts'
+import { MINUTE_MS, type TokenUses } from '../../engine/token-uses.ts'
 import type { RequestHead } from '../direct/parse-poll.ts'
 import type { Metrics } from '../metrics.ts'
 import { type AccessRules, grantOfClaims, grantOfNames, NO_RULES } from './access-rules.ts'
@@ -85,8 +85,8 @@ class Identifier implements Auth {
     const hash = hashOf(credential)
     const common = this.#parts.shared().get(hash)
     if (common) return common
-    const token = this.#parts.state.tokenByHash(hash)?.document
-    return token && this.#identityBy(request, asToken(token), hash)
+    const entry = this.#parts.state.tokenByHash(hash)
+    return entry && this.#identityBy(request, entry, hash)
   }
 
   identify(request: IncomingMessage): Authenticated | Promise<Authenticated> {
@@ -110,7 +110,7 @@ class Identifier implements Auth {
     const common = shared().get(hash)
     if (common) return succeed(common)
     const entry = state.tokenByHash(hash)
-    if (entry) return this.#byNamedToken(request, asToken(entry.document), hash)
+    if (entry) return this.#byNamedToken(request, entry, hash)
     if (oidc && looksLikeJwt(credential)) return this.#byOidc(oidc, request, credential, hash)
     const network = networkOf(addressOf(request))
     if (isSecret(credential) && !failures.isReached({ network, credential: hash }))
@@ -127,13 +127,14 @@ class Identifier implements Auth {
     const { refresh, state } = this.#parts
     await refresh()
     const entry = state.tokenByHash(hash)
-    if (entry) return this.#byNamedToken(request, asToken(entry.document), hash)
+    if (entry) return this.#byNamedToken(request, entry, hash)
     return this.#refuse(request, { kind: 'unknown', reason: NO_SUCH_TOKEN, hash })
   }
 
-  #byNamedToken(request: IncomingMessage, token: Token, hash: string): Authenticated {
-    const identity = this.#identityBy(request, token, hash)
+  #byNamedToken(request: IncomingMessage, entry: Entry, hash: string): Authenticated {
+    const identity = this.#identityBy(request, entry, hash)
     if (identity) return succeed(identity)
+    const token = asToken(entry.document)
     const end = endOf(token, hash)
     const what = end === token.expires_at ? 'token' : 'rotated secret of token'
     return this.#refuse(request, {
@@ -150,13 +151,19 @@ class Identifier implements Auth {
   }
 
   /** Notes the use of the token; undefined where it has expired. */
-  #identityBy(request: RequestHead, token: Token, hash: string): Identity | undefined {
+  #identityBy(request: RequestHead, entry: Entry, hash: string): Identity | undefined {
     const { uses, addressOf, now } = this.#parts
+    const token = asToken(entry.document)
+    const time = now()
     const end = endOf(token, hash)
-    if (end !== undefined && end <= now().toISOString()) return undefined
-    uses.note(useKeyOf(token), () => addressOf(request))
-    const { name } = token
-    return { name, via: 'token', grant: token, ...(end !== undefined && { expiresAt: end }) }
+    if (end !== undefined && end <= time.toISOString()) return undefined
+    const known = knownToken(entry, token)
+    const minute = Math.floor(time.getTime() / MINUTE_MS)
+    if (minute !== known.minute) {
+      known.minute = minute
+      uses.note(useKeyOf(token), () => addressOf(request))
+    }
+    return end === undefined ? known.identity : { ...known.identity, expiresAt: end }
   }
 
   async #byOidc(
@@ -216,7 +223,7 @@ class Identifier implements Auth {
     const { metrics, log, addressOf, failures } = this.#parts
     metrics.countAuthFailure(kind)
     if (kind === 'unavailable') {
-      log.error({ reason }, 'OIDC tokens cannot be checked')
+      log.error({ reason }, 'OIDC tokens cannot be verified')
       return fail({
         code: 'unavailable',
         reason: 'authentication_unavailable',
@@ -241,8 +248,25 @@ class Identifier implements Auth {
 
 const NO_SUCH_TOKEN = 'there is no such token, or it was revoked'
 
+/** What polls would make anew of a token: it goes with the version of its document. */
+interface KnownToken {
+  readonly identity: Identity
+  /** In which a use was last noted. */
+  minute: number
+}
+
+function knownToken(entry: Entry, token: Token): KnownToken {
+  const known = entry.rendered as KnownToken | undefined
+  if (known) return known
+  const made: KnownToken = { identity: { name: token.name, via: 'token', grant: token }, minute: 0 }
+  entry.rendered = made
+  return made
+}
+
 /** When the token or the secret that was shown expires, whichever comes first. */
 function endOf({ secrets, expires_at }: Token, hash: string): string | undefined {
+  // Found by the hash of its only secret, which mostly lasts for ever.
+  if (secrets.length === 1) return earlier(expires_at, secrets[0]?.expires_at)
   return earlier(expires_at, secrets.find((each) => each.hash === hash)?.expires_at)
 }
 

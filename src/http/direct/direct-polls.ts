@@ -7,8 +7,9 @@ import { type DirectPoll, parsePoll } from './parse-poll.ts'
 
 /** A whole response. */
 export interface DirectAnswer {
-  readonly text: string
-  readonly encoding: 'latin1' | 'utf8'
+  readonly bytes: string | Buffer
+  /** Of a text. */
+  readonly encoding: 'latin1' | 'utf8' | undefined
   readonly closes: boolean
 }
 
@@ -134,7 +135,7 @@ class DirectConnection {
       this.#giveToNode(bytes)
       return
     }
-    socket.write(answer.text, answer.encoding)
+    socket.write(answer.bytes, answer.encoding)
     this.#awaits = answer.closes ? 'end' : 'next request'
     this.#until = performance.now() + (answer.closes ? stalledMs : keepAliveMs)
     if (answer.closes) socket.destroySoon()

@@ -1,11 +1,13 @@
 // Sends the bytes of an answer to a poll, with the headers that pollers and caches need.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzip, gzipSync } from 'node:zlib'
+import type { Digest } from '../../base/digest.ts'
 import type { RenderedAnswer } from '../../domain/delivery/render-inputs.ts'
 import type { DirectAnswer } from '../direct/direct-polls.ts'
 import type { RequestHead } from '../direct/parse-poll.ts'
 import { REVISION_HEADER } from '../request/revision-header.ts'
 import { KEEP_ALIVE_MS } from '../service-limits.ts'
+import type { CachedAnswer } from './answer-cache.ts'
 
 /**
  * A shorter answer arrives in one round trip: TCP sends ten segments before it waits for the first acknowledgement
@@ -17,9 +19,16 @@ const GZIP_MAX_SYNC_LENGTH = 64 * 1024
 /** Higher levels take several times as long to save another tenth. */
 const FAST = { level: 1 }
 
-/** An answer, and the revision that it was rendered from. */
-export interface SentAnswer extends RenderedAnswer {
+/** An answer, and the revision that it is of. */
+export interface SentAnswer {
+  /** A text, or for a client that takes gzip, what is kept of it. */
+  readonly body: string | CachedAnswer
+  readonly digest: Digest
   readonly revision: number
+}
+
+export function bodyOf(answer: RenderedAnswer | CachedAnswer): Pick<SentAnswer, 'body' | 'digest'> {
+  return { body: 'text' in answer ? answer.text : answer, digest: answer.digest }
 }
 
 /** Sends an answer; closes the connection while the process is draining. */
@@ -30,8 +39,8 @@ export function sendAnswer(
   draining: boolean,
 ): void {
   const { headers } = request
-  const { text, digest } = answer
-  const isPacked = isPackable(answer) && acceptsGzip(headers['accept-encoding'])
+  const { body, digest } = answer
+  const isPacked = isPackable(body) && acceptsGzip(headers['accept-encoding'])
   const etag = etagOf(answer, isPacked)
   const head = headersOf(answer, etag, closesConnection(request, draining))
   // Only for a request with If-None-Match: Flux takes a 304 for a failure.
@@ -40,24 +49,43 @@ export function sendAnswer(
     return
   }
   head.push('Content-Type', 'application/json')
-  if (isPacked) {
-    sendPacked(response, head, text)
-    return
+  if (typeof body !== 'string') {
+    head.push('Content-Encoding', 'gzip', 'Content-Length', String(body.bytes.length))
+    response.writeHead(200, head).end(Buffer.from(body.bytes))
+  } else if (isPacked) {
+    sendPacked(response, head, body)
+  } else {
+    head.push('Content-Length', String(byteLengthOf(body, digest)))
+    response.writeHead(200, head).end(body, digest.ascii ? 'latin1' : 'utf8')
   }
-  head.push('Content-Length', String(byteLengthOf(answer)))
-  response.writeHead(200, head).end(text, digest.ascii ? 'latin1' : 'utf8')
 }
 
 /** Returns a whole response; undefined for an answer that may have to be compressed. */
 export function composeAnswer(answer: SentAnswer, closes: boolean): DirectAnswer | undefined {
-  if (isPackable(answer)) return undefined
-  const { text, digest } = answer
+  const { body, digest } = answer
+  if (typeof body !== 'string') return composeCached(answer, body, closes)
+  if (isPackable(body)) return undefined
   const head = headersOf(answer, etagOf(answer, false), closes)
-  head.push('Content-Type', 'application/json', 'Content-Length', String(byteLengthOf(answer)))
-  let start = 'HTTP/1.1 200 OK\r\n'
-  for (let i = 0; i < head.length; i += 2) start += `${head[i]}: ${head[i + 1]}\r\n`
-  start += `Date: ${httpDate()}\r\n${closes ? '' : KEEP}`
-  return { text: `${start}\r\n${text}`, encoding: digest.ascii ? 'latin1' : 'utf8', closes }
+  head.push('Content-Type', 'application/json', 'Content-Length', String(byteLengthOf(body, digest)))
+  const encoding = digest.ascii ? 'latin1' : 'utf8'
+  return { bytes: `${composeHead(head, closes)}${body}`, encoding, closes }
+}
+
+function composeCached(answer: SentAnswer, { bytes }: CachedAnswer, closes: boolean): DirectAnswer {
+  const list = headersOf(answer, etagOf(answer, true), closes)
+  list.push('Content-Type', 'application/json', 'Content-Encoding', 'gzip')
+  list.push('Content-Length', String(bytes.length))
+  const head = composeHead(list, closes)
+  const whole = Buffer.allocUnsafe(head.length + bytes.length)
+  whole.write(head, 'latin1')
+  whole.set(bytes, head.length)
+  return { bytes: whole, encoding: undefined, closes }
+}
+
+function composeHead(headers: readonly string[], closes: boolean): string {
+  let head = 'HTTP/1.1 200 OK\r\n'
+  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`
+  return `${head}Date: ${httpDate()}\r\n${closes ? '' : KEEP}\r\n`
 }
 
 /** What node:http says of connections that stay open. */
@@ -71,8 +99,8 @@ function httpDate(): string {
   return date.text
 }
 
-function isPackable({ text }: SentAnswer): boolean {
-  return text.length >= GZIP_MIN_LENGTH
+function isPackable(body: SentAnswer['body']): boolean {
+  return typeof body !== 'string' || body.length >= GZIP_MIN_LENGTH
 }
 
 function etagOf({ digest }: SentAnswer, isPacked: boolean): string {
@@ -87,8 +115,8 @@ function headersOf({ revision }: SentAnswer, etag: string, closes: boolean): str
 }
 
 /** ASCII text has one byte per character, and is sent as Latin-1, which is faster. */
-function byteLengthOf({ text, digest }: SentAnswer): number {
-  return digest.ascii ? text.length : Buffer.byteLength(text)
+function byteLengthOf(text: string, { ascii }: Digest): number {
+  return ascii ? text.length : Buffer.byteLength(text)
 }
 
 function sendPacked(response: ServerResponse, headers: string[], text: string): void {
@@ -122,7 +150,7 @@ const WEIGHT = '0\\.(?:[1-9]\\d{0,2}|0[1-9]\\d?|00[1-9])|1(?:\\.0{0,3})?'
 const GZIP = new RegExp(`^\\s*gzip\\s*(?:;\\s*q=(?:${WEIGHT})\\s*)?$`, 'i')
 
 export function acceptsGzip(accepted: string | string[] | undefined): boolean {
-  if (accepted === undefined) return false
+  if (accepted === 'gzip' || accepted === undefined) return accepted !== undefined
   const text = String(accepted)
   return text.length <= MAX_ACCEPTED && text.split(',').some((coding) => GZIP.test(coding))
 }

@@ -14,7 +14,9 @@ export function createDirectPolls(service: Service): DirectPolls {
       if (!engine.isLoaded || engine.draining || !types.byEndpoint(endpoint)) return undefined
       const started = performance.now()
       const identity = auth.recognise(poll)
-      const result = identity && answerPoll(service, identity, { dns, endpoint, query: '' })
+      const result =
+        identity &&
+        answerPoll(service, identity, { dns, endpoint, query: '' }, poll.headers['accept-encoding'])
       if (!result?.ok) return undefined
       const answer = composeAnswer(result.value, mustClose || closesConnection(poll, false))
       if (!answer) return undefined

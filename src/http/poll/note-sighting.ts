@@ -37,10 +37,10 @@ export function noteSighting(
 ): void {
   if (!result.ok) return void noteRefusal(service, dns, result.problem)
   const { fleet } = service.engine.fleet
-  const { cluster, text, digest, revision, report, servedFrom } = result.value
+  const { cluster, body, digest, revision, report, servedFrom } = result.value
   if (cluster === undefined || endpoint === undefined) return
   const agent = request.headers['user-agent']
   if (report) return void fleet.noteReport(cluster, report, agent)
-  const mark = text === EMPTY_ANSWER.text ? undefined : digest
+  const mark = body === EMPTY_ANSWER.text ? undefined : digest
   fleet.notePoll(cluster, endpoint, mark, revision, agent, identity?.name ?? '', servedFrom)
 }

@@ -19,7 +19,7 @@ import { internalError, writeProblem } from '../request/problem-response.ts'
 import { requestId } from '../request/request-id.ts'
 import { REVISION_HEADER } from '../request/revision-header.ts'
 import type { Service } from '../service.ts'
-import { closesConnection, sendAnswer } from './answer.ts'
+import { bodyOf, closesConnection, sendAnswer } from './answer.ts'
 import { ACK, answerPoll, type Target } from './answer-poll.ts'
 import { noteSighting, type Poll, type ServedAnswer } from './note-sighting.ts'
 
@@ -36,7 +36,7 @@ export function createPollHandler(service: Service): PollHandler {
   function finish(poll: Poll, identity: Identity | undefined, result: Result<ServedAnswer>): void {
     const { request, response, endpoint, started } = poll
     const answer =
-      identity && result.ok && result.value.text.length > LONG ? hold(poll, identity, result.value) : result
+      identity && result.ok && result.value.body.length > LONG ? hold(poll, identity, result.value) : result
     if (answer.ok) sendAnswer(request, response, answer.value, engine.draining)
     else refuse(request, response, answer.problem, engine.state.revision)
     if (request.method === 'GET') noteSighting(service, poll, identity, answer)
@@ -48,7 +48,7 @@ export function createPollHandler(service: Service): PollHandler {
 
   /** Counts a long answer against its caller until it is read, and refuses it beyond the caller's share. */
   function hold({ request, response }: Poll, identity: Identity, answer: ServedAnswer): Result<ServedAnswer> {
-    const { length } = answer.text
+    const { length } = answer.body
     const caller = callerNamed(service, identity, request)
     const taken = admission.pollBytes.take(caller, length)
     if (taken !== 'taken') return fail(refuseShare(taken, 'too many long answers have not been read'))
@@ -85,7 +85,12 @@ export function createPollHandler(service: Service): PollHandler {
       const known = auth.identify(request)
       if (known instanceof Promise || endpoint === undefined || target.query.includes('min_revision='))
         answerLater(poll, known, target).catch((error) => giveUp(poll, error))
-      else if (known.ok) finish(poll, known.value, answerPoll(service, known.value, target))
+      else if (known.ok)
+        finish(
+          poll,
+          known.value,
+          answerPoll(service, known.value, target, request.headers['accept-encoding']),
+        )
       else finish(poll, undefined, known)
     } catch (error) {
       giveUp(poll, error)
@@ -106,7 +111,7 @@ async function answerFor(
   if (more.length > 0) return invalid([{ path: '?min_revision', message: 'is given more than once' }])
   const reached = wanted === undefined ? succeed(undefined) : await reachRevision(service, caller, wanted)
   if (!reached.ok) return reached
-  if (endpoint !== undefined) return answerPoll(service, identity, target)
+  if (endpoint !== undefined) return answerPoll(service, identity, target, undefined)
   const { grant } = identity
   const refused = refuseClusterList(grant)
   if (refused) return fail(refused)
@@ -165,7 +170,7 @@ async function answerList(
   const view = engine.state.freeze()
   const lines = await runTimeSliced(linesOf(view, cluster, query.value), signal).finally(view.release)
   const list = { revision: view.revision, cluster: undefined, endpoint: undefined }
-  return succeed({ ...renderClusterList(lines), ...list })
+  return succeed({ ...bodyOf(renderClusterList(lines)), ...list })
 }
 
 function* linesOf(view: View, cluster: ClusterType, query: ListQuery): Steps<string[]> {

@@ -21,7 +21,7 @@ import {
   written,
 } from '../openapi/openapi-operation.ts'
 import { idSchema } from '../openapi/openapi-types.ts'
-import { sendAnswer } from '../poll/answer.ts'
+import { bodyOf, sendAnswer } from '../poll/answer.ts'
 import { findEndpoint } from '../request/find-endpoint.ts'
 import { AT, flag, IF_CHANGED, inPath, type Parameter, type Query } from '../request/parameters.ts'
 import { sendProblem } from '../request/problem-response.ts'
@@ -121,7 +121,7 @@ function inputsRoute(service: Service, { name, singular }: RegisteredType, clust
       if (!answer.ok) return sendProblem(reply, answer.problem)
       const { value, revision } = answer.value
       reply.raw.setHeader('X-Request-Id', request.id)
-      sendAnswer(request.raw, reply.hijack().raw, { ...value, revision }, engine.draining)
+      sendAnswer(request.raw, reply.hijack().raw, { ...bodyOf(value), revision }, engine.draining)
       return reply
     },
   })
