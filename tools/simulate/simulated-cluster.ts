@@ -79,8 +79,11 @@ export interface ClusterTruth {
   readonly confirmedReport: string | undefined
   /** When the confirmed one was sent. */
   readonly confirmedSentAt: number | undefined
-  /** What the service was told fails, and not that it works again, nor was reported ready for the first time since. */
-  readonly toldFailures: readonly ToldFailure[]
+  /** What the service was told fails, and not that it works again. */
+  readonly toldFailures: readonly (ToldFailure & {
+    /** Whether it was reported ready for the first time since, which may have reached the service before the failure did. */
+    readonly isOvercome: boolean
+  })[]
   readonly lostEvents: number
 }
 
@@ -190,9 +193,11 @@ export class SimulatedCluster {
       report: this.#report,
       confirmedReport: this.#confirmedReport,
       confirmedSentAt: this.#confirmedSentAt,
-      toldFailures: this.#outbox.toldFailures.filter(
-        ({ kind, name, at }) => kind === 'ResourceSet' || at >= (this.#readySince.get(name)?.at ?? 0),
-      ),
+      toldFailures: this.#outbox.toldFailures.map((failure) => ({
+        ...failure,
+        isOvercome:
+          failure.kind !== 'ResourceSet' && failure.at < (this.#readySince.get(failure.name)?.at ?? 0),
+      })),
       lostEvents: this.#outbox.lost,
     }
   }
