@@ -283,6 +283,22 @@ test('a component that fails later keeps its entry: reached is not healthy', () 
   assert.equal(cluster.truth(14_000).components.a?.state, 'failed')
 })
 
+test('a failure is overcome once its component is reported ready for the first time after it', () => {
+  const cluster = createCluster()
+  const serve = serving(() => ({ a: 'v1' }))
+  const deaf: Serve = (request, now) =>
+    request.kind === 'ack' ? { kind: 'answer', status: 503, body: '' } : serve(request, now)
+  drive(cluster, 9000, deaf)
+  cluster.tell({ kind: 'fail' }, 9000)
+  drive(cluster, 14_000, deaf)
+  const overcome = (now: number) => cluster.truth(now).toldFailures.map(({ isOvercome }) => isOvercome)
+  assert.deepEqual(overcome(14_000), [false])
+  drive(cluster, 40_000, serve)
+  const { confirmedReport, components } = cluster.truth(40_000)
+  assert.ok(confirmedReport?.includes(ready('a', 'v1')))
+  assert.deepEqual([overcome(40_000), components.a?.state], [[true], 'failed'])
+})
+
 test('equal events are held back for 5 minutes, whatever happened between them', () => {
   const cluster = createCluster()
   const serve = serving(() => ({ a: 'v1' }))

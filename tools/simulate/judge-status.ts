@@ -80,7 +80,9 @@ function isKnownToFail({ components, toldFailures }: ClusterTruth, id: string): 
   if (component?.state !== 'failed') return false
   // Events tell whole milliseconds. A failure from before the component was ready says nothing of this one.
   const since = Math.floor(component.since)
-  return toldFailures.some(({ kind, name, at }) => kind !== 'ResourceSet' && name === id && at >= since)
+  return toldFailures.some(
+    ({ kind, name, at, isOvercome }) => kind !== 'ResourceSet' && name === id && at >= since && !isOvercome,
+  )
 }
 
 /** Returns what is wrong in the row of a cluster; `isPartial` where the cluster does not poll all of its endpoints. */

@@ -80,7 +80,10 @@ export interface ClusterTruth {
   /** When the confirmed one was sent. */
   readonly confirmedSentAt: number | undefined
   /** What the service was told fails, and not that it works again. */
-  readonly toldFailures: readonly ToldFailure[]
+  readonly toldFailures: readonly (ToldFailure & {
+    /** Whether it was reported ready for the first time since, which may have reached the service before the failure did. */
+    readonly isOvercome: boolean
+  })[]
   readonly lostEvents: number
 }
 
@@ -104,6 +107,8 @@ export class SimulatedCluster {
   #plan: readonly PlannedFault[]
   #report: string
   #confirmedReport: string | undefined
+  /** By component, the entry of the confirmed report, and when it was first confirmed: that overcomes failures from before. */
+  #readySince: ReadonlyMap<string, { readonly entry: string; readonly at: number }> = new Map()
   #isAway = false
   #underWay = 0
   #lastHeardAt: number | undefined
@@ -188,7 +193,11 @@ export class SimulatedCluster {
       report: this.#report,
       confirmedReport: this.#confirmedReport,
       confirmedSentAt: this.#confirmedSentAt,
-      toldFailures: this.#outbox.toldFailures,
+      toldFailures: this.#outbox.toldFailures.map((failure) => ({
+        ...failure,
+        isOvercome:
+          failure.kind !== 'ResourceSet' && failure.at < (this.#readySince.get(failure.name)?.at ?? 0),
+      })),
       lostEvents: this.#outbox.lost,
     }
   }
@@ -271,10 +280,23 @@ export class SimulatedCluster {
   #ackAnswered({ path }: AckRequest, answer: ClusterAnswer, now: number): void {
     const isConfirmed = answer.kind === 'answer' && answer.status === 200
     if (isConfirmed) {
-      this.#confirmedReport = path.slice(path.indexOf('?') + 1)
+      const report = path.slice(path.indexOf('?') + 1)
+      if (report !== this.#confirmedReport) this.#renewReady(report, now)
+      this.#confirmedReport = report
       this.#confirmedSentAt = this.#ackSentAt
     }
     this.#ack.ended(isConfirmed ? 'succeeded' : answer.kind === 'dropped' ? 'dropped' : 'failed', now)
+  }
+
+  #renewReady(report: string, now: number): void {
+    const known = this.#readySince
+    this.#readySince = new Map(
+      new URLSearchParams(report).getAll('ready').map((entry) => {
+        const [id = ''] = entry.split(':')
+        const before = known.get(id)
+        return [id, before?.entry === entry ? before : { entry, at: now }]
+      }),
+    )
   }
 
   #addressed(path: string, dueAt: number): Pick<ClusterRequest, 'dns' | 'token' | 'path' | 'dueAt'> {

@@ -3,7 +3,7 @@ import { hexOf, parseHex } from '../../base/digest.ts'
 import { isObject, type Json } from '../../base/json.ts'
 import { sameMark } from '../../domain/status/evidence.ts'
 import { textOf } from '../../domain/status/parse-event.ts'
-import type { Note } from '../../store/notes.ts'
+import { MAX_NOTE_LENGTH, type Note } from '../../store/notes.ts'
 import type { ClusterRecord, PollRecord } from './cluster-record.ts'
 
 const MAX_VERSION = 64
@@ -25,7 +25,12 @@ export function seenNote(cluster: string, record: ClusterRecord): Note | undefin
   if (last === 0) return undefined
   record.seenNotedAt = last
   const value = JSON.stringify([seen, record.operatorVersion])
-  return { key: cluster, time: new Date(last).toISOString(), value }
+  // With more endpoints than fit, the time says at least that the cluster speaks.
+  return {
+    key: cluster,
+    time: new Date(last).toISOString(),
+    value: value.length > MAX_NOTE_LENGTH ? null : value,
+  }
 }
 
 /**
@@ -39,14 +44,18 @@ export function mergeSeen(
   pollOf: (endpoint: string) => PollRecord | undefined,
   hidden: (endpoint: string) => void,
 ): boolean {
-  const [seen, version] = content ?? []
+  const [value, version] = content ?? []
+  const seen = isObject(value) ? value : {}
+  for (const endpoint of record.polledEndpoints()) {
+    const { at = 0 } = record.poll(endpoint) ?? {}
+    if (at > timeIn(seen[endpoint]) && at <= notedAt) hidden(endpoint)
+  }
   let isNews = record.row?.contact !== 'current'
-  for (const [endpoint, values] of Object.entries(isObject(seen) ? seen : {})) {
-    const [at, revision, digest] = Array.isArray(values) ? values : []
-    if (typeof at !== 'number' || typeof revision !== 'number' || at > notedAt) continue
+  for (const [endpoint, values] of Object.entries(seen)) {
+    const [, revision, digest] = Array.isArray(values) ? values : []
+    const at = timeIn(values)
     const poll = pollOf(endpoint)
-    if (poll && at < poll.at && poll.at <= notedAt) hidden(endpoint)
-    if (!poll || at <= poll.at) continue
+    if (!poll || at <= poll.at || at > notedAt || typeof revision !== 'number') continue
     const mark = parseHex(String(digest))
     poll.at = at
     poll.revision = revision
@@ -65,7 +74,12 @@ export function mergeSeen(
 export function noteSpeaker(record: ClusterRecord, at: number, version: Json | undefined): void {
   if (at <= record.lastSeen) return
   record.lastSeen = at
-  record.operatorVersion = textOf(version, MAX_VERSION)
+  if (version !== undefined) record.operatorVersion = textOf(version, MAX_VERSION)
+}
+
+function timeIn(values: Json | undefined): number {
+  const [at] = Array.isArray(values) ? values : []
+  return typeof at === 'number' ? at : 0
 }
 
 /** Of an answer of which only the last poll is known for certain. */
