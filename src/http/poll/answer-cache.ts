@@ -2,7 +2,8 @@
 import { hash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { Digest } from '../../base/digest.ts'
-import { answersKeptOf, type RenderedAnswer, renderInputs } from '../../domain/delivery/render-inputs.ts'
+import { type RenderedAnswer, renderInputs } from '../../domain/delivery/render-inputs.ts'
+import { keepAnswer, keptAnswer } from '../../domain/delivery/rendered-cluster.ts'
 import type { ServedView } from '../../domain/delivery/served-view.ts'
 import type { Entry } from '../../domain/documents/view.ts'
 import { type AnswerMark, sameMark } from '../../domain/status/evidence.ts'
@@ -100,7 +101,7 @@ export class AnswerCache {
     served: () => AnswerMark,
   ): RenderedAnswer | CachedAnswer {
     const place = types.delivered.indexOf(type)
-    const cached = answersKeptOf<CachedAnswer>(cluster)?.[place]
+    const cached = keptAnswer<CachedAnswer>(cluster, place)
     const stamp = view.stamp(type.name)
     // Nothing but these and the version of the cluster decides about an answer.
     if (cached?.segment && cached.view === view && cached.stamp === stamp) {
@@ -143,11 +144,10 @@ export class AnswerCache {
   }
 
   #keep({ cached, cluster, place, text }: Waiting): void {
-    const answers = answersKeptOf<CachedAnswer>(cluster)
-    const former = answers?.[place]
-    if (!answers || !this.#segments.add(cached, hashOf(text), gzipSync(text, SMALL_CHUNKS))) return
+    const former = keptAnswer<CachedAnswer>(cluster, place)
+    if (!this.#segments.add(cached, hashOf(text), gzipSync(text, SMALL_CHUNKS))) return
     if (former) this.#segments.drop(former)
-    answers[place] = cached
+    keepAnswer(cluster, place, cached)
   }
 }
 
