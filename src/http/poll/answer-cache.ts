@@ -44,19 +44,23 @@ export class CachedAnswer implements Stored {
   }
 }
 
+/** Not the text: while it waits, it would come to be old garbage, which only long collections free. */
 interface Waiting {
   readonly cached: CachedAnswer
+  readonly types: Types
+  readonly type: DeliveredType
   readonly cluster: Entry
-  readonly place: number
-  readonly text: string
 }
 
 /** Shorter answers are rendered about as fast as they are copied. */
 const MIN_LENGTH = 512
 const MAX_LENGTH = 64 * 1024
 const HASH_BYTES = 32
-/** Zlib hands out its results in buffers of this size, which only a garbage collection frees. */
-const SMALL_CHUNKS = { chunkSize: 2 * 1024 }
+/**
+ * Zlib takes 256 kB for each text otherwise, which leaves holes in the memory of the process, and hands out its results in
+ * buffers of 16 kB, which only a garbage collection frees.
+ */
+const SMALL = { windowBits: 13, memLevel: 5, chunkSize: 2 * 1024 }
 /** What is more can wait until the next poll. */
 const MAX_WAITING = 64
 
@@ -126,7 +130,7 @@ export class AnswerCache {
       this.#segments.makeRoom(text.length / 2) &&
       sameMark(served(), digest)
     ) {
-      this.#waiting.push({ cached: new CachedAnswer(digest, view, stamp), cluster, place, text })
+      this.#waiting.push({ cached: new CachedAnswer(digest, view, stamp), types, type, cluster })
       if (this.#waiting.length === 1) void this.#compress()
     }
     return rendered
@@ -143,9 +147,14 @@ export class AnswerCache {
     }
   }
 
-  #keep({ cached, cluster, place, text }: Waiting): void {
+  #keep({ cached, types, type, cluster }: Waiting): void {
+    const { view, stamp } = cached
+    // Rendered again, it would be another answer.
+    if (view.stamp(type.name) !== stamp) return
+    const { text } = renderInputs(view, types, type, cluster)
+    if (!this.#segments.add(cached, hashOf(text), gzipSync(text, SMALL))) return
+    const place = types.delivered.indexOf(type)
     const former = keptAnswer<CachedAnswer>(cluster, place)
-    if (!this.#segments.add(cached, hashOf(text), gzipSync(text, SMALL_CHUNKS))) return
     if (former) this.#segments.drop(former)
     keepAnswer(cluster, place, cached)
   }
