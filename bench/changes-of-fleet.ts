@@ -6,7 +6,7 @@ import { findPort } from '../test/find-port.ts'
 import { CHANGE_COLUMNS, measureChanges, RATE } from './changes.ts'
 import { clusterDns, writeFleet } from './fleet.ts'
 import { median, runLoad } from './load.ts'
-import { printTable, progress } from './print.ts'
+import { progress, reportTable } from './print.ts'
 import { startService, stopTarget, type Target, TOKEN } from './server-process.ts'
 
 const SIZE = Number(process.env.BENCH_SIZE ?? 100_000)
@@ -29,7 +29,7 @@ async function main(): Promise<void> {
   const changes = await measureChanges(target, SIZE, spreadPaths())
   progress('')
   console.log(`\nChanges at ${target.name}, with ${RATE} polls a second going on:\n`)
-  printTable(CHANGE_COLUMNS, changes)
+  reportTable('changes', CHANGE_COLUMNS, changes, 1)
   await stopTarget(target)
 }
 
@@ -65,11 +65,12 @@ async function catalogChange(target: Target): Promise<void> {
   }
   const waits = await polls
   console.log(`\nOne catalog change at ${target.name}, 10 times, with polls going on:`)
-  printTable(
+  reportTable(
+    'catalog-change',
     ['', 'median ms', 'worst ms'],
     [
       ['change answered', median(times).toFixed(1), Math.max(...times).toFixed(1)],
-      ['poll answered meanwhile', median(waits).toFixed(2), Math.max(...waits).toFixed(1)],
+      ['poll answered at the same time', median(waits).toFixed(2), Math.max(...waits).toFixed(1)],
     ],
   )
 }

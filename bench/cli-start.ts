@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { clusterId, writeFleet } from './fleet.ts'
 import { median } from './load.ts'
+import { reportTable } from './print.ts'
 import { startService, TOKEN } from './server-process.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -47,19 +48,20 @@ async function main(): Promise<void> {
   const [completion = 0] = await timesOf(LARGE, rounds, [
     { name: 'completion', command: cli, args: ['__complete', ...words] },
   ])
-  console.log('| command | median ms | of node -e 0 |\n| --- | ---: | ---: |')
   const names = [
-    '--version',
-    'cluster list',
-    'single executable: --version',
-    'single executable: cluster list',
+    '`--version`',
+    '`cluster list`',
+    'single executable: `--version`',
+    'single executable: `cluster list`',
   ]
-  console.log(`| \`node -e 0\` | ${idle.toFixed(1)} | 1.00× |`)
-  for (const [i, time] of others.entries())
-    console.log(`| ${names[i]} | ${time.toFixed(1)} | ${(time / idle).toFixed(2)}× |`)
   const size = (count: number): string => count.toLocaleString('en')
-  console.log(`| \`cluster list\` of ${size(TABLE)} clusters | ${table.toFixed(0)} | |`)
-  console.log(`| completion of one of ${size(LARGE)} ids | ${completion.toFixed(0)} | |`)
+  const rows = [
+    ['`node -e 0`', idle.toFixed(1), '1.00×'],
+    ...others.map((time, i) => [names[i] ?? '', time.toFixed(1), `${(time / idle).toFixed(2)}×`]),
+    [`\`cluster list\` of ${size(TABLE)} clusters`, table.toFixed(0), ''],
+    [`completion of one of ${size(LARGE)} ids`, completion.toFixed(0), ''],
+  ]
+  reportTable('cli', ['command', 'median ms', 'of `node -e 0`'], rows, 1)
 }
 
 /** The medians of commands on a fleet of so many clusters, run in turns. */

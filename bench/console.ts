@@ -9,7 +9,7 @@ import { type BrowserContext, chromium } from 'playwright-core'
 import { executablePath } from '../test/console/chromium.ts'
 import { writeFleet } from './fleet.ts'
 import { percentile } from './load.ts'
-import { printTable, progress } from './print.ts'
+import { progress, reportTable } from './print.ts'
 import { FIGURE_COLUMNS, type Figure, rowOf } from './scale/figures.ts'
 import { MeasuredService } from './scale/measured-service.ts'
 import { TOKEN } from './server-process.ts'
@@ -140,5 +140,5 @@ add({
 await browser.close()
 await service.stop()
 progress('')
-printTable(FIGURE_COLUMNS, figures.map(rowOf))
+reportTable('console', FIGURE_COLUMNS, figures.map(rowOf), 2)
 process.exit()

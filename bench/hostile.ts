@@ -9,9 +9,17 @@ import { addRevisions, clusterDns, clusterId, clusterToken, writeFleet } from '.
 import { ATTACKERS, ATTACKS, type Attacker, attacksOf, SCOPE } from './hostile/attacks.ts'
 import { Client } from './hostile/client-process.ts'
 import { measureRow, RATE, type Row, type Setting } from './hostile/row.ts'
-import { COLUMNS, cellsOf, type Seen, TARGETS, verdictOf } from './hostile/verdict.ts'
+import {
+  COLUMNS,
+  cellsOf,
+  KEPT_COLUMNS,
+  keptCellsOf,
+  type Seen,
+  TARGETS,
+  verdictOf,
+} from './hostile/verdict.ts'
 import { percentile } from './load.ts'
-import { printTable, progress } from './print.ts'
+import { keepTable, printTable, progress } from './print.ts'
 import { copyStore, startService, startTarget, stopTarget, TOKEN } from './server-process.ts'
 
 const { values: given } = parseArgs({
@@ -42,7 +50,7 @@ const CLUSTERS = Number(given.clusters)
 
 type Tokens = Readonly<Record<Attacker, string | undefined>>
 interface Section {
-  readonly title: string
+  readonly attacker: Attacker | 'nobody'
   readonly rows: readonly Seen[]
 }
 
@@ -85,17 +93,17 @@ async function main(): Promise<boolean> {
     const idle = [await measure(setting, { name: 'idle' })]
     const noisy = await measure(setting, { name: 'slow clients, bad logins', hasNuisances: true })
     const planned = (given.role as Attacker[]).map((attacker) => ({
-      title: `Attacker with the role ${attacker}`,
+      attacker,
       plans: plansOf(attacker, tokens[attacker], p99Of(idle)),
     }))
     const plans = planned.flatMap((section) => section.plans)
     const seen = await measureInTime(setting, plans)
     idle.push(await measure(setting, { name: 'idle, again' }))
     const attacked = planned.map((section) => ({
-      title: section.title,
+      attacker: section.attacker,
       rows: section.plans.flatMap((plan) => seen.get(plan) ?? []),
     }))
-    const isMet = report(idle, [{ title: 'Nobody', rows: [...idle, noisy] }, ...attacked])
+    const isMet = report(idle, [{ attacker: 'nobody', rows: [...idle, noisy] }, ...attacked])
     const skipped = plans.filter((plan) => !seen.has(plan)).map(({ name }) => name)
     if (skipped.length > 0)
       console.log(`Not measured, as ${given.minutes} minutes were over: ${skipped.join('; ')}.`)
@@ -231,10 +239,14 @@ function isSteady(idle: readonly Seen[]): boolean {
 function report(idle: readonly Seen[], sections: readonly Section[]): boolean {
   const idleP99 = p99Of(idle)
   for (const section of sections.filter((each) => each.rows.length > 0)) {
-    console.log(`\n${section.title}:\n`)
+    console.log(`\nAttacker: ${section.attacker}\n`)
     const cells = section.rows.map((row) => cellsOf(row, idleP99))
     printTable(COLUMNS, cells)
   }
+  const kept = sections.flatMap(({ attacker, rows }) =>
+    rows.map((row) => keptCellsOf(attacker, row, idleP99)),
+  )
+  keepTable('attacks', KEPT_COLUMNS, kept, 2)
   const isMissed = (row: Seen): boolean => verdictOf(row, idleP99).length > 0
   const rows = sections.flatMap((section) => section.rows)
   const missed = rows.filter(isMissed)

@@ -16,7 +16,7 @@ import {
 } from './polls/fleets.ts'
 import { addToSamples } from './polls/kept-samples.ts'
 import { buildClient, measure, pinServer } from './polls/measure.ts'
-import { tablesOf, writePage } from './polls/page.ts'
+import { report } from './polls/page.ts'
 import { fetchAnswers, findNginx, startBare, startNginx, type TlsFiles } from './polls/peers.ts'
 import { progress } from './print.ts'
 import type { Target } from './server-process.ts'
@@ -73,9 +73,7 @@ async function main(): Promise<void> {
   }
   progress('')
   const measured = SAMPLES === undefined ? cases : addToSamples(SAMPLES, cases)
-  const tables = tablesOf(measured, PEER_SIZE)
-  console.log(tables)
-  if (process.env.BENCH_WRITE !== '0') writePage(measured, tables)
+  report(measured, PEER_SIZE)
 }
 
 function add(

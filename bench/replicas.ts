@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { startPostgres } from '../test/postgres-server.ts'
 import { addRevisions, clusterDns, clusterId, writeFleet } from './fleet.ts'
 import { median, percentile } from './load.ts'
-import { printTable, progress } from './print.ts'
+import { progress, reportTable } from './print.ts'
 import {
   copyStore,
   residentMegabytes,
@@ -62,11 +62,12 @@ async function main(): Promise<void> {
   }
   progress('')
   console.log('`flux-resourceset copy` from SQLite to PostgreSQL, verified at the end:\n')
-  printTable(['clusters', 'revisions', 'seconds'], copies)
+  reportTable('replica-copies', ['clusters', 'revisions', 'seconds'], copies, 2)
   console.log('\nFrom the start of a process until it is ready:\n')
-  printTable(['fleet', 'seconds', 'of SQLite', 'peak RSS MB'], starts)
+  reportTable('replica-starts', ['fleet', 'seconds', 'of SQLite', 'peak RSS MB'], starts, 1)
   console.log(`\nWrites by ${WRITERS} clients for ${SECONDS} s, and when the other processes serve them:\n`)
-  printTable(
+  reportTable(
+    'replica-writes',
     [
       'fleet',
       'processes',
@@ -78,6 +79,7 @@ async function main(): Promise<void> {
       'worst ms',
     ],
     withRatios(commits),
+    2,
   )
 }
 

@@ -6,7 +6,7 @@ import type { ClusterRequest } from '../tools/simulate/exchange.ts'
 import { sendRequest } from '../tools/simulate/operator-request.ts'
 import { percentile } from './load.ts'
 import { buildClient, pinServer, runClient } from './polls/measure.ts'
-import { printTable, progress } from './print.ts'
+import { progress, reportTable } from './print.ts'
 import { cpuSeconds, type Target } from './server-process.ts'
 
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 10)
@@ -53,7 +53,8 @@ export async function printRates({ service, bare, acks, eventOf, folder }: Rates
   console.log(
     `\nAcknowledgements as fast as they are taken, ${ACKS_AT_ONCE} at once, server and client on a core each; events at a steady rate for ${SECONDS} s, where a wait counts from the moment a request was due:\n`,
   )
-  printTable(
+  reportTable(
+    'report-rates',
     ['', 'taken a second', 'errors', 'wait p50 ms', 'wait p99 ms', 'server, of a core', 'sender, of a core'],
     rows,
   )

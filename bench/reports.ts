@@ -12,14 +12,14 @@ import { sendGet, sendRequest } from '../tools/simulate/operator-request.ts'
 import { parseInputs } from '../tools/simulate/parse-inputs.ts'
 import { cluster, clusterDns, clusterToken, writeFleet } from './fleet.ts'
 import { median, runLoad } from './load.ts'
-import { printTable, progress } from './print.ts'
+import { progress, reportTable } from './print.ts'
 import { addressOf, printRates } from './report-rates.ts'
 import { cpuSeconds, startService, startTarget, stopTarget, type Target, TOKEN } from './server-process.ts'
 
-/** So many that hardly any is polled twice between two writes of what was noted: every poll pays for its own. */
-const CLUSTERS = Number(process.env.BENCH_CLUSTERS ?? 20_000)
+const CLUSTERS = Number(process.env.BENCH_CLUSTERS ?? 10_000)
+/** `sightings` alone compares polls with and without them; `rates` is the rest. */
+const PARTS = (process.env.BENCH_PARTS ?? 'sightings,rates').split(',')
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
-const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 15_000)
 /** Of clusters whose digests are known. Events have a budget for each cluster, and one for all. */
 const REPORTING = 1000
 const REPORTS = 4000
@@ -28,6 +28,8 @@ const CONNECTIONS = 8
 /** What was noted is written every 10 seconds. */
 const WRITTEN_MS = 11_000
 const ENDPOINTS = ['platform-components', 'namespaces', 'rolebindings']
+/** Every cluster polls all that it has to, as operators do: the providers of a cluster were made at one time. */
+const REQUESTS = CLUSTERS * ENDPOINTS.length
 
 const folder = mkdtempSync(join(tmpdir(), 'flux-resourceset-bench-'))
 const targets: Target[] = []
@@ -46,7 +48,17 @@ async function main(): Promise<void> {
   await writeFleet(database, CLUSTERS, true)
   copyFileSync(database, join(folder, 'quiet.db'))
   const noting = await start('with sightings', 'fleet.db')
-  await comparePolls(noting, await start('without sightings', 'quiet.db', 'without-sightings.ts'))
+  if (PARTS.includes('sightings'))
+    await comparePolls(noting, await start('without sightings', 'quiet.db', 'without-sightings.ts'))
+  if (PARTS.includes('rates')) await measureRates(noting)
+  console.log(
+    `\nLoad average: ${loadavg()
+      .map((load) => load.toFixed(1))
+      .join(' ')}`,
+  )
+}
+
+async function measureRates(noting: Target): Promise<void> {
   progress('asking for digests')
   const acks = await acknowledgements(noting)
   await compareKinds(noting, {
@@ -56,11 +68,6 @@ async function main(): Promise<void> {
     'event of 4 kB': (n) => eventOf(n, 4000),
   })
   await printRates({ service: noting, bare: await startBare(), acks, eventOf, folder })
-  console.log(
-    `\nLoad average: ${loadavg()
-      .map((load) => load.toFixed(1))
-      .join(' ')}`,
-  )
 }
 
 async function start(name: string, file: string, script?: string): Promise<Target> {
@@ -155,7 +162,7 @@ async function compareKinds(target: Target, kinds: Readonly<Record<string, Make>
   })
   progress('')
   console.log(`\nOne process, ${CLUSTERS} clusters with a token each, a connection for every request:\n`)
-  printTable(['', 'CPU µs', 'of a poll'], rows)
+  reportTable('reports', ['', 'CPU µs', 'of a poll'], rows, 1)
 }
 
 /** CPU µs per poll: while polls are answered, and until what was noted is in the store and derived. */
@@ -164,15 +171,19 @@ interface PollCost {
   readonly kept: number
 }
 
+/** A service, and the CPU seconds that it takes in a second without polls: states of the fleet are derived all the time. */
+interface Measured extends Target {
+  readonly atRest: number
+}
+
 /** In turns, so that both see the same machine. */
 async function comparePolls(noting: Target, quiet: Target): Promise<void> {
+  const [one, other] = (await restOf(noting, quiet)) as [Measured, Measured]
   const rounds: { readonly noting: PollCost; readonly quiet: PollCost }[] = []
-  await pollCost(noting)
-  await pollCost(quiet)
   for (let round = 1; round <= ROUNDS; round++) {
     progress(`round ${round} of ${ROUNDS}: polls with and without sightings`)
-    const first = await pollCost(round % 2 === 0 ? noting : quiet)
-    const second = await pollCost(round % 2 === 0 ? quiet : noting)
+    const first = await pollCost(round % 2 === 0 ? one : other)
+    const second = await pollCost(round % 2 === 0 ? other : one)
     rounds.push(round % 2 === 0 ? { noting: first, quiet: second } : { noting: second, quiet: first })
   }
   progress('')
@@ -183,22 +194,38 @@ async function comparePolls(noting: Target, quiet: Target): Promise<void> {
     median(rounds.map(({ quiet }) => quiet[of])).toFixed(1),
     `${median(rounds.map(({ noting, quiet }) => noting[of] / quiet[of])).toFixed(3)}×`,
   ]
-  printTable(
+  reportTable(
+    'sightings',
     ['CPU µs per poll', noting.name, quiet.name, 'median of ratios'],
     [
       rowOf('while polls are answered', 'answered'),
-      rowOf(`and ${WRITTEN_MS / 1000} s after, until all is kept`, 'kept'),
+      rowOf(`and ${WRITTEN_MS / 1000} s after, until all is kept, less what they take at rest`, 'kept'),
+      ['at rest, % of a core', (one.atRest * 100).toFixed(1), (other.atRest * 100).toFixed(1), ''],
     ],
   )
 }
 
-async function pollCost(target: Target): Promise<PollCost> {
-  const numbers = Array.from({ length: CLUSTERS }, (_, n) => n)
-  const before = cpuSeconds(target)
-  const since = (): number => ((cpuSeconds(target) - before) / REQUESTS) * 1e6
+/** After a first round, in which the service learns of its clusters. */
+async function restOf(...targets: Target[]): Promise<Measured[]> {
+  for (const target of targets) await pollCost({ ...target, atRest: 0 })
+  const before = targets.map(cpuSeconds)
+  await sleep(WRITTEN_MS)
+  return targets.map((target, i) => ({
+    ...target,
+    atRest: (cpuSeconds(target) - (before[i] ?? 0)) / (WRITTEN_MS / 1000),
+  }))
+}
+
+async function pollCost(target: Measured): Promise<PollCost> {
+  const numbers = Array.from({ length: REQUESTS }, (_, n) => Math.floor(n / ENDPOINTS.length))
+  const [before, begun] = [cpuSeconds(target), performance.now()]
+  const since = (): number => {
+    const rest = target.atRest * ((performance.now() - begun) / 1000)
+    return ((cpuSeconds(target) - before - rest) / REQUESTS) * 1e6
+  }
   await runLoad({
     port: target.port,
-    paths: numbers.map((n) => `${POLL_BASE}/${clusterDns(n)}/platform-components`),
+    paths: numbers.map((n, i) => `${POLL_BASE}/${clusterDns(n)}/${ENDPOINTS[i % ENDPOINTS.length]}`),
     token: TOKEN,
     tokens: numbers.map(clusterToken),
     requests: REQUESTS,

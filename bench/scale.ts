@@ -1,12 +1,12 @@
 // `npm run bench:scale`: what a lived-in fleet costs in memory and time at 100,000 and more clusters, and what polls feel
 // of its changes, each figure beside its target. SCALE_SIZES names the sizes, SCALE_PARTS the parts to measure;
 // SCALE_FOLDER keeps the files of fleets from run to run, as writing a large one takes minutes.
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startPostgres } from '../test/postgres-server.ts'
 import { writeFleet } from './fleet.ts'
-import { printTable, progress } from './print.ts'
+import { progress, reportTable } from './print.ts'
 import { FIGURE_COLUMNS, type Figure, rowOf } from './scale/figures.ts'
 import {
   measureBatches,
@@ -72,6 +72,8 @@ const MEASURES: Readonly<
 const figures: Figure[] = []
 for (const size of SIZES) {
   const file = await fleetOf(size)
+  const megabytes = statSync(file).size / 1e6
+  figures.push({ what: 'SQLite file', clusters: size, measured: megabytes, unit: 'MB', target: undefined })
   for (const part of PARTS) {
     if (!CHOSEN.includes(part)) continue
     progress(`${size} clusters: ${part}`)
@@ -79,4 +81,4 @@ for (const size of SIZES) {
   }
 }
 progress('')
-printTable(FIGURE_COLUMNS, figures.map(rowOf))
+reportTable('scale', FIGURE_COLUMNS, figures.map(rowOf), 2)

@@ -76,7 +76,8 @@ export async function serve({ env, version, readTypes }: Started): Promise<void>
       fleet: engine.fleet,
       send: mirror.report,
       now,
-      failed: (err) => log.warn({ err, upstream: config.mirror?.url }, 'the upstream takes no reports'),
+      failed: (err) =>
+        log.warn({ err, upstream: config.mirror?.url }, 'the upstream does not accept reports'),
     })
   let stopping = false
   stop = async (signal: string): Promise<void> => {

@@ -368,40 +368,38 @@ test('the audit is for those with a token', async (t) => {
   }
 })
 
-for (const [store, open] of Object.entries(STORES)) {
-  test(`lists and revisions come as lines of JSON for those who ask (${store})`, async (t) => {
-    const service = await startStory(t, await open(t))
-    for (const url of [
-      '/revisions',
-      '/revisions?limit=3',
-      '/revisions?cluster=one&q=team',
-      '/revisions?actor=nobody',
-      '/revisions/16',
-      '/revisions/16?limit=1&impact_limit=0',
-      '/clusters/one/history',
-      '/namespaces/team-a/history?limit=2&before=19',
-    ]) {
-      const plain = await service.call('GET', url)
-      assert.match(String(plain.headers['content-type']), /^application\/json\b/)
-      for (const accept of [NDJSON, `${NDJSON}, application/json;q=0.5`]) {
-        const lines = await service.call('GET', url, { headers: { accept } })
-        assert.equal(lines.status, 200)
-        assert.equal(String(lines.headers['content-type']).split(';')[0], NDJSON)
-        const items = Array.isArray(plain.body) ? plain.body : [plain.body]
-        const parts = lines.text.split('\n')
-        assert.equal(parts.pop(), '', 'every line ends')
-        assert.deepEqual(
-          parts.map((line) => JSON.parse(line)),
-          items,
-          url,
-        )
-        assert.equal(lines.headers.link, plain.headers.link)
-      }
-      const other = await service.call('GET', url, { headers: { accept: 'application/json, */*' } })
-      assert.deepEqual(other.body, plain.body)
+test('lists and revisions come as lines of JSON for those who ask', async (t) => {
+  const service = await startStory(t)
+  for (const url of [
+    '/revisions',
+    '/revisions?limit=3',
+    '/revisions?cluster=one&q=team',
+    '/revisions?actor=nobody',
+    '/revisions/16',
+    '/revisions/16?limit=1&impact_limit=0',
+    '/clusters/one/history',
+    '/namespaces/team-a/history?limit=2&before=19',
+  ]) {
+    const plain = await service.call('GET', url)
+    assert.match(String(plain.headers['content-type']), /^application\/json\b/)
+    for (const accept of [NDJSON, `${NDJSON}, application/json;q=0.5`]) {
+      const lines = await service.call('GET', url, { headers: { accept } })
+      assert.equal(lines.status, 200)
+      assert.equal(String(lines.headers['content-type']).split(';')[0], NDJSON)
+      const items = Array.isArray(plain.body) ? plain.body : [plain.body]
+      const parts = lines.text.split('\n')
+      assert.equal(parts.pop(), '', 'every line ends')
+      assert.deepEqual(
+        parts.map((line) => JSON.parse(line)),
+        items,
+        url,
+      )
+      assert.equal(lines.headers.link, plain.headers.link)
     }
-  })
-}
+    const other = await service.call('GET', url, { headers: { accept: 'application/json, */*' } })
+    assert.deepEqual(other.body, plain.body)
+  }
+})
 
 test('a problem is one JSON object even for those who ask for lines', async (t) => {
   const service = await start(t)
@@ -484,94 +482,92 @@ const KINDS: readonly (readonly [operation: string, ...Write])[] = [
   ],
 ]
 
-for (const [store, open] of Object.entries(STORES)) {
-  test(`a revision tells what was asked for, from where, and what its dry run had shown (${store})`, async (t) => {
-    const service = await start(t, { store: await open(t) })
-    const previews: { changes: Json; impact: Json; change_count: number }[] = []
-    for (const [operation, method, url, body] of KINDS) {
-      const dry = `${url}${url.includes('?') ? '&' : '?'}dry_run=true`
-      const preview = await service.call(method, dry, { body })
-      assert.equal(preview.status, 200, `${operation}: ${preview.text}`)
-      const done = await service.call(method, url, { body })
-      assert.ok(done.status < 300, `${operation}: ${done.text}`)
-      previews[Number(done.headers['x-revision'])] = preview.body
-    }
-    const hashes = new Set<string>()
-    for (const [i, [operation]] of KINDS.entries()) {
-      const { body } = await service.call('GET', `/revisions/${i + 2}`)
-      const preview = previews[i + 2]
-      assert.equal(body.operation, operation)
-      assert.equal(body.client_address, '127.0.0.1')
-      assert.match(body.hash, /^[0-9a-f]{64}$/)
-      assert.equal(body.change_count, preview?.change_count, operation)
-      assert.deepEqual(body.changes, preview?.changes, operation)
-      assert.deepEqual(body.impact, preview?.impact, operation)
-      hashes.add(body.hash)
-    }
-    assert.equal(hashes.size, KINDS.length)
-  })
+test('a revision tells what was asked for, from where, and what its dry run had shown', async (t) => {
+  const service = await start(t)
+  const previews: { changes: Json; impact: Json; change_count: number }[] = []
+  for (const [operation, method, url, body] of KINDS) {
+    const dry = `${url}${url.includes('?') ? '&' : '?'}dry_run=true`
+    const preview = await service.call(method, dry, { body })
+    assert.equal(preview.status, 200, `${operation}: ${preview.text}`)
+    const done = await service.call(method, url, { body })
+    assert.ok(done.status < 300, `${operation}: ${done.text}`)
+    previews[Number(done.headers['x-revision'])] = preview.body
+  }
+  const hashes = new Set<string>()
+  for (const [i, [operation]] of KINDS.entries()) {
+    const { body } = await service.call('GET', `/revisions/${i + 2}`)
+    const preview = previews[i + 2]
+    assert.equal(body.operation, operation)
+    assert.equal(body.client_address, '127.0.0.1')
+    assert.match(body.hash, /^[0-9a-f]{64}$/)
+    assert.equal(body.change_count, preview?.change_count, operation)
+    assert.deepEqual(body.changes, preview?.changes, operation)
+    assert.deepEqual(body.impact, preview?.impact, operation)
+    hashes.add(body.hash)
+  }
+  assert.equal(hashes.size, KINDS.length)
+})
 
-  test(`the impact of a revision has as many details as are asked for, and all counts (${store})`, async (t) => {
-    const clusters = Array.from({ length: 150 }, (_, i) => ({
-      id: `k${String(i).padStart(3, '0')}`,
-      cluster_name: `k${i}`,
-      cluster_dns: `k${i}.example.com`,
-      environment: i % 3 === 0 ? 'dev' : 'prod',
-      platform_components: [{ id: 'a' }],
-    }))
-    const fleet = { platform_components: [component('a')], clusters }
-    const service = await start(t, { store: await open(t), fleet })
-    await service.call('PATCH', '/platform_components/a', { body: { oci_tag: 'v2' } })
-    await service.call('DELETE', '/clusters/k007')
-    for (const [query, details] of [
-      ['', 100],
-      ['?impact_limit=0', 0],
-      ['?impact_limit=3', 3],
-      ['?impact_limit=10000', 150],
-    ] as const) {
-      const { impact } = (await service.call('GET', `/revisions/2${query}`)).body
-      assert.equal(impact.clusters, 150)
-      assert.deepEqual(impact.by_environment, { dev: 50, prod: 100 })
-      assert.deepEqual(impact.endpoints, {
-        'platform-components': { clusters: 150, added: 0, removed: 0, changed: 150 },
-      })
-      assert.equal(impact.details.length, details)
-      assert.deepEqual(
-        impact.details.map(({ cluster }: { cluster: string }) => cluster),
-        clusters.slice(0, details).map(({ id }) => id),
-      )
-    }
-    const { impact } = (await service.call('GET', '/revisions/2?impact_limit=8')).body
-    assert.deepEqual(impact.details[7], {
-      cluster: 'k007',
-      environment: 'prod',
-      endpoint: 'platform-components',
-      added: [],
-      removed: [],
-      changed: [{ id: 'a', fields: [{ path: '/source/oci_tag', before: 'v1', after: 'v2' }] }],
+test('the impact of a revision has as many details as are asked for, and all counts', async (t) => {
+  const clusters = Array.from({ length: 150 }, (_, i) => ({
+    id: `k${String(i).padStart(3, '0')}`,
+    cluster_name: `k${i}`,
+    cluster_dns: `k${i}.example.com`,
+    environment: i % 3 === 0 ? 'dev' : 'prod',
+    platform_components: [{ id: 'a' }],
+  }))
+  const fleet = { platform_components: [component('a')], clusters }
+  const service = await start(t, { fleet })
+  await service.call('PATCH', '/platform_components/a', { body: { oci_tag: 'v2' } })
+  await service.call('DELETE', '/clusters/k007')
+  for (const [query, details] of [
+    ['', 100],
+    ['?impact_limit=0', 0],
+    ['?impact_limit=3', 3],
+    ['?impact_limit=10000', 150],
+  ] as const) {
+    const { impact } = (await service.call('GET', `/revisions/2${query}`)).body
+    assert.equal(impact.clusters, 150)
+    assert.deepEqual(impact.by_environment, { dev: 50, prod: 100 })
+    assert.deepEqual(impact.endpoints, {
+      'platform-components': { clusters: 150, added: 0, removed: 0, changed: 150 },
     })
-  })
-
-  test(`a log that nobody has touched is whole (${store})`, async (t) => {
-    const service = await startStory(t, await open(t))
-    await service.call('DELETE', '/clusters/two')
-    const { body } = await service.call('GET', '/revisions/verify')
-    const { hash } = (await service.call('GET', `/revisions/${LAST + 1}`)).body
-    const documents = await Promise.all(
-      service.types.all.map(async ({ name }) => (await service.call('GET', `/${name}`)).body.length),
+    assert.equal(impact.details.length, details)
+    assert.deepEqual(
+      impact.details.map(({ cluster }: { cluster: string }) => cluster),
+      clusters.slice(0, details).map(({ id }) => id),
     )
-    assert.deepEqual(body, {
-      verified: true,
-      from: 1,
-      to: LAST + 1,
-      hash,
-      revisions: LAST + 1,
-      documents: documents.reduce((sum, count) => sum + count, 1),
-      anchor: null,
-      problems: [],
-    })
+  }
+  const { impact } = (await service.call('GET', '/revisions/2?impact_limit=8')).body
+  assert.deepEqual(impact.details[7], {
+    cluster: 'k007',
+    environment: 'prod',
+    endpoint: 'platform-components',
+    added: [],
+    removed: [],
+    changed: [{ id: 'a', fields: [{ path: '/source/oci_tag', before: 'v1', after: 'v2' }] }],
   })
-}
+})
+
+test('a log that nobody has touched is whole', async (t) => {
+  const service = await startStory(t)
+  await service.call('DELETE', '/clusters/two')
+  const { body } = await service.call('GET', '/revisions/verify')
+  const { hash } = (await service.call('GET', `/revisions/${LAST + 1}`)).body
+  const documents = await Promise.all(
+    service.types.all.map(async ({ name }) => (await service.call('GET', `/${name}`)).body.length),
+  )
+  assert.deepEqual(body, {
+    verified: true,
+    from: 1,
+    to: LAST + 1,
+    hash,
+    revisions: LAST + 1,
+    documents: documents.reduce((sum, count) => sum + count, 1),
+    anchor: null,
+    problems: [],
+  })
+})
 
 test('a log or a document that was touched behind the back of the service is found out', async (t) => {
   const path = join(temporaryFolder(t), 'fleet.db')

@@ -168,10 +168,11 @@ namespaces: [{id: team-c}]
     })
     const { stdout, stderr } = await done(service, ['apply', '-f', join(folder, 'fleet.yaml')])
     assert.deepEqual(stdout.trimEnd().split('\n').toSorted(), [
+      '1 cluster receives something else: prod 1 — 1 gets team-c (new)',
+      'apply: 3 documents changed (revision 2)',
       'clusters/two configured',
       'namespaces/team-b configured',
       'namespaces/team-c created',
-      'revision 2; 1 cluster receives something else: prod 1 — 1 gets team-c (new)',
     ])
     assert.equal(stderr, '')
     assert.deepEqual(await changesOf(service, 2), [
@@ -1364,7 +1365,10 @@ describe('at the same time as others', CONCURRENTLY, () => {
     })
     const folder = files(t, { 'set.json': namespaces('x') })
     const { stdout } = await done(front, ['apply', '-f', join(folder, 'set.json')])
-    assert.equal(stdout, 'namespaces/x created\nrevision 2; no cluster receives anything else\n')
+    assert.equal(
+      stdout,
+      'namespaces/x created\napply: 1 document changed (revision 2)\nno cluster receives anything else\n',
+    )
     assert.ok(lost)
     assert.equal(revisionOf(service), 2)
   })

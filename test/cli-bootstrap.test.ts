@@ -422,13 +422,13 @@ describe('--with-token', AT_ONCE, () => {
     let isCut = false
     const front = await standBefore(t, own, {
       after: ({ method, url }) => {
-        if (method !== 'POST' || url !== '/tokens' || isCut) return
+        if (method !== 'POST' || url !== '/tokens/issue' || isCut) return
         isCut = true
         throw new Error('the answer is lost')
       },
     })
     const args = ['one', ...HTTPS, '--with-token']
-    await fail(3, 'the token "cluster-one" was made, but its secret got lost', args, { url: front.url })
+    await fail(3, 'the tokens were issued, but their secrets got lost on the way', args, { url: front.url })
     assert.deepEqual(await grantOf(tokenIn(await output(args, { url: front.url })), own), ownToken('one'))
   })
 
@@ -541,18 +541,25 @@ describe('--output-dir', AT_ONCE, () => {
       }
     }
     assert.equal((await tokenNames(own)).length, 20)
+    assert.equal(own.engine.state.revision, 3, 'all tokens of a run are one revision')
   })
 
-  test('keeps the tokens that were made before one could not be, and says how many files there are', async (t) => {
+  test('makes no token and writes no file where one cannot be made, and says which', async (t) => {
     const own = await start(t)
     await own.call('POST', '/tokens', { body: { name: 'cluster-two', role: 'viewer' } })
+    const { revision } = own.engine.state
     const folder = newFolder(t)
     const args = ['-l', 'id', ...HTTPS, '--with-token', '--output-dir', folder]
-    await fail(1, /^1 file written to .* before this:\nError: there is a token "cluster-two" already/, args, {
-      url: own.url,
-    })
-    assert.deepEqual(Object.keys(filesIn(folder)), ['one.yaml'])
-    assert.deepEqual(await grantOf(tokenIn(filesIn(folder)['one.yaml'] ?? ''), own), ownToken('one'))
+    await fail(
+      1,
+      /^Error: there is a token "cluster-two" already, and it is not for polls of this cluster/,
+      args,
+      {
+        url: own.url,
+      },
+    )
+    assert.deepEqual(filesIn(folder), {})
+    assert.equal(own.engine.state.revision, revision)
   })
 
   test('writes of the identity flavor the same two files for one cluster', async (t) => {

@@ -106,7 +106,9 @@ describe('lists of clusters', () => {
 
   test('go on with a line for each cluster that changes', async (t) => {
     const { url, cluster } = await start(t)
-    const child = spawn(process.execPath, [CLI, 'cluster', 'list', '--watch'], { env: cliEnv({ url }) })
+    const columns = ['--columns', 'id,contact,delivery,health,updated']
+    const line = [CLI, 'cluster', 'list', '--watch', ...columns, '--sort-by', 'health']
+    const child = spawn(process.execPath, line, { env: cliEnv({ url }) })
     t.after(() => child.kill('SIGKILL'))
     let stdout = ''
     child.stdout.on('data', (chunk) => {
@@ -116,7 +118,7 @@ describe('lists of clusters', () => {
     const before = stdout.split('\n').length
     await cluster('gone').settle()
     await waitFor('the change is there', () => stdout.split('\n').length > before)
-    assert.match(stdout.split('\n')[before - 1] ?? '', /^gone .* current +applied +healthy/)
+    assert.match(stdout.split('\n')[before - 1] ?? '', /^gone +current +applied +healthy +\d+[smh]$/)
     assert.equal(stdout.split('\n').length, before + 1, 'what did not change is not told again')
     child.kill('SIGINT')
     await once(child, 'close')
@@ -369,7 +371,11 @@ describe('a write with --wait', () => {
       ['cluster', 'update', 'gone', '--set', 'labels.a=b', '--wait', '--timeout', '0.5'],
       { url },
     )
-    assert.deepEqual([ran.code, ran.stdout], [0, 'clusters/gone configured (revision 2)\n'], ran.stderr)
+    assert.deepEqual(
+      [ran.code, ran.stdout],
+      [0, 'clusters/gone configured (revision 2)\nno cluster receives anything else\n'],
+      ran.stderr,
+    )
     assert.match(ran.stderr, /revision 2: no cluster receives anything else/)
     const late = await cli(
       ['component', 'patch', 'a', '--cluster', 'gone', '--set', 'x=1', '--wait', '--timeout', '0.5'],

@@ -40,6 +40,12 @@ test('the flags of TLS verify a private authority and show a client certificate,
   assert.deepEqual([unverified.code, unverified.stdout], [0, all], unverified.stderr)
   const env = { FLUX_API_CA_FILE: ca, FLUX_API_CLIENT_CERT: shown[1], FLUX_API_CLIENT_KEY: shown[3] }
   assert.equal((await cliProcess(['cluster', 'list', '-o', 'name'], { url, env })).stdout, all)
+  const system = { SSL_CERT_FILE: ca, SSL_CERT_DIR: folder, NODE_EXTRA_CA_CERTS: '' }
+  const bySystem = await cliProcess(['namespace', 'create', 'x', '-o', 'name', ...shown], {
+    url,
+    env: system,
+  })
+  assert.deepEqual([bySystem.code, bySystem.stdout], [0, 'namespaces/x\n'], bySystem.stderr)
   assertFailed(await list(...shown), 3, 'nobody that is trusted here has signed its certificate', '--ca-file')
   assertFailed(await list('--ca-file', ca), 3, '--client-cert and --client-key')
   assertFailed(await list('--ca-file', ca, '--client-cert', ca), 2, '--client-cert needs --client-key')

@@ -118,7 +118,7 @@ describe('create', PARALLEL, () => {
       await words(
         'component create grafana --component-path obs/grafana --component-version 1.10 --oci-url oci://r.example/c --oci-tag 2 --cluster-env-enabled --depends-on a --depends-on b',
       ),
-      'platform_components/grafana created (revision 2)\n',
+      'platform_components/grafana created (revision 2)\nno cluster receives anything else\n',
     )
     assert.deepEqual(await fleet.get('/platform_components/grafana'), {
       id: 'grafana',
@@ -137,7 +137,7 @@ describe('create', PARALLEL, () => {
         '--annotation',
         'empty=',
       ),
-      'namespaces/team-c created (revision 3)\n',
+      'namespaces/team-c created (revision 3)\nno cluster receives anything else\n',
     )
     assert.deepEqual(await fleet.get('/namespaces/team-c'), {
       id: 'team-c',
@@ -148,7 +148,7 @@ describe('create', PARALLEL, () => {
       await words(
         'rolebinding create devs --role view --subject kind=Group,name=devs,apiGroup=rbac.authorization.k8s.io --subject kind=ServiceAccount,name=ci,namespace=team-a --subject {"kind":"User","name":"CN=ann,O=x"}',
       ),
-      'rolebindings/devs created (revision 4)\n',
+      'rolebindings/devs created (revision 4)\nno cluster receives anything else\n',
     )
     assert.deepEqual(await fleet.get('/rolebindings/devs'), {
       id: 'devs',
@@ -163,7 +163,7 @@ describe('create', PARALLEL, () => {
       await words(
         'network-policy create guard --target-namespace team-a --ingress-rule from_namespace=traefik,port=9898 --ingress-rule from_namespace=team-b,port=80',
       ),
-      'network_policies/guard created (revision 5)\n',
+      'network_policies/guard created (revision 5)\nno cluster receives anything else\n',
     )
     assert.deepEqual(await fleet.get('/network_policies/guard'), {
       id: 'guard',
@@ -177,7 +177,7 @@ describe('create', PARALLEL, () => {
       await words(
         'cluster create three --cluster-name Three --cluster-dns three.k8s.example.com --environment qa --label region=eu --label wave=1 --node-count 3 --deletion-protection --vm-image ubuntu --k0s-version 1.30 --patches {"a":{"x_y":"1"}} --component a,b --component c --namespace team-a --rolebinding admins --network-policy guard',
       ),
-      'clusters/three created (revision 6)\n',
+      'clusters/three created (revision 6)\n1 cluster receives something else: qa 1 — 1 joins the fleet\n',
     )
     assert.deepEqual(await fleet.get('/clusters/three'), {
       id: 'three',
@@ -319,7 +319,10 @@ describe('create', PARALLEL, () => {
     const fleet = await start(t)
     const args = '--cluster-name x --cluster-dns x.example.com --environment dev --component b'
     const run = await fleet.run(['cluster', 'create', 'x', ...args.split(' ')])
-    assert.equal(run.stdout, 'clusters/x created (revision 2)\n')
+    assert.equal(
+      run.stdout,
+      'clusters/x created (revision 2)\n1 cluster receives something else: dev 1 — 1 joins the fleet\n',
+    )
     assert.equal(run.stderr, 'Warning: cluster "x": "b" depends on "a", which is not assigned\n')
     assert.equal(run.code, 0)
   })
@@ -330,7 +333,10 @@ describe('create with clusters', PARALLEL, () => {
     const fleet = await start(t)
     const line = 'namespace create team-c --cluster one,two --cluster one --label team=c --yes'
     const run = await isOneRevision(fleet, () => fleet.run(line.split(' ')))
-    assertDone(run, 'namespaces/team-c created and assigned (revision 2)\n')
+    assertDone(
+      run,
+      'namespaces/team-c created and assigned (revision 2)\n2 clusters receive something else: dev 1, prod 1 — 2 get team-c (new)\n',
+    )
     assert.deepEqual((await fleet.get('/namespaces/team-c')).labels, { team: 'c' })
     assert.deepEqual((await fleet.get('/clusters/one')).namespaces, [{ id: 'team-a' }, { id: 'team-c' }])
     assert.deepEqual((await fleet.get('/clusters/two')).namespaces, [{ id: 'team-c' }])
@@ -341,7 +347,10 @@ describe('create with clusters', PARALLEL, () => {
     const line = 'component create b --oci-tag v1.1.0 --selector environment --depends-on a'
     const run = await isOneRevision(fleet, () => fleet.run(line.split(' ')))
     assert.equal(run.code, 0)
-    assert.equal(run.stdout, 'platform_components/b configured and assigned (revision 2)\n')
+    assert.equal(
+      run.stdout,
+      'platform_components/b configured and assigned (revision 2)\n1 cluster receives something else: prod 1 — 1 gets b (new)\n',
+    )
     assert.match(run.stderr, /^Warning: cluster "two": "b" depends on "a"/)
     const { oci_tag, component_version } = await fleet.get('/platform_components/b')
     assert.deepEqual([oci_tag, component_version], ['v1.1.0', '1.0.0'])
@@ -391,13 +400,13 @@ test('the commands of the demo work word for word', async (t) => {
     await run(
       'namespace create team-sandbox --cluster demo-cluster-01 --label team=sandbox --annotation owner=platform',
     ),
-    'namespaces/team-sandbox created and assigned (revision 3)\n',
+    'namespaces/team-sandbox created and assigned (revision 3)\n1 cluster receives something else: dev 1 — 1 gets team-sandbox (new)\n',
   )
   assertDone(
     await run(
       'component create cert-manager --component-path core/cert-manager/1.14.0 --component-version 1.14.0 --oci-url oci://registry.example/platform-components --oci-tag v1.0.0 --cluster demo-cluster-01 --yes',
     ),
-    'platform_components/cert-manager configured and assigned (revision 4)\n',
+    'platform_components/cert-manager configured and assigned (revision 4)\n7 clusters receive something else: dev 2, prod 2, qa 2, uat 1 — 7 receive cert-manager with 4 other values, 7 another depends_on of traefik, 3 another depends_on of external-secrets\n',
   )
   assert.deepEqual(await fleet.get('/platform_components/cert-manager'), {
     id: 'cert-manager',
@@ -414,7 +423,7 @@ test('the commands of the demo work word for word', async (t) => {
   )
   assertDone(
     await run('demo add-namespace demo-cluster-01 demo-runtime --label team=platform --annotation owner=you'),
-    'namespaces/demo-runtime created and assigned (revision 6)\n',
+    'namespaces/demo-runtime created and assigned (revision 6)\n1 cluster receives something else: dev 1 — 1 gets demo-runtime (new)\n',
   )
   assertDone(
     await run(
@@ -450,7 +459,7 @@ describe('update', PARALLEL, () => {
         ...set('labels.wave=2', 'labels.app\\.kubernetes\\.io/part-of=true', 'labels["a.b/c"]=007'),
         ...set('patches.a.msg=a=b "c"\nü 🚀', 'patches.a["x.y"]='),
       ]),
-      'clusters/one configured (revision 2)\n',
+      'clusters/one configured (revision 2)\n1 cluster receives something else: dev 1 — 1 another msg and x.y of a\n',
     )
     const one = await fleet.get('/clusters/one')
     assert.deepEqual(
@@ -476,7 +485,10 @@ describe('update', PARALLEL, () => {
     })
     const line =
       'cluster update one --unset node_count --unset labels.a --unset labels.never --unset deletion_protection'
-    assertDone(await fleet.run(line.split(' ')), 'clusters/one configured (revision 3)\n')
+    assertDone(
+      await fleet.run(line.split(' ')),
+      'clusters/one configured (revision 3)\nno cluster receives anything else\n',
+    )
     const one = await fleet.get('/clusters/one')
     assert.deepEqual(one.labels, { b: '2' })
     assert.equal(Object.hasOwn(one, 'node_count'), false)
@@ -500,7 +512,7 @@ describe('update', PARALLEL, () => {
         '--set',
         'subjects[1]=kind=User,name=y',
       ),
-      'rolebindings/admins configured (revision 2)\n',
+      'rolebindings/admins configured (revision 2)\n1 cluster receives something else: dev 1 — 1 another role and subjects of admins\n',
     )
     assert.deepEqual(await fleet.get('/rolebindings/admins'), {
       id: 'admins',
@@ -637,7 +649,10 @@ describe('update', PARALLEL, () => {
       await fleet.change(path, { subjects: subjects.map((name) => ({ kind: 'Group', name })) })
     })
     const line = 'rolebinding update admins --set subjects[0].name=mine'
-    assertDone(await fleet.run(line.split(' '), { url }), 'rolebindings/admins configured (revision 4)\n')
+    assertDone(
+      await fleet.run(line.split(' '), { url }),
+      'rolebindings/admins configured (revision 4)\n1 cluster receives something else: dev 1 — 1 another subjects of admins\n',
+    )
     const { subjects } = await fleet.get('/rolebindings/admins')
     assert.deepEqual(
       subjects.map(({ name }: { name: string }) => name),
@@ -714,7 +729,10 @@ describe('edit', PARALLEL, () => {
     const run = await fleet.run(['namespace', 'edit', 'team-a', '-m', 'why'], {
       env: { EDITOR: command, TMPDIR: folder },
     })
-    assertDone(run, 'namespaces/team-a edited (revision 3)\n')
+    assertDone(
+      run,
+      'namespaces/team-a edited (revision 3)\n1 cluster receives something else: dev 1 — 1 another team of team-a\n',
+    )
     assert.deepEqual(await fleet.get('/namespaces/team-a'), {
       id: 'team-a',
       labels: { team: 'x' },
@@ -858,7 +876,10 @@ describe('delete and restore', PARALLEL, () => {
     const fleet = await start(t)
     const run = await changesNothing(fleet, () => fleet.run(['namespace', 'delete', 'team-a']))
     assertFailed(run, 1, /is in use by 1: clusters\/one[\s\S]*HTTP 409 conflict[\s\S]*Hint: .*--cascade/)
-    assertDone(await fleet.run(['namespace', 'delete', 'team-b']), 'namespaces/team-b deleted (revision 2)\n')
+    assertDone(
+      await fleet.run(['namespace', 'delete', 'team-b']),
+      'namespaces/team-b deleted (revision 2)\nno cluster receives anything else\n',
+    )
     assertFailed(await fleet.run(['namespace', 'delete', 'team-b']), 1, /no namespace "team-b"/)
     const line = ['namespace', 'delete', 'team-a', '--cascade', '-o', 'json', '--yes']
     const last = await changesNothing(fleet, () => fleet.run(line))
@@ -900,15 +921,21 @@ describe('delete and restore', PARALLEL, () => {
       return [status, status === 200 ? text : '']
     }
     const rendered = await poll()
-    assertDone(await fleet.run(['cluster', 'delete', 'one', '--yes']), 'clusters/one deleted (revision 2)\n')
+    assertDone(
+      await fleet.run(['cluster', 'delete', 'one', '--yes']),
+      'clusters/one deleted (revision 2)\n1 cluster receives something else: dev 1 — 1 leaves the fleet\n',
+    )
     assert.deepEqual(await poll(), [200, '{"inputs":[]}'])
-    assertDone(await fleet.run(['cluster', 'restore', 'one']), 'clusters/one restored (revision 3)\n')
+    assertDone(
+      await fleet.run(['cluster', 'restore', 'one']),
+      'clusters/one restored (revision 3)\n1 cluster receives something else: dev 1 — 1 joins the fleet\n',
+    )
     assert.deepEqual(await fleet.get('/clusters/one'), before)
     assert.deepEqual(await poll(), rendered)
     assertFailed(await fleet.run(['cluster', 'restore', 'one']), 1, /is not deleted/)
     assertDone(
       await fleet.run(['cluster', 'delete', 'one', '--purge', '--yes']),
-      'clusters/one purged (revision 4)\n',
+      'clusters/one purged (revision 4)\n1 cluster receives something else: dev 1 — 1 leaves the fleet\n',
     )
     assert.deepEqual(await poll(), [404, ''])
     assertFailed(await fleet.run(['cluster', 'restore', 'one']), 1, /no deleted cluster "one"/)

@@ -10,6 +10,7 @@ import type { Json, JsonObject } from '../src/base/json.ts'
 import { ROLES } from '../src/domain/access/grant.ts'
 import { STATUS } from '../src/http/request/problem-response.ts'
 import type { RegisteredTypes } from '../src/registry/build-types.ts'
+import { measure } from '../tools/prose/measure.ts'
 import {
   type Answer,
   builtInTypes,
@@ -509,6 +510,22 @@ test('every operation is described in a sentence or more, and every type has its
     assert.doesNotMatch(JSON.stringify(document), /\ba (?=applied|editor|ETag|id )/)
     assert.ok(document.info.contact.name)
   }
+})
+
+test('descriptions are plain: no long sentences, none of the habits that docs/writing.md forbids', async () => {
+  const { document } = await describeApi(await startService())
+  const texts = new Set<string>()
+  const collect = (value: unknown, key = ''): void => {
+    if (typeof value === 'string' && (key === 'description' || key === 'summary')) texts.add(value)
+    if (typeof value !== 'object' || value === null) return
+    for (const [name, child] of Object.entries(value)) collect(child, name)
+  }
+  collect(document)
+  assert.ok(texts.size > 500)
+  const found = [...texts]
+    .map(measure)
+    .flatMap(({ long, habits }) => [...long, ...habits.map(({ text }) => text)])
+  assert.deepEqual(found, [])
 })
 
 test('no credential is described that is not asked for: a certificate is optional, and OIDC is where it is set up', async () => {

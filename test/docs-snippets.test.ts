@@ -55,3 +55,25 @@ test('every YAML that a page shows can be read', () => {
   )
   assert.deepEqual(problems, [])
 })
+
+/** A blank line within a table ends it, and its other rows are shown as text. */
+test('every table of a page has a head', () => {
+  const problems = everyPage.flatMap((page) =>
+    contentOf(page)
+      .replaceAll(/^( *)(`{3,})[\s\S]*?^\1\2 *$/gm, '')
+      .split(/\n\s*\n/)
+      .map((block) => block.split('\n').filter((line) => line.trim().startsWith('|')))
+      .filter(([head, rule]) => head !== undefined && !/^ *\|[ :|-]+\| *$/.test(rule ?? ''))
+      .map(([head]) => `${page}: ${head}`),
+  )
+  assert.deepEqual(problems, [])
+})
+
+test('the glossary has at most forty words, in order', () => {
+  const rows = contentOf('docs/glossary.md')
+    .split('\n')
+    .filter((line) => /^\| [a-z]/.test(line))
+  const words = rows.slice(1).map((row) => row.split(' | ')[0])
+  assert.ok(words.length > 20 && words.length <= 40, String(words.length))
+  assert.deepEqual(words, words.toSorted())
+})

@@ -374,20 +374,18 @@ async function tell(service: TestService): Promise<void> {
   for (const { write } of STORY) await run(service, write)
 }
 
-for (const [store, open] of Object.entries(STORES)) {
-  test(`through a long story every value is told with who last set it (${store})`, async (t) => {
-    const service = await start(t, { store: await open(t) })
-    await assertExplainsAll(service)
-    for (const { write, told } of STORY) {
-      await run(service, write)
-      for (const [endpoint, id, path, origin] of told) {
-        assert.equal(await originOf(service, endpoint, id, path), origin, `${write[0]}: ${id}${path}`)
-      }
+test('through a long story every value is told with who last set it', async (t) => {
+  const service = await start(t)
+  await assertExplainsAll(service)
+  for (const { write, told } of STORY) {
+    await run(service, write)
+    for (const [endpoint, id, path, origin] of told) {
+      assert.equal(await originOf(service, endpoint, id, path), origin, `${write[0]}: ${id}${path}`)
     }
-    await assertExplainsAll(service)
-    await assertExplainsAll(service, 'two')
-  })
-}
+  }
+  await assertExplainsAll(service)
+  await assertExplainsAll(service, 'two')
+})
 
 /** What is told of cluster one now. */
 async function toldNow(service: TestService, at: number | string = ''): Promise<Explanation['inputs'][]> {
@@ -511,81 +509,76 @@ test('what is left out of a list is named, with why the cluster does not get it'
   assert.deepEqual(await leftOut(), [[], 'catalog', [{ id: 'a', why: 'delivered_otherwise' }]])
 })
 
-for (const [store, open] of Object.entries(STORES)) {
-  test(`a cluster that was deleted and restored is told of as before (${store})`, async (t) => {
-    const service = await start(t, { store: await open(t) })
-    await run(service, ['own a', 'PATCH', '/clusters/one/platform_components/a', { oci_tag: 'v7' }])
-    const before = await toldNow(service)
-    await run(service, ['by mistake', 'DELETE', '/clusters/one'])
-    assertProblem(await service.call('GET', '/clusters/one/inputs/namespaces?explain=true'), 404, 'not_found')
-    await run(service, ['sorry', 'POST', '/clusters/one/restore'])
-    assert.deepEqual(await toldNow(service), before)
-    await run(service, ['again', 'DELETE', '/clusters/one'], ['undone', 'POST', '/revisions/5/revert'])
-    assert.deepEqual(await toldNow(service), before)
-  })
+test('a cluster that was deleted and restored is told of as before', async (t) => {
+  const service = await start(t)
+  await run(service, ['own a', 'PATCH', '/clusters/one/platform_components/a', { oci_tag: 'v7' }])
+  const before = await toldNow(service)
+  await run(service, ['by mistake', 'DELETE', '/clusters/one'])
+  assertProblem(await service.call('GET', '/clusters/one/inputs/namespaces?explain=true'), 404, 'not_found')
+  await run(service, ['sorry', 'POST', '/clusters/one/restore'])
+  assert.deepEqual(await toldNow(service), before)
+  await run(service, ['again', 'DELETE', '/clusters/one'], ['undone', 'POST', '/revisions/5/revert'])
+  assert.deepEqual(await toldNow(service), before)
+})
 
-  test(`a cluster that was purged and made anew is told of from then on (${store})`, async (t) => {
-    const service = await start(t, { store: await open(t) })
-    const { body } = await service.call('GET', '/clusters/one')
+test('a cluster that was purged and made anew is told of from then on', async (t) => {
+  const service = await start(t)
+  const { body } = await service.call('GET', '/clusters/one')
+  await run(
+    service,
+    ['away', 'DELETE', '/clusters/one?purge=true'],
+    ['born again', 'POST', '/clusters', body],
+  )
+  for (const { fields } of (await toldNow(service)).flat()) {
+    for (const { source, message } of fields.filter((field) => field.source !== 'default')) {
+      assert.equal(message, source === 'catalog' ? 'Seed file' : 'born again')
+    }
+  }
+})
+
+test('a value is found however long ago it was set', async (t) => {
+  const service = await start(t)
+  await run(service, ['long ago', 'PATCH', '/clusters/one/patches/a', { color: 'red' }])
+  await run(service, ['long ago', 'PATCH', '/platform_components/a', { oci_tag: 'v2' }])
+  for (let i = 0; i < 120; i++) {
     await run(
       service,
-      ['away', 'DELETE', '/clusters/one?purge=true'],
-      ['born again', 'POST', '/clusters', body],
+      ['noise', 'PATCH', '/clusters/one', { node_count: i }],
+      ['noise', 'PATCH', '/platform_components/a', { component_version: String(i) }],
     )
-    for (const { fields } of (await toldNow(service)).flat()) {
-      for (const { source, message } of fields.filter((field) => field.source !== 'default')) {
-        assert.equal(message, source === 'catalog' ? 'Seed file' : 'born again')
-      }
-    }
-  })
+  }
+  assert.equal(await originOf(service, PC, 'a', '/patches/color'), 'patch clusters/one: long ago')
+  assert.equal(await originOf(service, PC, 'a', TAG), 'catalog platform_components/a: long ago')
+  assert.equal(await originOf(service, PC, 'a', '/patches/replicas'), 'patch clusters/one: Seed file')
+  assert.equal(await originOf(service, PC, 'a', '/component_version'), 'catalog platform_components/a: noise')
+})
 
-  test(`a value is found however long ago it was set (${store})`, async (t) => {
-    const service = await start(t, { store: await open(t) })
-    await run(service, ['long ago', 'PATCH', '/clusters/one/patches/a', { color: 'red' }])
-    await run(service, ['long ago', 'PATCH', '/platform_components/a', { oci_tag: 'v2' }])
-    for (let i = 0; i < 120; i++) {
-      await run(
-        service,
-        ['noise', 'PATCH', '/clusters/one', { node_count: i }],
-        ['noise', 'PATCH', '/platform_components/a', { component_version: String(i) }],
-      )
-    }
-    assert.equal(await originOf(service, PC, 'a', '/patches/color'), 'patch clusters/one: long ago')
-    assert.equal(await originOf(service, PC, 'a', TAG), 'catalog platform_components/a: long ago')
-    assert.equal(await originOf(service, PC, 'a', '/patches/replicas'), 'patch clusters/one: Seed file')
-    assert.equal(
-      await originOf(service, PC, 'a', '/component_version'),
-      'catalog platform_components/a: noise',
-    )
+test('where the log does not reach back far enough nobody is named', async (t) => {
+  let now = '2026-01-31T12:00:00Z'
+  const pruned = openMemoryStore()
+  const service = await start(t, { store: pruned, now: () => new Date(now) })
+  now = '2026-01-31T13:00:00Z'
+  await run(service, ['own a', 'PATCH', '/clusters/one/platform_components/a', { oci_tag: 'v7' }])
+  assert.ok((await pruneLog(pruned, '2026-01-31T12:30:00Z')).ok)
+  const [input] = (await explain(service, PC)).inputs
+  const nobody = { revision: null, time: null, actor: null, message: null }
+  const find = (path: string) => input?.fields.find((field) => field.path === path)
+  assert.deepEqual(find('/component_version'), {
+    path: '/component_version',
+    value: '1.0.0',
+    source: 'catalog',
+    document: 'platform_components/a',
+    ...nobody,
   })
-
-  test(`where the log does not reach back far enough nobody is named (${store})`, async (t) => {
-    let now = '2026-01-31T12:00:00Z'
-    const pruned = await open(t)
-    const service = await start(t, { store: pruned, now: () => new Date(now) })
-    now = '2026-01-31T13:00:00Z'
-    await run(service, ['own a', 'PATCH', '/clusters/one/platform_components/a', { oci_tag: 'v7' }])
-    assert.ok((await pruneLog(pruned, '2026-01-31T12:30:00Z')).ok)
-    const [input] = (await explain(service, PC)).inputs
-    const nobody = { revision: null, time: null, actor: null, message: null }
-    const find = (path: string) => input?.fields.find((field) => field.path === path)
-    assert.deepEqual(find('/component_version'), {
-      path: '/component_version',
-      value: '1.0.0',
-      source: 'catalog',
-      document: 'platform_components/a',
-      ...nobody,
-    })
-    assert.deepEqual(find('/enabled'), {
-      path: '/enabled',
-      value: true,
-      source: 'cluster',
-      document: 'clusters/one',
-      ...nobody,
-    })
-    assert.equal(find(TAG)?.message, 'own a')
+  assert.deepEqual(find('/enabled'), {
+    path: '/enabled',
+    value: true,
+    source: 'cluster',
+    document: 'clusters/one',
+    ...nobody,
   })
-}
+  assert.equal(find(TAG)?.message, 'own a')
+})
 
 test('a default of a field that the document has never seen comes from nobody', async (t) => {
   const folder = temporaryFolder(t)

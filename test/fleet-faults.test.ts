@@ -19,7 +19,7 @@ const FAILED = {
   reason: 'HealthCheckFailed',
   message: 'timeout',
 }
-const KINDS = ['polls', 'reports', 'refusals', 'failures', 'transitions']
+const KINDS = ['polls', 'seen', 'reports', 'refusals', 'failures', 'transitions']
 
 /** A clock that all services of a test share. */
 function createClock() {
@@ -123,7 +123,11 @@ describe('while the store is unavailable', () => {
     assert.deepEqual(transitions, [])
     assert.equal((await service.call('GET', '/status')).body.counts.contact.current, 1)
     assert.equal((await service.call('GET', '/status/attention')).body.total, 1)
-    assert.equal(service.engine.fleet.pendingNotes, 5, 'three endpoints, a report and a failure')
+    assert.equal(
+      service.engine.fleet.pendingNotes,
+      6,
+      'three endpoints, when they were polled last, a report and a failure',
+    )
     assert.equal((await service.call('GET', '/ready', { token: null })).status, 503)
     assert.deepEqual(logged.toSorted(), ['follow', 'status'])
     heal()
@@ -284,6 +288,44 @@ describe('processes on one store', () => {
     await checkShared(crud, reader)
     const second = await startOn(t, openSqliteStore({ path, write: true }), { fleet: {} })
     assert.deepEqual(await rowIn(second), ['current', 'applied', 'healthy'])
+  })
+
+  test('note repeated polls by their times alone, and know them all whoever was asked', async (t) => {
+    const { now, pass } = createClock()
+    const shared = openCuttable()
+    const { store } = shared.open()
+    const open = () => startOn(t, shared.open().store, { now, fleet: {} })
+    const [one, other] = [await startOn(t, store, { now }), await open()]
+    await new ReportingCluster(one, 'one').settle()
+    await syncAll(one, other)
+    const full = async () =>
+      (await notesIn(store)).flatMap(({ kind, key, time }) => (kind === 'polls' ? [[key, time]] : []))
+    const noted = await full()
+    const servedBy = async (service: TestService) =>
+      Object.values((await statusOf(service)).endpoints).map(({ served }) => served)
+    const [first] = await servedBy(one)
+    pass(300)
+    await new ReportingCluster(one, 'one').poll()
+    await syncAll(one, other)
+    assert.deepEqual(await full(), noted)
+    const again = await servedBy(one)
+    assert.deepEqual(
+      again.map((served) => [served?.since, Date.parse(served?.at ?? '')]),
+      again.map(() => [first?.since, now().getTime()]),
+    )
+    assert.deepEqual(await servedBy(other), again)
+    pass(300)
+    await new ReportingCluster(other, 'one').poll(['rolebindings'])
+    pass(1)
+    await new ReportingCluster(one, 'one').poll(['namespaces'])
+    // Of their two notes the second stays, until the first process sees what is missing there.
+    await syncAll(other, one, other, one)
+    const last = await servedBy(one)
+    assert.deepEqual(
+      last.map((served) => now().getTime() - Date.parse(served?.at ?? '')),
+      [0, 301_000, 1000],
+    )
+    for (const service of [other, await open()]) assert.deepEqual(await servedBy(service), last)
   })
 
   test('share what they hear on PostgreSQL, read-only ones too', async (t) => {

@@ -121,8 +121,8 @@ describe('contact', () => {
     assert.deepEqual([(await status('one')).contact.state, await listed()], ['late', 'late'])
   })
 
-  test('is refused while polls in its name fail with 401 or 403, but not for a cluster that still polls', async (t) => {
-    const { poll, pollAll, status, pass } = await start(t)
+  test('is refused while polls in its name fail with 401, 403 or 404, but not for a cluster that still polls', async (t) => {
+    const { service, poll, pollAll, status, pass } = await start(t)
     assert.equal((await poll('one', 'namespaces', 'wrong-token')).status, 401)
     const { contact } = await status('one')
     assert.deepEqual([contact.state, contact.reason], ['refused', '401 credential_refused'])
@@ -134,6 +134,11 @@ describe('contact', () => {
     assert.equal((await status('one')).contact.state, 'refused')
     pass(901)
     assert.equal((await status('one')).contact.state, 'offline')
+    assert.equal((await poll('one', 'gone')).status, 404)
+    const { state, reason } = (await status('one')).contact
+    assert.deepEqual([state, reason], ['refused', '404 unknown_endpoint'])
+    const { body } = await service.call('GET', '/status/attention')
+    assert.match(body.clusters[0].next_step, /bootstrap one \| kubectl/)
   })
 
   test('outlives a restart, and time in which the service did not run counts for nobody', async (t) => {

@@ -39,6 +39,13 @@ async function startTroubled() {
   assert.equal((await watched.service.call('PATCH', '/clusters/stuck', { body })).status, 200)
   for (let tick = 0; tick <= 6; tick++) {
     await read(watched, '/status')
+    // A cluster that follows one change after the other is fine.
+    const edit = { a: { replicas: String(tick) } }
+    assert.equal(
+      (await watched.service.call('PATCH', '/clusters/fine', { body: { patches: edit } })).status,
+      200,
+    )
+    await read(watched, '/status')
     for (const id of ['fails', 'fine', 'rejects']) await cluster(id).settle()
     for (const id of ['silent', 'stuck']) await cluster(id).poll()
     await cluster('half').poll(['platform-components', 'rolebindings'])
@@ -113,18 +120,21 @@ describe('clusters that need somebody', () => {
     assert.match(wrong.text, /\?selector/)
   })
 
-  test('are partial where one endpoint is asked for no more, or less often than its own interval tells', async () => {
-    const watched = await start({ stopped: {}, slow: {}, whole: {} })
+  test('are partial where an endpoint is asked for no more, or never was, or less often than its own interval tells', async () => {
+    const watched = await start({ reports: {}, stopped: {}, slow: {}, unasked: {}, whole: {} })
     const polls = (id: string, endpoints?: string[]) => watched.clusters[id]?.poll(endpoints)
     const others = ['platform-components', 'rolebindings']
     for (let tick = 0; tick <= 25; tick++) {
       await polls('whole')
+      await polls('unasked', others)
+      await watched.clusters.reports?.report()
       await polls('stopped', tick < 3 ? undefined : others)
       // Ten times as long as the others, as it is known after three of them.
       await polls('slow', tick % 10 === 0 ? undefined : others)
       watched.pass(300)
     }
-    for (const id of ['slow', 'stopped', 'whole']) await polls(id, others)
+    for (const id of ['slow', 'stopped', 'unasked', 'whole']) await polls(id, others)
+    await watched.clusters.reports?.report()
     const { clusters } = await read(watched, '/status/attention')
     assert.deepEqual(
       clusters.map(({ cluster, problem, endpoint, since }: Record<string, string>) => [
@@ -133,7 +143,11 @@ describe('clusters that need somebody', () => {
         endpoint,
         since,
       ]),
-      [['stopped', 'partial', 'namespaces', at(watched, 24 * 300)]],
+      [
+        ['unasked', 'partial', 'namespaces', at(watched, 26 * 300)],
+        ['stopped', 'partial', 'namespaces', at(watched, 24 * 300)],
+        ['reports', 'partial', 'namespaces', null],
+      ],
     )
   })
 

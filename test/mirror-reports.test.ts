@@ -86,13 +86,13 @@ test('an upstream that was away is told the newest when it is back', async (t) =
   const mirror = await readyMirror(t, way)
   way.proxy.cut()
   assert.equal((await mirror.call('GET', POLL)).status, 200)
-  await waitFor('the mirror says so', () => mirror.output().includes('the upstream takes no reports'))
+  await waitFor('the mirror says so', () => mirror.output().includes('the upstream does not accept reports'))
   assert.equal((await statusOf(upstream)).contact.state, 'never')
   way.proxy.heal()
   await becomesReady(mirror)
   assert.equal(await mirror.stop(), 0)
   assert.equal((await statusOf(upstream)).contact.state, 'current')
-  assert.equal(mirror.output().split('the upstream takes no reports').length, 2, 'and it said so once')
+  assert.equal(mirror.output().split('the upstream does not accept reports').length, 2, 'and it said so once')
 })
 
 test('an upstream that takes no reports is left alone for a while', async (t) => {

@@ -364,7 +364,7 @@ suite('while the issuer is away', () => {
     assert.equal((await service.call('GET', POLL_ONE)).status, 200)
     const token = await issuer.mint({ groups: ['admins'] })
     assertProblem(await service.call('GET', '/clusters', { token }), 503, 'unavailable')
-    await waitFor('that is told', () => /OIDC tokens cannot be checked/.test(service.output()))
+    await waitFor('that is told', () => /OIDC tokens cannot be verified/.test(service.output()))
     assert.equal(await service.stop(), 0)
   })
 })

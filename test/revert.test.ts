@@ -233,33 +233,31 @@ const CASES: readonly Case[] = [
   },
 ]
 
-for (const [store, open] of Object.entries(STORES)) {
-  for (const { name, first = [], write, undone } of CASES) {
-    test(`${name} is undone by a new revision, and the undoing too (${store})`, async (t) => {
-      const service = await start(t, { store: await open(t) })
-      await run(service, ...first)
-      const before = await seen(service)
-      const number = await run(service, write)
-      const after = await seen(service)
-      assert.notDeepEqual(after, before)
+for (const { name, first = [], write, undone } of CASES) {
+  test(`${name} is undone by a new revision, and the undoing too`, async (t) => {
+    const service = await start(t)
+    await run(service, ...first)
+    const before = await seen(service)
+    const number = await run(service, write)
+    const after = await seen(service)
+    assert.notDeepEqual(after, before)
 
-      const answer = await revert(service, number)
-      assert.equal(answer.status, 200, answer.text)
-      assert.equal(answer.body.revision, number + 1)
-      assert.equal(answer.headers['x-revision'], String(number + 1))
-      assert.equal(answer.body.changes, undone.length)
-      assert.deepEqual(await seen(service), before)
-      assert.deepEqual(await changesOf(service, number + 1), undone.toSorted())
+    const answer = await revert(service, number)
+    assert.equal(answer.status, 200, answer.text)
+    assert.equal(answer.body.revision, number + 1)
+    assert.equal(answer.headers['x-revision'], String(number + 1))
+    assert.equal(answer.body.changes, undone.length)
+    assert.deepEqual(await seen(service), before)
+    assert.deepEqual(await changesOf(service, number + 1), undone.toSorted())
 
-      assert.equal((await revert(service, number + 1)).body.revision, number + 2)
-      assert.deepEqual(await seen(service), after)
-      assert.equal((await revert(service, number + 2)).body.revision, number + 3)
-      assert.deepEqual(await seen(service), before)
-      const { body: verified } = await service.call('GET', '/revisions/verify')
-      assert.deepEqual(verified.problems, [])
-      assert.equal(verified.verified, true)
-    })
-  }
+    assert.equal((await revert(service, number + 1)).body.revision, number + 2)
+    assert.deepEqual(await seen(service), after)
+    assert.equal((await revert(service, number + 2)).body.revision, number + 3)
+    assert.deepEqual(await seen(service), before)
+    const { body: verified } = await service.call('GET', '/revisions/verify')
+    assert.deepEqual(verified.problems, [])
+    assert.equal(verified.verified, true)
+  })
 }
 
 test('a revert is a revision like any other, named after what it undoes', async (t) => {
@@ -602,30 +600,28 @@ test('a conflict of two long values shows where they differ', async (t) => {
   assert.match(body.details[0].message, /^is …x+B" now, not …x+A" as revision \d+ left it$/)
 })
 
-for (const [store, open] of Object.entries(STORES)) {
-  test(`one conflict stops the undoing of all documents of a revision (${store})`, async (t) => {
-    const service = await start(t, { store: await open(t) })
-    const number = await run(service, [
-      'POST',
-      '/batch',
-      {
-        operations: [
-          { op: 'patch', type: 'namespaces', id: 'team-b', patch: { labels: { team: 'b' } } },
-          { op: 'patch', type: 'clusters', id: 'two', patch: { node_count: 3 } },
-          { op: 'patch', type: 'rolebindings', id: 'admins', patch: { role: 'view' } },
-        ],
-      },
-    ])
-    await run(service, ['PATCH', '/clusters/two', { node_count: 4 }])
-    await assertChangesNothing(service, async () => {
-      const refused = await revert(service, number)
-      assertProblem(refused, 409, 'conflict')
-      assert.ok(pathsIn(refused).includes('/clusters/two/node_count'))
-    })
-    await run(service, ['PATCH', '/clusters/two', { node_count: 3 }])
-    assert.equal((await revert(service, number)).body.changes, 3)
+test('one conflict stops the undoing of all documents of a revision', async (t) => {
+  const service = await start(t)
+  const number = await run(service, [
+    'POST',
+    '/batch',
+    {
+      operations: [
+        { op: 'patch', type: 'namespaces', id: 'team-b', patch: { labels: { team: 'b' } } },
+        { op: 'patch', type: 'clusters', id: 'two', patch: { node_count: 3 } },
+        { op: 'patch', type: 'rolebindings', id: 'admins', patch: { role: 'view' } },
+      ],
+    },
+  ])
+  await run(service, ['PATCH', '/clusters/two', { node_count: 4 }])
+  await assertChangesNothing(service, async () => {
+    const refused = await revert(service, number)
+    assertProblem(refused, 409, 'conflict')
+    assert.ok(pathsIn(refused).includes('/clusters/two/node_count'))
   })
-}
+  await run(service, ['PATCH', '/clusters/two', { node_count: 3 }])
+  assert.equal((await revert(service, number)).body.changes, 3)
+})
 
 const BY_HAND: readonly Omit<Conflict, 'first' | 'paths'>[] = [
   {
@@ -906,32 +902,30 @@ function tenClusters() {
   }
 }
 
-for (const [store, open] of Object.entries(STORES)) {
-  test(`undoing what most of the fleet was given has to be confirmed (${store})`, async (t) => {
-    const service = await start(t, { store: await open(t), fleet: tenClusters() })
-    const operations = [{ op: 'assign', type: 'platform_components', ref: { id: 'b' }, selector: 'id' }]
-    const number = await run(service, ['POST', '/batch', { operations }])
-    const preview = (await revert(service, number, { dry_run: true })).body
-    assert.deepEqual(preview.requires_confirmation, ['removals'])
-    assert.match(preview.warnings[0], /confirm=removals.*10 of 10 clusters/)
-    await assertChangesNothing(service, async () => {
-      for (const body of [undefined, { confirm: [] }, { plan: preview.plan }]) {
-        const refused = await revert(service, number, body)
-        assertProblem(refused, 409, 'destructive_change')
-        assert.match(refused.body.message, /10 of 10 clusters/)
-        assert.equal(refused.body.impact.endpoints['platform-components'].removed, 10)
-      }
-    })
-    const done = await revert(service, number, { confirm: ['removals'], plan: preview.plan })
-    assert.equal(done.status, 200, done.text)
-    assert.equal(done.body.changes, 10)
-    assert.deepEqual(done.body.impact.endpoints, {
-      'platform-components': { clusters: 10, added: 0, removed: 10, changed: 0 },
-    })
-    const back = await revert(service, done.body.revision)
-    assert.equal(back.status, 200, 'giving back needs no confirmation')
+test('undoing what most of the fleet was given has to be confirmed', async (t) => {
+  const service = await start(t, { fleet: tenClusters() })
+  const operations = [{ op: 'assign', type: 'platform_components', ref: { id: 'b' }, selector: 'id' }]
+  const number = await run(service, ['POST', '/batch', { operations }])
+  const preview = (await revert(service, number, { dry_run: true })).body
+  assert.deepEqual(preview.requires_confirmation, ['removals'])
+  assert.match(preview.warnings[0], /confirm=removals.*10 of 10 clusters/)
+  await assertChangesNothing(service, async () => {
+    for (const body of [undefined, { confirm: [] }, { plan: preview.plan }]) {
+      const refused = await revert(service, number, body)
+      assertProblem(refused, 409, 'destructive_change')
+      assert.match(refused.body.message, /10 of 10 clusters/)
+      assert.equal(refused.body.impact.endpoints['platform-components'].removed, 10)
+    }
   })
-}
+  const done = await revert(service, number, { confirm: ['removals'], plan: preview.plan })
+  assert.equal(done.status, 200, done.text)
+  assert.equal(done.body.changes, 10)
+  assert.deepEqual(done.body.impact.endpoints, {
+    'platform-components': { clusters: 10, added: 0, removed: 10, changed: 0 },
+  })
+  const back = await revert(service, done.body.revision)
+  assert.equal(back.status, 200, 'giving back needs no confirmation')
+})
 
 test('undoing the creation of many clusters has to be confirmed', async (t) => {
   const service = await start(t)

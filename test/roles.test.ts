@@ -451,6 +451,7 @@ const REQUESTS: Record<string, (world: World, tier: Tier, type: string) => Reque
   list_tokens: () => [{ path: '/tokens' }],
   get_token: () => [{ path: '/tokens/spare' }],
   create_token: () => [{ path: '/tokens', body: { name: 'new', role: 'admin' } }],
+  issue_tokens: () => [{ path: '/tokens/issue', body: { clusters: ['held-dev'] } }],
   rotate_token: () => [{ path: '/tokens/spare/rotate' }],
   revoke_token: () => [{ path: '/tokens/spare' }],
 }

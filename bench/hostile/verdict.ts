@@ -127,6 +127,35 @@ export function cellsOf(seen: Seen, idleP99: number): string[] {
   ]
 }
 
+/** What docs/benchmarks.md shows of a row. */
+export const KEPT_COLUMNS = [
+  'attacker',
+  'attack',
+  'polls failed',
+  'p50 ms',
+  'p99 ms',
+  'max ms',
+  'p99 of idle',
+  'writes: max ms',
+  'revocations: max ms',
+  'RSS MB',
+]
+
+export function keptCellsOf(attacker: string, seen: Seen, idleP99: number): string[] {
+  const { polls, writes, revocations } = seen.sample
+  const measured = [
+    attacker,
+    seen.name,
+    String(failedOf(polls)),
+    percentile(polls.times, 0.5).toFixed(1),
+    p99(polls).toFixed(1),
+    worst(polls).toFixed(0),
+    `${(p99(polls) / idleP99).toFixed(1)}×`,
+  ]
+  if (seen.isBare) return [...measured, '', '', '']
+  return [...measured, worst(writes).toFixed(0), worst(revocations).toFixed(0), seen.rssMb.toFixed(0)]
+}
+
 function counts(counted: Readonly<Record<string, number>>): string {
   return Object.entries(counted)
     .map(([what, count]) => `${count} × ${what}`)

@@ -1,12 +1,12 @@
 // What the measurements say, as tables and a drawing for the documentation.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Table } from '../../tools/figures/tables.ts'
+import { reportTable } from '../print.ts'
 import { isPeer, type Measured, medianOf, type Server, type Style, sorted } from './cases.ts'
 import { drawChart, type Line } from './chart.ts'
 
 const DOCS = join(import.meta.dirname, '../../docs')
-const BEGIN = '<!-- written by npm run bench -->'
-const END = '<!-- end of what npm run bench writes -->'
 
 const HEADINGS: Readonly<Record<Style, string>> = {
   new: 'A connection for each poll, without TLS',
@@ -23,16 +23,22 @@ interface Goal {
   readonly most: number
 }
 
-export function tablesOf(cases: readonly Measured[], peerSize: number): string {
-  const styles = Object.keys(HEADINGS) as Style[]
-  const tables = styles.flatMap((style) => {
+/** Prints what was measured; keeps it for the pages, and draws it, unless this is a try. */
+export function report(cases: readonly Measured[], peerSize: number): void {
+  for (const style of Object.keys(HEADINGS) as Style[]) {
     const rows = cases.filter((each) => each.style === style)
-    return rows.length === 0 ? [] : [`### ${HEADINGS[style]}`, '', ...table(rows, peerSize), '']
-  })
-  return [...tables, '### Goals', '', ...goalsTable(goalsOf(cases, peerSize))].join('\n')
+    if (rows.length > 0) show(`polls-${style}`, HEADINGS[style], table(rows, peerSize))
+  }
+  show('polls-goals', 'Goals', goalsTable(goalsOf(cases, peerSize)))
+  if (process.env.BENCH_WRITE !== '0') writeFileSync(join(DOCS, 'cost-per-poll.svg'), chartOf(cases))
 }
 
-function table(rows: readonly Measured[], peerSize: number): string[] {
+function show(name: string, heading: string, { head, rows }: Table): void {
+  console.log(`\n### ${heading}\n`)
+  reportTable(name, head, rows, 1)
+}
+
+function table(rows: readonly Measured[], peerSize: number): Table {
   const peer = (server: Server): number => medianOf(rows.find((each) => each.server === server))
   const lines = rows.map((each) => {
     const cpu = sorted(each, (sample) => sample.cpu)
@@ -60,7 +66,7 @@ function table(rows: readonly Measured[], peerSize: number): string[] {
     'p99 ms',
     'client µs',
   ]
-  return markdown(head, lines)
+  return { head, rows: lines }
 }
 
 function goalsOf(cases: readonly Measured[], peerSize: number): Goal[] {
@@ -119,21 +125,16 @@ function goalsOf(cases: readonly Measured[], peerSize: number): Goal[] {
   ]
 }
 
-function goalsTable(goals: readonly Goal[]): string[] {
+function goalsTable(goals: readonly Goal[]): Table {
   const rows = goals.map(({ what, ours, than, most }) => {
     const ratio = medianOf(ours) / medianOf(than)
     return [what, times(most), times(ratio), Number.isNaN(ratio) ? '' : ratio <= most ? 'yes' : '**no**']
   })
-  return markdown(['lived-in fleet, a token for each cluster', 'at most', 'measured', 'met'], rows)
+  return { head: ['lived-in fleet, a token for each cluster', 'at most', 'measured', 'met'], rows }
 }
 
 function times(ratio: number): string {
   return Number.isNaN(ratio) ? '' : `${ratio.toFixed(2)}×`
-}
-
-function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)]
 }
 
 const LINES: readonly (readonly [string, string, Server, Style])[] = [
@@ -159,16 +160,4 @@ function chartOf(cases: readonly Measured[]): string {
     return { name, colour, points, isDashed: isAcross }
   })
   return drawChart('CPU µs of the server per poll', sizes, lines)
-}
-
-/** Puts what was measured into the page, which keeps its words. */
-export function writePage(cases: readonly Measured[], tables: string): void {
-  const page = join(DOCS, 'benchmarks.md')
-  const content = readFileSync(page, 'utf8')
-  const [before, rest] = content.split(BEGIN)
-  const after = rest?.split(END)[1]
-  if (before === undefined || after === undefined)
-    throw new Error(`${page} has no place for the measurements`)
-  writeFileSync(page, `${before}${BEGIN}\n\n${tables}\n\n${END}${after}`)
-  writeFileSync(join(DOCS, 'cost-per-poll.svg'), chartOf(cases))
 }

@@ -100,11 +100,11 @@ export async function measureEdits(database: string, clusters: number, folder: s
         10,
         `fsync ${fsync.toFixed(2)} ms`,
       ),
-      ms('worst poll meanwhile', write.polls.worst, 20, remark),
+      ms('write of one document: worst poll meanwhile', write.polls.worst, 20, remark),
       ms('catalog edit that reaches all', median(edit.times), 250),
-      ms('worst poll meanwhile', edit.polls.worst, 50, remark),
-      ms('its exact preview', median(preview.times), 1500),
-      ms('worst poll meanwhile', preview.polls.worst, 50, remark),
+      ms('catalog edit that reaches all: worst poll meanwhile', edit.polls.worst, 50, remark),
+      ms('exact preview of that edit', median(preview.times), 1500),
+      ms('exact preview of that edit: worst poll meanwhile', preview.polls.worst, 50, remark),
     ]
   } finally {
     await service.stop()
@@ -142,11 +142,11 @@ export async function measureBatches(database: string, clusters: number): Promis
     return rows.flatMap(([what, { times, polls }]): Figure[] => [
       { what, clusters, measured: median(times) / 1000, unit: 's', target: 2 },
       {
-        ...{ what: "polls' p99 meanwhile, of idle", clusters, unit: '×', target: 3 },
+        ...{ what: `${what}: polls' p99, of idle`, clusters, unit: '×', target: 3 },
         measured: polls.p99 / idle.p99,
         remark: `${polls.p99.toFixed(1)} ms, idle ${idle.p99.toFixed(1)} ms`,
       },
-      { what: 'worst poll meanwhile', clusters, measured: polls.worst, unit: 'ms', target: 50 },
+      { what: `${what}: worst poll meanwhile`, clusters, measured: polls.worst, unit: 'ms', target: 50 },
     ])
   } finally {
     await service.stop()

@@ -30,7 +30,10 @@ export const ATTENTION_SCHEMAS = {
     problem: word(PROBLEMS),
     since: described(MAYBE_TIME, 'When it began; null when that is not known.'),
     component: described(TEXT, 'The component that failed.'),
-    endpoint: described(TEXT, 'Of the inputs that are not applied or not asked for, or of the component.'),
+    endpoint: described(
+      TEXT,
+      'The endpoint whose inputs are not applied or not asked for, or that the component belongs to.',
+    ),
     reason: TEXT,
     message: TEXT,
     next_step: described({ type: 'string' }, 'One sentence with the command to run next.'),

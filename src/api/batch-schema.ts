@@ -87,7 +87,7 @@ const writing = {
     type: 'array',
     items: { type: 'string', enum: ['removals', 'finish'] },
     description:
-      'removals: inputs are meant to be taken from many clusters, or the last of a type from one. finish: a rollout is meant to be finished with waves that are not through.',
+      'The word removals confirms a write that takes inputs from many clusters, or the last of a type from one. The word finish confirms the finish of a rollout with waves that are not through.',
   },
   impact_limit: {
     type: 'integer',

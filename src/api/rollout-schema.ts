@@ -352,13 +352,13 @@ const ROLLOUT_SCHEMA: SchemaObject = {
     edits: {
       type: 'array',
       description:
-        'What it changes, at most 20 edits. Only of a rollout that has not ended, and only where it is asked for by its id.',
+        'Its changes, at most 20 edits. Present for a rollout that has not ended, when it is read by its id.',
       items: EDIT,
     },
     operations: {
       type: 'array',
       description:
-        'The operations of the batch that started or amended it, at most 100. Left out beside edits where there are more, or where it was another write.',
+        'The operations of the batch that started or amended it, at most 100. Missing where there are more, or where another write started it.',
       items: { type: 'object' },
     },
   },
@@ -385,7 +385,7 @@ export const ROLLOUT_SCHEMAS = {
         type: 'string',
         enum: MEMBER_STATES,
         description:
-          'waiting: not opened yet; open: not served it yet; absent: nothing is to be expected of it now; unaffected: the rollout changes nothing for it any more, and it does not count.',
+          'Waiting: its wave is not open yet. Open: it was not served the change yet. Absent: it is not expected to poll now. Unaffected: the rollout changes nothing for it any more, and it does not count.',
       },
     },
   },

@@ -9,7 +9,7 @@ const granted = {
   role: {
     type: 'string',
     enum: ROLES,
-    description: `${ROLES.map((role) => `${role} ${ROLE_MEANINGS[role]}`).join('; ')}.`,
+    description: ROLES.map((role) => `The role ${role} ${ROLE_MEANINGS[role]}.`).join(' '),
   },
   cluster: {
     type: 'string',
@@ -44,15 +44,32 @@ export const NEW_TOKEN_SCHEMA: SchemaObject = {
   additionalProperties: false,
 }
 
+const grace = {
+  type: 'string',
+  default: DEFAULT_GRACE,
+  description: 'How long earlier secrets stay valid: 0s for not at all, 90d at most.',
+  example: DEFAULT_GRACE,
+}
+
 export const ROTATION_SCHEMA: SchemaObject = {
   type: 'object',
+  properties: { grace },
+  additionalProperties: false,
+}
+
+export const ISSUE_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: ['clusters'],
   properties: {
-    grace: {
-      type: 'string',
-      default: DEFAULT_GRACE,
-      description: 'How long earlier secrets stay valid: 0s for not at all, 90d at most.',
-      example: DEFAULT_GRACE,
+    clusters: {
+      type: 'array',
+      items: { type: 'string' },
+      minItems: 1,
+      uniqueItems: true,
+      description: 'The ids of the clusters.',
+      example: ['us-east-prod-01'],
     },
+    grace,
   },
   additionalProperties: false,
 }
@@ -81,14 +98,33 @@ export const TOKEN_SCHEMA: SchemaObject = {
   },
 }
 
+const SECRET = { type: 'string', pattern: '^frs_[0-9A-Za-z]{49}$' }
+
 export const ISSUED_TOKEN_SCHEMA: SchemaObject = {
   ...TOKEN_SCHEMA,
   properties: {
     ...TOKEN_SCHEMA.properties,
     secret: {
-      type: 'string',
-      pattern: '^frs_[0-9A-Za-z]{49}$',
+      ...SECRET,
       description: 'Shown this once. An answer that is repeated for an Idempotency-Key does not hold it.',
+    },
+  },
+}
+
+export const ISSUED_TOKENS_SCHEMA: SchemaObject = {
+  type: 'object',
+  required: ['revision'],
+  properties: {
+    revision: { type: 'integer' },
+    tokens: {
+      type: 'array',
+      description:
+        'In the order of the request, shown this once: an answer that is repeated for an Idempotency-Key does not hold them.',
+      items: {
+        type: 'object',
+        required: ['cluster', 'name', 'secret'],
+        properties: { cluster: { type: 'string' }, name, secret: SECRET },
+      },
     },
   },
 }

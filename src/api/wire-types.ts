@@ -98,9 +98,15 @@ export interface ShownToken extends PublicToken {
   readonly valid_secrets: number
 }
 
-/** The only response with a secret in it. */
+/** With its secret, which is shown once. */
 export interface IssuedToken extends ShownToken {
   readonly secret: string
+}
+
+/** The tokens of clusters, issued in one revision; a repeated response does not hold them. */
+export interface IssuedTokens {
+  readonly revision: number
+  readonly tokens?: readonly { readonly cluster: string; readonly name: string; readonly secret: string }[]
 }
 
 /** Who the service identified the caller as. */

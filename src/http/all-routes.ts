@@ -15,6 +15,7 @@ import { eventRoutes } from './routes/events.ts'
 import { statusRoutes } from './routes/fleet-status.ts'
 import { freezeRoutes } from './routes/freezes.ts'
 import { holdRoutes, holdWriteRoutes } from './routes/holds.ts'
+import { issueTokensRoute } from './routes/issue-tokens.ts'
 import { descriptionRoutes, metricsRoutes, probeRoutes } from './routes/operations.ts'
 import { overrideRoutes } from './routes/overrides.ts'
 import { pollRoutes } from './routes/poll-routes.ts'
@@ -37,7 +38,7 @@ export interface Routes {
   readonly streams: readonly Route[]
   readonly probes: readonly Route[]
   readonly pages: readonly Route[]
-  readonly openapi: Node
+  readonly openapi: () => Node
 }
 
 const CRUD_ROUTES = [
@@ -51,6 +52,7 @@ const CRUD_ROUTES = [
   rolloutActionRoutes,
   holdWriteRoutes,
   tokenRoutes,
+  issueTokensRoute,
 ]
 
 export function allRoutes(service: Service, handler: PollHandler): Routes {
@@ -72,10 +74,14 @@ export function allRoutes(service: Service, handler: PollHandler): Routes {
     reports: reportRoutes(service),
     streams: [watchRoutes, copyLogRoutes, profileRoutes].flatMap((build) => build(service)),
     probes: [...probeRoutes(service), ...(hasAdminPort ? [] : metricsRoutes(service))],
-    pages: descriptionRoutes(() => openapi),
+    pages: descriptionRoutes(describe),
   }
-  const openapi: Node = buildOpenapi(types, Object.values(routes).flat(), { version, login })
-  return { ...routes, openapi }
+  let openapi: Node | undefined
+  function describe(): Node {
+    openapi ??= buildOpenapi(types, Object.values(routes).flat(), { version, login })
+    return openapi
+  }
+  return { ...routes, openapi: describe }
 }
 
 /** Probes and metrics, on a port of their own. */

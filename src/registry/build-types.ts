@@ -43,7 +43,7 @@ export interface RegisteredTypes extends Types {
 /** Clusters could not receive more anyway: an answer to a poll has 900 KiB at most. */
 export const MAX_DOCUMENT_SIZE = 1024 * 1024
 /** Inventories grow with the fleet: this is enough for about 200,000 ids. */
-const MAX_INVENTORY_SIZE = 4 * 1024 * 1024
+export const MAX_INVENTORY_SIZE = 4 * 1024 * 1024
 
 type Built =
   | { readonly ok: true; readonly types: RegisteredTypes }
@@ -55,15 +55,8 @@ type Built =
 export function buildTypes(files: readonly LoadedFile[], isWhole = true): Built {
   const problems = [...files.flatMap(checkFile), ...checkTogether(files, isWhole)]
   const clusterFile = files.find((file) => fluxOf(file).cluster) as LoadedFile
-  const all: RegisteredType[] = []
-  for (const file of problems.length > 0 ? [] : files) {
-    try {
-      all.push(buildType(file, file === clusterFile ? files : []))
-    } catch (error) {
-      problems.push(`${file.path}: a schema cannot be used: ${(error as Error).message}`)
-    }
-  }
   if (problems.length > 0 || !isWhole) return { ok: false, problems }
+  const all = files.map((file) => buildType(file, file === clusterFile ? files : []))
   const byName = new Map(all.map((type) => [type.name, type]))
   const delivered = all.filter((type): type is RegisteredDelivery => type.delivery !== undefined)
   const byEndpoint = new Map(delivered.map((type) => [type.delivery.endpoint, type]))

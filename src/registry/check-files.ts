@@ -7,8 +7,8 @@ import {
 } from '../api/reserved-names.ts'
 import type { SchemaObject } from '../base/json-schema.ts'
 import { SYSTEM_TYPES } from '../domain/types/system-types.ts'
-import { checkFilters } from './check-filters.ts'
-import { checkSchema } from './check-schema.ts'
+import { checkFilters, filterSchemas } from './check-filters.ts'
+import { checkSchemas, type PlacedSchema } from './check-schema.ts'
 import { fluxOf, inputFields, nounOf } from './flux-section.ts'
 import type { LoadedFile, ResourceFile } from './resource-file.ts'
 import { fieldsOfRules } from './rule-keys.ts'
@@ -39,19 +39,23 @@ export function checkFile(file: LoadedFile): string[] {
     ...checkNames(file),
     ...checkPatterns(file),
     ...checkFilters(file),
-    ...schemasIn(file).flatMap(([place, schema]) => checkSchema(place, close(schema))),
+    ...checkSchemas(schemasIn(file)),
   ]
   return problems.map((problem) => `${file.path}: ${problem}`)
 }
 
-/** The schemas of a file, each where it stands. */
-function schemasIn({ schema: { key, items, 'x-flux': flux = {} } }: ResourceFile): [string, SchemaObject][] {
+/** The schemas of a file, each where it stands; what stands beside the properties is a schema of its own. */
+function schemasIn(file: ResourceFile): PlacedSchema[] {
+  const { key, items, 'x-flux': flux = {} } = file.schema
+  const { properties, required: _required, ...rest } = items
   const below = (place: string, schemas: { readonly [name: string]: SchemaObject }) =>
-    Object.entries(schemas).map(([name, schema]): [string, SchemaObject] => [`${place}.${name}`, schema])
+    Object.entries(schemas).map(([name, schema]): PlacedSchema => [`${place}.${name}`, close(schema)])
   return [
-    ['schema.key.schema', keySchema(key)],
-    ...below('schema.items.properties', items.properties),
+    ['schema.key.schema', close(keySchema(key))],
+    ['schema.items', rest],
+    ...below('schema.items.properties', properties),
     ...below('x-flux.reference', flux.reference ?? {}),
+    ...filterSchemas(file),
   ]
 }
 

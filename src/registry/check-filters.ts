@@ -1,5 +1,5 @@
 // Whether the filters of a resource file can be what its list is filtered by.
-import { checkSchema } from './check-schema.ts'
+import type { PlacedSchema } from './check-schema.ts'
 import type { QueryParam, ResourceFile } from './resource-file.ts'
 
 /** Everything that is wrong with `query_params`, by its place. */
@@ -9,7 +9,7 @@ export function checkFilters({ schema: { query_params: filters = [] } }: Resourc
 
 function checkFilter({ name, methods, schema }: QueryParam): string[] {
   const place = `query_params.${name}`
-  const { default: usual, ...rest } = schema ?? {}
+  const usual = schema?.default
   return [
     ...(methods?.includes('get') === false
       ? [`${place}.methods must have get: only lists take filters`]
@@ -17,6 +17,13 @@ function checkFilter({ name, methods, schema }: QueryParam): string[] {
     ...(usual === undefined
       ? []
       : [`${place}.schema.default is refused: a list is not filtered for whoever does not ask for it`]),
-    ...checkSchema(`${place}.schema`, rest),
   ]
+}
+
+/** The schemas of filters, each where it stands. */
+export function filterSchemas({ schema: { query_params: filters = [] } }: ResourceFile): PlacedSchema[] {
+  return filters.map(({ name, schema: { default: _usual, ...schema } = {} }) => [
+    `query_params.${name}.schema`,
+    schema,
+  ])
 }

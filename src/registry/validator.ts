@@ -188,11 +188,19 @@ export const WRITABLE = `^[^\\u0000${NOT_IN_YAML}]*$`
 export const WRITABLE_KEY = `^(?:[^\\\\\\u0000${NOT_IN_YAML}]|\\\\\\.)*$`
 
 /**
- * Builds the checker for what reaches clusters: a character that YAML cannot carry would make Flux fail on all their
- * inputs. Throws where the schema cannot be used.
+ * The same for what reaches clusters: a character that YAML cannot carry would make Flux fail on all their inputs. A
+ * schema of a resource file is known to be usable by then (`check-schema.ts`).
  */
 export function buildDocumentChecker(schema: SchemaObject): (value: Json) => Detail[] {
-  const check = compileChecker(schema)
+  return refuseUnwritable(buildChecker(schema))
+}
+
+/** The same at once. Throws where the schema cannot be used. */
+export function compileDocumentChecker(schema: SchemaObject): (value: Json) => Detail[] {
+  return refuseUnwritable(compileChecker(schema))
+}
+
+function refuseUnwritable(check: (value: Json) => Detail[]): (value: Json) => Detail[] {
   return (value) => {
     const details = check(value)
     return details.length > 0 || !UNWRITABLE.test(JSON.stringify(value)) ? details : unwritable(value, '')

@@ -35,7 +35,7 @@ export async function fillLater(
   engine: Engine,
   log: Logger,
 ): Promise<void> {
-  log.warn({ problem: engine.status.problem }, 'there is nothing to serve until the store can be reached')
+  log.warn({ problem: engine.status.problem }, 'polls fail with 503 until the store can be reached')
   await engine.loaded
   log.info({ revision: engine.state.revision }, 'ready')
   if (!config.seedFile || config.mode !== 'crud' || engine.state.revision > 0) return

@@ -50,10 +50,10 @@ function follow<T>(
     read,
     take(value) {
       take(value)
-      log.info({ files: paths }, 'files have changed and were read again')
+      log.info({ files: paths }, 'changed files were reloaded')
     },
     refuse(problems) {
-      log.error({ problems }, 'files have changed and cannot be used: what they held before stays in use')
+      log.error({ problems }, 'changed files cannot be used: their earlier content stays in use')
     },
   })
 }

@@ -44,7 +44,7 @@ export async function startStores(
       onLoading: (documents) => log.info({ documents }, 'loading'),
       controlsRollouts: config.mode === 'crud' && !upstream,
       checks: checkSettings(config),
-      onRolloutProblem: (err) => log.warn({ err }, 'a step of a rollout cannot be taken now'),
+      onRolloutProblem: (err) => log.warn({ err }, 'a rollout cannot advance now'),
       ...(config.snapshotFolder !== undefined && { snapshots: openSnapshots(config.snapshotFolder) }),
     })
   const engine = await start(

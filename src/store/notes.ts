@@ -35,6 +35,12 @@ export interface Notes {
   readSince(kind: string, since: string): AsyncIterable<Note>
 
   /**
+   * Whether another process may have written to the store since the last call; true at the first one. A store that cannot
+   * tell has no such method.
+   */
+  othersWrote?(): Promise<boolean>
+
+  /**
    * Removes the notes of a kind under the given keys, in batches of one transaction each. Keys without a note are ignored.
    * A note that is recorded afterwards is new, however old its time.
    */

@@ -68,6 +68,7 @@ describe('a cluster', { skip, timeout: 180_000 }, () => {
     const dialog = page.getByRole('dialog')
     const difference = dialog.getByRole('region', { name: 'Three-way difference' })
     const tag = difference.getByRole('row').filter({ hasText: 'v8.0.0' })
+    await tag.waitFor()
     assert.deepEqual(await tag.getByRole('cell').allInnerTexts(), ['none', '"v6.0.0"', '"v8.0.0"', 'both'])
     await difference.getByRole('row').filter({ hasText: 'debian-of-another' }).waitFor()
     await dialog.getByRole('button', { name: 'Preview mine on top of it' }).click()

@@ -117,7 +117,10 @@ describe('journeys', { skip, timeout: 300_000 }, () => {
   })
 
   test('without the stream it says that it is not live, reads in turns, and is live again by itself', async () => {
-    const { page } = await visit(service, '/clusters/prod-eu-07?view=values', { token: null })
+    const { page } = await visit(service, '/clusters/prod-eu-07?view=values', {
+      token: null,
+      inOwnTab: true,
+    })
     await page.clock.install()
     let isDown = true
     await page.route('**/watch?*', (route) => (isDown ? route.abort() : route.continue()))

@@ -57,7 +57,7 @@ async function startWithIssuer(t: TestContext) {
 describe('a login at an issuer', { skip, timeout: 60_000 }, () => {
   test('comes back to where it began, as who one is there', async (t) => {
     const { issuer, service } = await startWithIssuer(t)
-    const { page, faults } = await visit(service, '/fleet?environment=dev', { token: null })
+    const { page, faults } = await visit(service, '/fleet?environment=dev', { token: null, inOwnTab: true })
     await answerForIssuer(page, issuer)
     await page.getByRole('button', { name: /^Log in at/ }).click()
     await page.getByRole('heading', { name: 'Fleet' }).waitFor()
@@ -70,7 +70,7 @@ describe('a login at an issuer', { skip, timeout: 60_000 }, () => {
 
   test('with a state that was not asked for is refused', async (t) => {
     const { issuer, service } = await startWithIssuer(t)
-    const { page } = await visit(service, '/', { token: null })
+    const { page } = await visit(service, '/', { token: null, inOwnTab: true })
     await answerForIssuer(page, issuer, () => 'of-somebody-else')
     await page.getByRole('button', { name: /^Log in at/ }).click()
     await page.getByRole('alert').getByText('That did not work').waitFor()

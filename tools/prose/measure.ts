@@ -51,6 +51,7 @@ function blocksOf(markdown: string, mask: (code: string) => string): string[] {
   const prose = markdown
     .replace(/^---\n[\s\S]*?\n---\n/, '')
     .replaceAll(/^( *)(`{3,}|~{3,})[\s\S]*?^\1\2 *$/gm, '\n')
+    .replaceAll(/<!-- before and after -->[\s\S]*?<!-- end -->/g, '')
     .replaceAll(/<!--[\s\S]*?-->/g, '')
     .replaceAll(/``[^\n]*?``|`[^`]*`/g, mask)
     .replaceAll(/!?\[([^\]]*)\]\([^)\s]*(?: "[^"]*")?\)/g, '$1')

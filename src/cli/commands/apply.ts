@@ -15,11 +15,10 @@ import { agree, isAsked } from '../input/agree.ts'
 import { stagingOf } from '../input/rollout-flags.ts'
 import { addWriteFlags, type WriteFlags } from '../input/write-flags.ts'
 import { describePreview, doneTo } from '../output/change-report.ts'
-import { receivers } from '../output/impact-report.ts'
 import type { Printable } from '../output/print.ts'
 import { startProgress } from '../output/progress.ts'
 import { printStarted } from '../output/started-report.ts'
-import { endOfDryRun, printablePreview } from '../output/write-report.ts'
+import { describeWritten, endOfDryRun, printablePreview } from '../output/write-report.ts'
 import { nameOf } from '../server/nouns.ts'
 import { changesIn } from '../server/read-revisions.ts'
 import { Refusal } from '../server/refusal.ts'
@@ -162,22 +161,18 @@ async function report(
   await session.print({
     value: results.length === 1 ? results[0] : results,
     names: visible.map(nameOf),
-    human: ({ paint }) =>
+    human: (look) =>
       [
-        ...visible.map((change) => `${nameOf(change)} ${doneTo(change.op)}`),
-        ...(more > 0 ? [`… and ${count(more, 'more document')}`] : []),
-        ...(visible.length === 0 ? ['nothing to change'] : []),
-        ...(changes.length > 0 ? [paint('dim', revisionLine(setName(flags), visible.length, results))] : []),
-      ]
-        .map((line) => `${line}\n`)
-        .join(''),
+        ...visible.map((change) => `${nameOf(change)} ${doneTo(change.op)}\n`),
+        ...(more > 0 ? [`… and ${count(more, 'more document')}\n`] : []),
+        ...(visible.length === 0 ? ['nothing to change\n'] : []),
+        ...(visible.length > 0 ? [describeWritten(look, 'apply', visible.length + more, results)] : []),
+        ...(visible.length === 0 && changes.length > 0 ? [remembered(setName(flags), results)] : []),
+      ].join(''),
   })
 }
 
-/** Clusters are counted for one revision only: of several, the same cluster may be in each. */
-function revisionLine(name: string, visible: number, results: readonly FleetWritten[]): string {
-  const revisions = results.map(({ revision }) => revision).join(', ')
-  const [only] = results
-  if (visible === 0) return `revision ${revisions}; what the set "${name}" holds is remembered`
-  return `revision ${revisions}; ${results.length === 1 && only ? receivers(only.impact) : `${results.length} revisions`}`
+/** No document is different: what the set holds has changed. */
+function remembered(name: string, results: readonly FleetWritten[]): string {
+  return `what the set "${name}" holds is remembered (revision ${results.map(({ revision }) => revision).join(', ')})\n`
 }

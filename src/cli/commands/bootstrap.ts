@@ -3,7 +3,6 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { isObject } from '../../base/json.ts'
-import { count } from '../../base/sentences.ts'
 import { DEFAULT_GRACE } from '../../domain/access/token.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
@@ -12,7 +11,7 @@ import { fillSecret, identityIn, parseManifests, pollsInPlain } from '../output/
 import { harmless } from '../output/print.ts'
 import { startProgress } from '../output/progress.ts'
 import { checkFolder, writeOwnFile } from '../output/write-files.ts'
-import { issueClusterToken, tokensThere } from '../server/bootstrap-token.ts'
+import { issueClusterTokens, tokensThere } from '../server/bootstrap-token.ts'
 import { checkGrace } from '../server/mint-token.ts'
 import { clusterNoun, type Noun } from '../server/nouns.ts'
 import { listAll, pathOf } from '../server/read-documents.ts'
@@ -135,10 +134,9 @@ async function bootstrap(session: Session, cluster: string | undefined, flags: F
   if (withToken) await agreeToRotate(session, flags, await tokensThere(session, ids))
   if (outputDir === undefined) {
     const bundle = await read(cluster as string)
-    return print(
-      session,
-      withToken ? await issueAndFill(session, cluster as string, bundle, tokenGrace) : bundle,
-    )
+    if (!withToken) return print(session, bundle)
+    const [secret] = await issueClusterTokens(session, ids, tokenGrace)
+    return print(session, fillSecret(bundle, secret as string))
   }
   await writeFiles(session, ids, { ...flags, outputDir }, read)
 }
@@ -166,17 +164,6 @@ async function idsOf(session: Session, noun: Noun, selector: string | undefined)
   const odd = ids.find((id) => !/^[a-z0-9][a-z0-9.-]*$/.test(id))
   if (odd !== undefined) throw usage(`"${odd}" is no id that a file can be named after`)
   return ids
-}
-
-/** Issues the token of a cluster and puts it into its bundle: last of all, when nothing else can fail. */
-async function issueAndFill(
-  session: Session,
-  id: string,
-  bundle: string,
-  grace: string | undefined,
-): Promise<string> {
-  const { secret } = await issueClusterToken(session, id, grace)
-  return fillSecret(bundle, secret)
 }
 
 async function print(session: Session, bundle: string): Promise<void> {
@@ -211,35 +198,34 @@ async function writeFiles(
   }
   const isShared = flavor === 'identity'
   const folder = isShared ? join(outputDir, 'clusters') : outputDir
+  const writeBundle = (id: string, text: string): Promise<void> => write(join(folder, `${id}.yaml`), text)
   const shared = isShared && (await read(ids[0] as string, withToken ? { secret: TOKEN_SECRET } : {}))
   if (shared) await write(join(outputDir, 'bootstrap.yaml'), shared)
+  if (withToken) checkFolder(folder)
   let isPlain = false
   const bundleOf = async (id: string): Promise<string> => {
     const bundle = await read(id, isShared ? { flavor: 'concrete' } : {})
     isPlain ||= pollsInPlain(bundle)
-    const own = shared ? identityIn(bundle, { shared, withSecret: withToken }) : bundle
-    if (!withToken) return own
-    checkFolder(folder)
-    return issueAndFill(session, id, own, tokenGrace)
+    return shared ? identityIn(bundle, { shared, withSecret: withToken }) : bundle
   }
-  const progress = startProgress(session, 'Writing')
+  const progress = startProgress(session, withToken ? 'Reading' : 'Writing')
+  const unfilled: string[] = []
   try {
     for (let at = 0; at < ids.length; at += CONCURRENCY) {
       const some = ids.slice(at, at + CONCURRENCY)
-      const texts = await Promise.allSettled(some.map(bundleOf))
-      // The token of one cluster must not get lost because another one failed.
-      for (const [i, text] of texts.entries())
-        if (text.status === 'fulfilled') await write(join(folder, `${some[i]}.yaml`), text.value)
-      const failed = texts.find((text) => text.status === 'rejected')
-      if (failed) throw failed.reason
+      const texts = await Promise.all(some.map(bundleOf))
+      if (withToken) unfilled.push(...texts)
+      else for (const [i, text] of texts.entries()) await writeBundle(some[i] as string, text)
       progress.show(at + some.length, ids.length)
     }
-  } catch (error) {
-    if (withToken && written.length > 0)
-      session.note(`${count(written.length, 'file')} written to ${outputDir} before this:`)
-    throw error
   } finally {
     progress.end()
+  }
+  if (withToken) {
+    // Last of all, when only the files themselves can fail: a secret is shown once.
+    const secrets = await issueClusterTokens(session, ids, tokenGrace)
+    for (const [i, secret] of secrets.entries())
+      await writeBundle(ids[i] as string, fillSecret(unfilled[i] as string, secret))
   }
   if (isPlain) warnOfPlainHttp(session)
   await session.print({

@@ -2,18 +2,16 @@
 import type { Command } from 'commander'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
-import { columnsFor, watchList } from '../fleet/cluster-list.ts'
-import { UPDATED, updatedColumn } from '../fleet/last-changes.ts'
+import { UPDATED } from '../fleet/last-changes.ts'
+import { type ListChoice, readList, watchList } from '../fleet/read-list.ts'
 import { addDefinitionFlags, selectorWith } from '../input/definition-flags.ts'
 import { parsePair } from '../input/field-values.ts'
 import { parseAt } from '../input/moments.ts'
 import { collect, collectIds, parseCount } from '../input/option-parsers.ts'
 import { type Column, columnNamed, columnsOf } from '../output/document-columns.ts'
 import { printableList } from '../output/document-table.ts'
-import { sortDocuments } from '../output/sort-documents.ts'
 import { STATUS_TITLES } from '../output/status-table.ts'
 import type { Noun } from '../server/nouns.ts'
-import { listAll, usedBy } from '../server/read-documents.ts'
 import type { Session } from '../session.ts'
 
 interface Flags {
@@ -66,42 +64,21 @@ export function defineList(command: Command, { run, nouns }: Tools, noun: Noun):
       const choice = { labels: flags.labelColumns, columns: flags.columns, sortBy }
       checkColumns(noun, nouns, choice)
       const chosen = { ...filters(filter), at: parseAt(flags.at), ...(flags.deleted && { deleted: 'true' }) }
-      const isPart = sortBy === undefined && (noun.cluster !== undefined || selector === undefined)
-      const part = isPart ? { limit, offset } : {}
       const query = { ...chosen, ...(noun.cluster && { selector }) }
-      const list = { noun, query, limit: part.limit, offset: part.offset, choice }
+      const list = { noun, query, usedBy: noun.cluster ? undefined : selector, limit, offset, choice }
       if (watch) return watchList(session, list)
-      const used =
-        noun.cluster || selector === undefined ? undefined : await usedBy(session, noun, selector, chosen.at)
-      const { documents, total } = await listAll(session, noun, list)
-      const found = used ? documents.filter(({ id }) => used.has(id)) : documents
-      const columns = session.format.kind === 'human' || session.format.kind === 'csv' || sortBy !== undefined
-      const more = columns ? await columnsFor(session, list, found) : []
-      if (wantsUpdated(choice)) more.push(await updatedColumn(session, noun, found))
-      const sorted = sortBy === undefined ? found : sortDocuments(noun, nouns, found, more, sortBy)
-      const first = isPart ? 0 : (offset ?? 0)
-      const shown = isPart ? sorted : sorted.slice(first, limit === undefined ? undefined : first + limit)
-      await session.print(printableList(noun, nouns, shown, more, choice))
-      noteSize(session, noun, shown.length, used ? found.length : total)
+      const { documents, columns, total } = await readList(session, list)
+      await session.print(printableList(noun, nouns, documents, columns, choice))
+      noteSize(session, noun, documents.length, total)
     }),
   )
 }
 
-/** Whether the time of the last change is asked for, which is read from the log. */
-function wantsUpdated({ columns = [], sortBy }: Choice): boolean {
-  return [...columns, sortBy].some((name) => name?.toUpperCase() === UPDATED)
-}
-
 /** Throws where a column is asked for that is not there, before anything is read. */
-function checkColumns(noun: Noun, nouns: readonly Noun[], { columns = [], sortBy }: Choice): void {
+function checkColumns(noun: Noun, nouns: readonly Noun[], { columns = [], sortBy }: ListChoice): void {
   const unread = noun.cluster ? [...STATUS_TITLES, UPDATED] : [UPDATED]
   const all = columnsOf(noun, nouns, unread.map(unreadColumn))
   for (const name of sortBy === undefined ? columns : [...columns, sortBy]) columnNamed(noun, all, name)
-}
-
-interface Choice {
-  readonly columns?: readonly string[] | undefined
-  readonly sortBy?: string | undefined
 }
 
 /** A column that is read later. */

@@ -1,15 +1,18 @@
 // What a write did, as it is printed: its preview, one document, or many.
 
-import type { Preview } from '../../api/wire-types.ts'
+import type { FleetWritten, Preview } from '../../api/wire-types.ts'
+import { isObject } from '../../base/json.ts'
 import { count } from '../../base/sentences.ts'
+import type { Impact } from '../../domain/delivery/impact.ts'
+import { Failure } from '../failure.ts'
 import type { ApiResponse } from '../server/api.ts'
-import type { Noun } from '../server/nouns.ts'
-import { nameOf } from '../server/nouns.ts'
+import { isServed, type Noun, nameOf } from '../server/nouns.ts'
 import { changesIn } from '../server/read-revisions.ts'
 import type { Sent } from '../server/send-change.ts'
 import type { Session } from '../session.ts'
 import { describePreview } from './change-report.ts'
 import { printableDocument } from './document-table.ts'
+import type { ReportLook } from './field-report.ts'
 import { receivers } from './impact-report.ts'
 import type { Printable } from './print.ts'
 import { printStarted } from './started-report.ts'
@@ -55,7 +58,7 @@ export async function printDone(
   })
 }
 
-/** Prints what became of a write of one document. */
+/** Prints what became of a write of one document, and how many clusters it reached. */
 export async function printDocumentWrite(
   session: Session,
   sent: Sent,
@@ -65,28 +68,56 @@ export async function printDocumentWrite(
   if (sent.started) return printStarted(session, sent.started)
   const { headers, body } = sent.response
   const isUnchanged = headers['x-change-count'] === '0'
+  const revision = Number(headers['x-revision'])
+  const reached =
+    isUnchanged || session.format.kind !== 'human' || !isServed(noun) ? '' : await reach(session, revision)
   await session.print({
     ...printableDocument(noun, session.nouns, body ?? {}),
     names: [`${noun.name}/${id}`],
     human: ({ paint }) =>
-      `${noun.name}/${id} ${isUnchanged ? 'unchanged' : `${done} ${paint('dim', `(revision ${headers['x-revision']})`)}`}\n`,
+      isUnchanged
+        ? `${noun.name}/${id} unchanged\n`
+        : `${noun.name}/${id} ${done} ${paint('dim', `(revision ${revision})`)}\n${reached}`,
   })
+}
+
+/** How many clusters a revision reached; the write is done, whether this can be read or not. */
+async function reach({ api }: Session, revision: number): Promise<string> {
+  try {
+    const { body } = await api.get(`/revisions/${revision}`, { query: { limit: 1, impact_limit: 0 } })
+    return isObject(body) && isObject(body.impact) ? `${receivers(body.impact as unknown as Impact)}\n` : ''
+  } catch (error) {
+    if (error instanceof Failure) return ''
+    throw error
+  }
 }
 
 /** Prints what became of a write of many documents; the title says what was done. */
 export async function printFleetWrite(session: Session, sent: Sent, title: string): Promise<void> {
   if (sent.preview) return printPreview(session, sent.preview)
   if (sent.started) return printStarted(session, sent.started)
-  const { body } = sent.response
-  const { revision, changes, impact } = body
+  const body: FleetWritten = sent.response.body
   const changed =
     session.format.kind === 'name' ? await changesIn(session, [body], Number.POSITIVE_INFINITY) : []
   await session.print({
     value: body,
     names: changed.map(nameOf),
-    human: ({ paint }) =>
-      changes === 0
+    human: (look) =>
+      body.changes === 0
         ? `${title}: nothing to change\n`
-        : `${title}: ${count(changes, 'document')} changed ${paint('dim', `(revision ${revision})`)}\n${receivers(impact)}\n`,
+        : describeWritten(look, title, body.changes, [body]),
   })
+}
+
+/** How many documents were changed and clusters reached; of several revisions, the same cluster may be in each. */
+export function describeWritten(
+  { paint }: Pick<ReportLook, 'paint'>,
+  title: string,
+  documents: number,
+  results: readonly FleetWritten[],
+): string {
+  const revisions = `${results.length === 1 ? 'revision' : 'revisions'} ${results.map(({ revision }) => revision).join(', ')}`
+  const [only] = results.length === 1 ? results : []
+  const reached = only ? `${receivers(only.impact)}\n` : ''
+  return `${title}: ${count(documents, 'document')} changed ${paint('dim', `(${revisions})`)}\n${reached}`
 }

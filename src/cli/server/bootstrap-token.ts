@@ -1,45 +1,39 @@
-// The token of a cluster that is bootstrapped.
-
-import type { IssuedToken } from '../../api/wire-types.ts'
-import { describeGrant } from '../../domain/access/grant.ts'
-import { DEFAULT_GRACE } from '../../domain/access/token.ts'
+// The tokens of clusters that are bootstrapped.
+import { clusterTokenName, DEFAULT_GRACE } from '../../domain/access/token.ts'
 import { PROGRAM } from '../cli-command.ts'
 import { EXIT, Failure } from '../failure.ts'
 import type { Session } from '../session.ts'
-import { createToken, readTokens, rotateToken } from './mint-token.ts'
-import { pathOf, TOKEN_ROUTES } from './read-documents.ts'
+import { issueTokens, readTokens } from './mint-token.ts'
 import { Refusal } from './refusal.ts'
 
-/** Creates the token of a cluster, or rotates it; the old secret is valid until the cluster has the new bundle. */
-export async function issueClusterToken(
+/**
+ * Issues a token to each cluster, all in one revision; returns the secrets in the same order. Earlier secrets are valid
+ * until the clusters have their new bundles.
+ */
+export async function issueClusterTokens(
   session: Session,
-  id: string,
+  ids: readonly string[],
   grace = DEFAULT_GRACE,
-): Promise<IssuedToken> {
-  const name = nameFor(id)
-  const message = `for the bootstrap of cluster ${id}`
+): Promise<string[]> {
+  const [id = ''] = ids
+  const whose = ids.length === 1 ? `cluster ${id}` : `${ids.length} clusters`
   try {
-    return await createToken(session, { name, role: 'cluster', cluster: id }, message)
+    const tokens = await issueTokens(session, ids, grace, `for the bootstrap of ${whose}`)
+    return tokens.map(({ secret }) => secret)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     if (error.status === 403) throw needsAdmin(error, id)
-    if (error.status !== 409) throw error
+    // The messages name the tokens; their places in the request tell nobody anything.
+    const told = error.reworded((text) => text.replaceAll(/\/clusters\/\d+:? ?/g, ''))
+    if (error.reason !== 'token_exists') throw told
+    throw told.withHint(`${PROGRAM} token revoke NAME, if nobody needs it`)
   }
-  const { body: known } = await session.api.getAsWriter(pathOf(TOKEN_ROUTES, name))
-  // A token of somebody else must not be given to the cluster.
-  if (known.role !== 'cluster' || known.cluster !== id)
-    throw new Failure(
-      EXIT.refused,
-      `there is a token "${name}" already, and it is not for polls of this cluster: it has the ${describeGrant(known)}`,
-      { hint: `${PROGRAM} token revoke ${name}, if nobody needs it` },
-    )
-  return rotateToken(session, name, grace, message)
 }
 
 /** The names of the tokens of these clusters that are there already, and would be rotated. */
 export async function tokensThere(session: Session, ids: readonly string[]): Promise<string[]> {
   try {
-    const wanted = new Set(ids.map(nameFor))
+    const wanted = new Set(ids.map(clusterTokenName))
     const [only] = ids
     const query = { role: 'cluster', ...(ids.length === 1 && { cluster: only }) }
     const tokens = await readTokens(session, query)
@@ -49,10 +43,6 @@ export async function tokensThere(session: Session, ids: readonly string[]): Pro
     if (error instanceof Refusal) return []
     throw error
   }
-}
-
-function nameFor(cluster: string): string {
-  return `cluster-${cluster}`
 }
 
 function needsAdmin({ message, details }: Refusal, id: string): Failure {

@@ -1,5 +1,5 @@
 // Creating and rotating tokens: the service shows a secret once, so one that gets lost is reported.
-import type { IssuedToken, ShownToken } from '../../api/wire-types.ts'
+import type { IssuedToken, IssuedTokens, ShownToken } from '../../api/wire-types.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { GRACE, parseGrace } from '../../domain/access/token.ts'
 import { PROGRAM } from '../cli-command.ts'
@@ -28,6 +28,23 @@ export async function rotateToken(
   const response = await send(session, pathOf(TOKEN_ROUTES, name, 'rotate'), grace ? { grace } : {}, message)
   const again = `token rotate ${name}${grace ? ` --grace ${grace}` : ''}`
   return issued(response, `the token "${name}" was rotated`, again)
+}
+
+/** Issues the tokens of clusters, in their order. */
+export async function issueTokens(
+  session: Session,
+  clusters: readonly string[],
+  grace: string,
+  message: string,
+): Promise<NonNullable<IssuedTokens['tokens']>> {
+  const { body } = await send(session, pathOf(TOKEN_ROUTES, 'issue'), { clusters, grace }, message)
+  const { tokens } = body as IssuedTokens
+  if (tokens) return tokens
+  throw new Failure(
+    EXIT.unreachable,
+    'the tokens were issued, but their secrets got lost on the way, and are not shown twice',
+    { hint: 'the same command issues others' },
+  )
 }
 
 /** Sends without a preview: no cluster receives anything else. */

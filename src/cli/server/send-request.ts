@@ -1,7 +1,7 @@
 // One HTTP request and its whole response: proxies, timeouts, and why it failed in words.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Env } from '../output/terminal.ts'
-import { type TlsSettings, tlsOptions, tlsReason } from './tls-options.ts'
+import { mayTrustSystem, type TlsSettings, tlsOptions, tlsReason } from './tls-options.ts'
 
 export interface Raw {
   readonly status: number
@@ -33,28 +33,47 @@ export function openSender(protocol: string, env: Env, timeoutMs: number, tls: T
   // An import would load these modules with all that they export, the websocket client included: twice the start time.
   const { request, Agent } = process.getBuiltinModule(protocol === 'https:' ? 'node:https' : 'node:http')
   const proxyEnv = proxySettings(env)
-  const secure = protocol === 'https:' ? tlsOptions(tls) : {}
-  const agent = new Agent({ keepAlive: true, ...secure, ...(proxyEnv && { proxyEnv }) })
+  const isSecure = protocol === 'https:'
+  const open = (secure: object): InstanceType<typeof Agent> =>
+    new Agent({ keepAlive: true, ...secure, ...(proxyEnv && { proxyEnv }) })
+  const usual = open(isSecure ? tlsOptions(tls) : {})
+  /** Set once the server has turned out to need the CAs of the system. */
+  let other: typeof usual | undefined
+  const sendBy = (agent: typeof usual, target: URL, { method, headers, payload }: Outgoing): Promise<Raw> => {
+    const { promise, resolve, reject } = Promise.withResolvers<Raw>()
+    const sent = request(target, { method, headers, agent }, (response) => {
+      if (headers.accept === EVENTS && response.headers['content-type']?.startsWith(EVENTS))
+        return resolve(streamOf(response))
+      readAll(response).then(
+        (text) => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
+        reject,
+      )
+    })
+    const timer = setTimeout(() => {
+      reject(new TimeoutError(timeoutMs))
+      sent.destroy()
+    }, timeoutMs)
+    sent.on('error', reject).end(payload)
+    return promise.finally(() => clearTimeout(timer))
+  }
   return {
     isProxied: proxyEnv !== undefined,
-    send(target, { method, headers, payload }) {
-      const { promise, resolve, reject } = Promise.withResolvers<Raw>()
-      const sent = request(target, { method, headers, agent }, (response) => {
-        if (headers.accept === EVENTS && response.headers['content-type']?.startsWith(EVENTS))
-          return resolve(streamOf(response))
-        readAll(response).then(
-          (text) => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
-          reject,
-        )
-      })
-      const timer = setTimeout(() => {
-        reject(new TimeoutError(timeoutMs))
-        sent.destroy()
-      }, timeoutMs)
-      sent.on('error', reject).end(payload)
-      return promise.finally(() => clearTimeout(timer))
+    async send(target, outgoing) {
+      if (!other) {
+        try {
+          return await sendBy(usual, target, outgoing)
+        } catch (error) {
+          if (!isSecure || !mayTrustSystem(tls, error)) throw error
+        }
+      }
+      // The handshake failed, so nothing of the request was sent.
+      other ??= open(tlsOptions(tls, { system: true }))
+      return sendBy(other, target, outgoing)
     },
-    close: () => agent.destroy(),
+    close() {
+      usual.destroy()
+      other?.destroy()
+    },
   }
 }
 

@@ -13,33 +13,39 @@ export interface TlsSettings {
   readonly isInsecure?: boolean | undefined
 }
 
-export function tlsOptions({
-  caFile,
-  alsoCaFile,
-  clientCert,
-  clientKey,
-  isInsecure,
-}: TlsSettings): AgentOptions {
-  const { getCACertificates } = process.getBuiltinModule('node:tls')
+/**
+ * With `system`, the CAs of the system are trusted instead of those of Node: reading them takes as long as a small command,
+ * so it is done only for a server that Node's do not verify.
+ */
+export function tlsOptions(
+  { caFile, alsoCaFile, clientCert, clientKey, isInsecure }: TlsSettings,
+  { system = false } = {},
+): AgentOptions {
   if (clientCert !== undefined && clientKey === undefined)
     throw usage('--client-cert needs --client-key: the key of the certificate')
   if (clientKey !== undefined && clientCert === undefined)
     throw usage('--client-key needs --client-cert: the certificate of the key')
+  const ca = caFile === undefined ? trusted(system, alsoCaFile) : read(caFile, '--ca-file')
   return {
-    // The CAs of the system are trusted too, as every other program there does it.
-    ca: caFile === undefined ? trusted(getCACertificates, alsoCaFile) : read(caFile, '--ca-file'),
+    ...(ca !== undefined && { ca }),
     ...(clientCert !== undefined && { cert: read(clientCert, '--client-cert') }),
     ...(clientKey !== undefined && { key: read(clientKey, '--client-key') }),
     ...(isInsecure && { rejectUnauthorized: false }),
   }
 }
 
-function trusted(
-  certificates: (kind: 'default' | 'system') => string[],
-  more: string | undefined,
-): (string | Buffer)[] {
-  const found = [...new Set([...certificates('default'), ...certificates('system')])]
-  return more === undefined ? found : [...found, read(more, '--ca-file')]
+/** Undefined for those of Node alone, which it has at hand. */
+function trusted(system: boolean, more: string | undefined): (string | Buffer)[] | undefined {
+  if (!system && more === undefined) return undefined
+  const { getCACertificates } = process.getBuiltinModule('node:tls')
+  const known = getCACertificates(system ? 'system' : 'default')
+  return more === undefined ? known : [...known, read(more, '--ca-file')]
+}
+
+/** Whether the CAs of the system may verify what Node's did not. */
+export function mayTrustSystem({ caFile, isInsecure }: TlsSettings, error: unknown): boolean {
+  const { code = '' } = error as NodeJS.ErrnoException
+  return caFile === undefined && !isInsecure && UNVERIFIED.includes(code)
 }
 
 function read(path: string, flag: string): Buffer {

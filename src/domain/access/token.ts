@@ -60,6 +60,11 @@ export function useKeyOf({ id, created_at }: Token): string {
   return `${id} ${created_at}`
 }
 
+/** The name of the token that is issued for the polls of a cluster. */
+export function clusterTokenName(cluster: string): string {
+  return `cluster-${cluster}`
+}
+
 /** How long earlier secrets stay valid by default. */
 export const DEFAULT_GRACE = '24h'
 const MAX_GRACE_DAYS = 90

@@ -167,6 +167,13 @@ export interface RotateToken extends Base {
   /** RFC 3339, UTC. */
   readonly graceEnd: string
 }
+/** The token of a cluster: created, or given the new secret where it is there already. */
+export interface IssueToken extends Base {
+  readonly op: 'issue_token'
+  readonly token: Token
+  /** As for a rotation. */
+  readonly graceEnd: string
+}
 export interface RevokeToken extends Base {
   readonly op: 'revoke_token'
   readonly id: string
@@ -253,6 +260,7 @@ export type Command =
   | Undo
   | CreateToken
   | RotateToken
+  | IssueToken
   | RevokeToken
   | PutRollout
   | ActOnRollout
@@ -296,6 +304,8 @@ function summariseOne(command: WriteCommand): string {
       return `create ${command.token.role} token ${command.token.name}`
     case 'rotate_token':
       return `rotate token ${command.name}`
+    case 'issue_token':
+      return `issue token ${command.token.name}`
     case 'revoke_token':
       return `revoke token ${command.name}`
     case 'put_rollout':

@@ -39,7 +39,7 @@ import { assign, patchValues, unassign } from './assignment-commands.ts'
 import { type Assign, type Command, type ForClusters, type Outcome, onCluster } from './command.ts'
 import { create, patch, remove, replace, restore } from './document-commands.ts'
 import { revokeOrphans } from './revoke-orphans.ts'
-import { createToken, revokeToken, rotateToken } from './token-commands.ts'
+import { createToken, issueToken, revokeToken, rotateToken } from './token-commands.ts'
 import { reset, undoChange } from './undo-commands.ts'
 
 export interface Decision {
@@ -181,6 +181,7 @@ function* run(work: Work, command: Command): Steps<Result<Outcome>> {
   if (command.op === 'patch_values') return patchValues(types, draft, command)
   if (command.op === 'create_token') return yield* createToken(types, draft, command)
   if (command.op === 'rotate_token') return rotateToken(draft, command)
+  if (command.op === 'issue_token') return yield* issueToken(types, draft, command)
   if (command.op === 'revoke_token') return revokeToken(draft, command)
   if (command.op === 'put_rollout') return putRollout(draft, command)
   if (command.op === 'act_on_rollout') return actOnRollout(types, draft, command)

@@ -1,7 +1,7 @@
-// Creating, rotating and revoking tokens.
+// Creating, issuing, rotating and revoking tokens.
 import { fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
-import { checkGrant } from '../access/grant.ts'
+import { checkGrant, describeGrant } from '../access/grant.ts'
 import { parseSelector } from '../access/selector.ts'
 import { asToken, checkTokenName, TOKENS, type Token } from '../access/token.ts'
 import { warnOfUnknownKeys } from '../access/unknown-keys.ts'
@@ -9,7 +9,7 @@ import type { Draft } from '../documents/draft.ts'
 import { checkExpectation, findLive } from '../documents/find-document.ts'
 import type { Document, Types } from '../types/resource-type.ts'
 import { TOKEN_TYPE } from '../types/system-types.ts'
-import type { CreateToken, Outcome, RevokeToken, RotateToken } from './command.ts'
+import type { CreateToken, IssueToken, Outcome, RevokeToken, RotateToken } from './command.ts'
 
 /** Secrets of one token at a time, those within their grace period included. */
 const MAX_SECRETS = 5
@@ -62,6 +62,28 @@ export function rotateToken(draft: Draft, command: RotateToken): Result<Outcome>
   }
   put(draft, { ...token, secrets: [secret, ...old] })
   return succeed({ type: TOKENS, id, created: false })
+}
+
+/** Problems are reported where the cluster was named. */
+export function* issueToken(
+  types: Types,
+  draft: Draft,
+  { token, graceEnd, path }: IssueToken,
+): Steps<Result<Outcome>> {
+  const { id, name, secrets } = token
+  const there = draft.get(TOKENS, id)
+  if (!there) {
+    const created = yield* createToken(types, draft, { op: 'create_token', token, path })
+    if (created.ok || created.problem.code !== 'validation_error') return created
+    return invalid((created.problem.details ?? []).map(({ message }) => ({ path, message })))
+  }
+  const current = asToken(there.document)
+  if (current.role !== token.role || current.cluster !== token.cluster) {
+    const message = `there is a token "${name}" already, and it is not for polls of this cluster: it has the ${describeGrant(current)}`
+    return fail({ code: 'conflict', reason: 'token_exists', message, details: [{ path, message }] })
+  }
+  const [secret] = secrets as [Token['secrets'][number]]
+  return rotateToken(draft, { op: 'rotate_token', id, name, secret, graceEnd, path })
 }
 
 export function revokeToken(draft: Draft, { id, expect }: RevokeToken): Result<Outcome> {

@@ -12,7 +12,14 @@ import {
   referencesOf,
   type Types,
 } from '../types/resource-type.ts'
-import { enabledReferences, unmetDependencies } from './dependencies.ts'
+import {
+  type Dependent,
+  dependentOf,
+  enabledReferences,
+  type FindEnabled,
+  unmetAmong,
+  unmetDependencies,
+} from './dependencies.ts'
 import { type Assignment, resolveInput } from './render-inputs.ts'
 import type { ServedView } from './served-view.ts'
 
@@ -34,6 +41,20 @@ export interface EndpointDifference {
 /** Definitions that may differ between two views, by type and id: what is laid over the first one. */
 export type ChangedDefinitions = ReadonlyMap<string, ReadonlyMap<string, unknown>>
 
+/** What is learned of a reference: most clusters share the objects of equal ones, so it is learned once for all of them. */
+interface Known {
+  /** Whether its input may differ at all. */
+  readonly isAffected: boolean
+  /** What it depends on in either view; undefined where it has no definition. */
+  readonly before: Dependent | undefined
+  readonly after: Dependent | undefined
+  /** What the change of definitions means for it, by the dependencies that are unmet before and after. */
+  readonly changes: Map<string, readonly FieldChange[]>
+}
+
+/** Clusters could override definitions in any number of ways: a full table is emptied, and what is common returns soon. */
+const MAX_KNOWN = 50_000
+
 /**
  * Compares the inputs of clusters that are all served from the same two views. What it learns of a definition holds for
  * these two views only.
@@ -45,11 +66,7 @@ export class InputComparison {
   /** Undefined where any definition may differ. */
   readonly #changed: ChangedDefinitions | undefined
   readonly #affected = new Map<string, (reference: Reference) => boolean>()
-  /**
-   * Most clusters share the object of a plain reference: what a definition's change means for it is computed once for
-   * each pair of unmet dependencies before and after.
-   */
-  readonly #known = new Map<Reference, Map<string, readonly FieldChange[]>>()
+  readonly #known = new Map<Reference, Known>()
 
   constructor(types: Types, before: ServedView, after: ServedView, changed: ChangedDefinitions | undefined) {
     this.#types = types
@@ -66,31 +83,33 @@ export class InputComparison {
   /** For a cluster whose own document is the same in both views. */
   compareDefinitions(type: DeliveredType, cluster: Document): EndpointDifference | undefined {
     if (!this.#mayDiffer(type)) return undefined
-    const { name, delivery } = type
-    const found = new Difference(type)
+    const { delivery } = type
     const enabled = enabledReferences(cluster, delivery)
-    const isAffected = getOrSet(this.#affected, name, () => this.#affectedBy(type))
+    let found: Difference | undefined
     for (const reference of referencesOf(cluster, delivery)) {
-      if (!isAffected(reference)) continue
+      const { isAffected, before, after, changes } = this.#know(type, reference)
+      if (!isAffected || (!before && !after)) continue
       const { id } = reference
-      const had = this.before.get(name, id) !== undefined
-      const has = this.after.get(name, id) !== undefined
-      if (!had || !has) {
-        if (has) found.added.push(id)
-        if (had) found.removed.push(id)
+      if (!before || !after) {
+        found ??= new Difference(type)
+        if (after) found.added.push(id)
+        else found.removed.push(id)
         continue
       }
-      const assignment: Assignment = { cluster, reference, enabled }
-      const left = this.#unmet(this.before, type, assignment)
-      const leaves = this.#unmet(this.after, type, assignment)
-      const fields = getOrSet(
-        getOrSet(this.#known, reference, () => new Map<string, readonly FieldChange[]>()),
-        left.length + leaves.length === 0 ? '' : `${left} ${leaves}`,
-        () => this.#diff(type, assignment, assignment),
-      )
-      if (fields.length > 0) found.changed.push({ id, fields })
+      const left = unmetAmong(before, (other) => this.#knowEnabled(type, enabled, other)?.before)
+      const leaves = unmetAmong(after, (other) => this.#knowEnabled(type, enabled, other)?.after)
+      const key = left.length + leaves.length === 0 ? '' : `${left} ${leaves}`
+      let fields = changes.get(key)
+      if (!fields) {
+        const assignment: Assignment = { cluster, reference, enabled }
+        fields = this.#diff(type, assignment, assignment)
+        changes.set(key, fields)
+      }
+      if (fields.length === 0) continue
+      found ??= new Difference(type)
+      found.changed.push({ id, fields })
     }
-    return found.orUndefined()
+    return found
   }
 
   /** For a cluster whose own document changes, comes or goes. */
@@ -122,6 +141,26 @@ export class InputComparison {
       if (isEnabled(delivery, old) && !isEnabled(delivery, reference)) found.disabled.push(id)
     }
     return found.orUndefined()
+  }
+
+  #know(type: DeliveredType, reference: Reference): Known {
+    const known = this.#known.get(reference)
+    if (known) return known
+    const isAffected = getOrSet(this.#affected, type.name, () => this.#affectedBy(type))(reference)
+    const dependentIn = (view: ServedView): Dependent | undefined => {
+      const definition = view.get(type.name, reference.id)?.document
+      return definition && dependentOf(type.delivery, definition, reference)
+    }
+    const [before, after] = [dependentIn(this.before), dependentIn(this.after)]
+    const learned: Known = { isAffected, before, after, changes: new Map() }
+    if (this.#known.size === MAX_KNOWN) this.#known.clear()
+    this.#known.set(reference, learned)
+    return learned
+  }
+
+  #knowEnabled(type: DeliveredType, enabled: FindEnabled, id: string): Known | undefined {
+    const reference = enabled(id)
+    return reference && this.#know(type, reference)
   }
 
   #mayDiffer({ name }: DeliveredType): boolean {

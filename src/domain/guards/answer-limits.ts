@@ -20,7 +20,7 @@ import {
 import { StagedBounds } from './staged-bounds.ts'
 
 /** Flux refuses a body that is larger. */
-const MAX_ANSWER_BYTES = 900 * 1024
+export const MAX_ANSWER_BYTES = 900 * 1024
 /** The highest `spec.filter.limit` of a provider; what is beyond it is cut off, and so deleted. */
 export const MAX_INPUTS = 10_000
 

@@ -80,19 +80,18 @@ export function progressOf(
     applied: all(({ applied }) => applied),
     healthy: all(({ applied, healthy }) => applied && healthy),
     failed: parts.some(({ failed }) => failed),
-    isAbsent: isAbsent || parts.some(({ isSuspended }) => isSuspended),
+    isAbsent,
     until: situation.clock.until,
   }
 }
 
-type EndpointProgress = Omit<MemberProgress, 'isAbsent' | 'until'> & { readonly isSuspended: boolean }
+type EndpointProgress = Omit<MemberProgress, 'isAbsent' | 'until'>
 
 const NOTHING: EndpointProgress = {
   served: false,
   applied: false,
   healthy: false,
   failed: false,
-  isSuspended: false,
 }
 
 /** Evidence counts from the first answer under the rollout on. */
@@ -120,6 +119,5 @@ function progressAt(
     failed:
       (delivery === 'rejected' && isNew(evidence.failureOf({ endpoint }))) ||
       healths.some(({ id, health }) => health === 'failed' && isNew(evidence.failureOf({ component: id }))),
-    isSuspended: healths.some(({ health }) => health === 'suspended'),
   }
 }

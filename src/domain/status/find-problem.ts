@@ -28,7 +28,7 @@ export interface Suspect {
   readonly endpoints: readonly string[]
   readonly rules: StatusRules
   readonly now: number
-  /** When contact or health changed within the last hour, oldest first. */
+  /** When contact changed within the last hour, or a component failed or recovered; oldest first. */
   readonly changes: readonly number[]
   /** When the oldest failure of components, or of endpoints, began that was repeated after a moment; 0 without one. */
   failingSince(subject: 'component' | 'endpoint', after: number): number
@@ -56,7 +56,8 @@ export function findProblem(suspect: Suspect): Trouble | undefined {
 
 /**
  * For a cluster that polls: the endpoint that it has not asked for in so long that it would be offline if it were its only
- * one, for longest first. One that it never asked for is missing at least since its oldest answer.
+ * one, for longest first. One that it never asked for is missing at least since its oldest answer; since when it has been
+ * of a cluster that only reports, nobody knows.
  */
 export function unaskedIn(
   evidence: Evidence,
@@ -67,6 +68,7 @@ export function unaskedIn(
   const { ms } = expectedInterval(evidence, endpoints, rules)
   let begun = Number.POSITIVE_INFINITY
   for (const endpoint of endpoints) begun = Math.min(begun, evidence.poll(endpoint)?.since ?? begun)
+  if (begun === Number.POSITIVE_INFINITY) begun = 0
   let longest: Stuck | undefined
   for (const endpoint of endpoints) {
     const { at: since = begun, intervalMs = 0 } = evidence.poll(endpoint) ?? {}

@@ -9,7 +9,7 @@ export const DELIVERIES = ['rejected', 'behind', 'served', 'held', 'applied'] as
 export type Delivered = (typeof DELIVERIES)[number]
 
 /** How a component fares. `unknown` is what nothing is known of, and evidence about another input. */
-export const HEALTHS = ['failed', 'unknown', 'progressing', 'suspended', 'healthy'] as const
+export const HEALTHS = ['failed', 'unknown', 'progressing', 'healthy'] as const
 export type Health = (typeof HEALTHS)[number]
 
 /** What a transition is of. */

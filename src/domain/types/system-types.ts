@@ -40,7 +40,7 @@ export const TOKEN_TYPE: SystemType = {
     },
   },
   indexKeys: (document) => asToken(document).secrets.map(({ hash }) => hash),
-  operations: ['create_token', 'rotate_token', 'revoke_token'],
+  operations: ['create_token', 'rotate_token', 'issue_token', 'revoke_token'],
   gaugeHelp: 'Named tokens, those that have expired included.',
 }
 

@@ -14,16 +14,19 @@ import { sameMark } from '../../domain/status/evidence.ts'
 import type { StatusRow } from '../../domain/status/status-words.ts'
 import type { Failures } from './failures.ts'
 
+/** What a poll changes: what states are derived from, the token alone, or no more than when the cluster last polled. */
+export type PollNews = 'state' | 'caller' | 'time'
+
 /** Two gaps between polls agree where they differ by less than this share. */
 const AGREEMENT = 0.2
 /** Polls that follow each other faster are repeated ones, and say nothing of the interval. */
 const LEAST_GAP_MS = 5000
 
+/** There are as many as clusters times endpoints: what can be made of something else is not kept. */
 export class PollRecord implements PollEvidence {
-  /** Of its note. */
-  readonly key: string
   at = 0
-  mark: AnswerMark
+  /** When the newest note of it in full was made: after that, polls with the same answer are noted by their time alone. */
+  fullAt = 0
   revision = 0
   since = 0
   sinceRevision = 0
@@ -33,13 +36,22 @@ export class PollRecord implements PollEvidence {
   /** The token's name. */
   by = ''
   #gapMs = 0
+  #isMarked = false
+  #a = 0
+  #b = 0
 
-  constructor(key: string) {
-    this.key = key
+  get mark(): AnswerMark {
+    return this.#isMarked ? { a: this.#a, b: this.#b } : undefined
   }
 
-  /** Notes an answer; returns whether it, or the interval, differs from what was known. Allocates nothing. */
-  note(at: number, mark: AnswerMark, revision: number, by: string, servedFrom: number): boolean {
+  set mark(mark: AnswerMark) {
+    this.#isMarked = mark !== undefined
+    this.#a = mark?.a ?? 0
+    this.#b = mark?.b ?? 0
+  }
+
+  /** Notes an answer; returns what differs from what was known. */
+  note(at: number, mark: AnswerMark, revision: number, by: string, servedFrom: number): PollNews {
     const isNew = this.at === 0 || !sameMark(mark, this.mark)
     const isStaged = servedFrom > this.stagedFrom
     const isLearned = this.#learnInterval(this.at === 0 ? 0 : at - this.at)
@@ -52,10 +64,11 @@ export class PollRecord implements PollEvidence {
       this.stagedFrom = servedFrom
       this.stagedSince = at
     }
+    const isOther = this.by !== by
     this.at = at
     this.revision = revision
     this.by = by
-    return isNew || isStaged || isLearned
+    return isNew || isStaged || isLearned ? 'state' : isOther ? 'caller' : 'time'
   }
 
   /** Small differences are ignored, so that a cluster's state is not derived again after each of its polls. */
@@ -82,6 +95,8 @@ export class ClusterRecord implements Evidence {
   /** Undefined while there was none. */
   failures: Failures | undefined
   lastSeen = 0
+  /** The time of the last note of its polls' times that this process made or took in. */
+  seenNotedAt = 0
   /** The version of the Flux Operator that spoke last. */
   operatorVersion = ''
   /** What was derived last, from which entry, at which revision, and how long that holds. */
@@ -94,7 +109,7 @@ export class ClusterRecord implements Evidence {
   rowUntil = 0
   /** Since when the row has said that the cluster is behind; 0 when it does not. */
   behindSince = 0
-  /** When contact or health last changed, newest last; a few of them. */
+  /** When contact last changed, or a component failed or recovered; newest last, a few of them. */
   changes: number[] | undefined
   readonly #endpoints: ReadonlyMap<string, number>
 
@@ -106,6 +121,10 @@ export class ClusterRecord implements Evidence {
 
   poll(endpoint: string): PollRecord | undefined {
     return this.polls[this.#endpoints.get(endpoint) ?? -1]
+  }
+
+  polledEndpoints(): string[] {
+    return [...this.#endpoints].flatMap(([endpoint, place]) => (this.polls[place] ? [endpoint] : []))
   }
 
   failureOf(subject: FailureSubject): FailureEvidence | undefined {

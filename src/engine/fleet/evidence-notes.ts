@@ -1,23 +1,32 @@
 // Evidence as notes, so that it outlives the process and other replicas learn of it. Of each key the newest note counts.
 import { hexOf, parseHex } from '../../base/digest.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import type { AppliedMark, RefusalEvidence, ReportEvidence } from '../../domain/status/evidence.ts'
+import {
+  type AppliedMark,
+  type RefusalEvidence,
+  type ReportEvidence,
+  sameMark,
+} from '../../domain/status/evidence.ts'
 import { MAX_MESSAGE, MAX_REASON, textOf } from '../../domain/status/parse-event.ts'
 import { isPart } from '../../domain/status/parse-report.ts'
 import { ReadyList } from '../../domain/status/ready-list.ts'
 import { MAX_NOTE_LENGTH, type Note } from '../../store/notes.ts'
 import type { ClusterRecord, PollRecord } from './cluster-record.ts'
 import { type ClearedFailure, type Failure, Failures } from './failures.ts'
+import { mergeSeen, noteSpeaker, SEEN, seenNote, startAnew } from './seen-notes.ts'
 
 /** Polls by cluster and endpoint, reports and refusals by cluster, failures by cluster and object. */
 export const EVIDENCE_KINDS = ['polls', 'reports', 'refusals', 'failures'] as const
 /** Notes come from mirrors too, so nothing in them is taken at any length. */
 const MAX_NAME = 300
-const MAX_VERSION = 64
 const MAX_ENDPOINT = 63
 const MAX_ENDPOINTS = 50
 
 export type EvidenceKind = (typeof EVIDENCE_KINDS)[number]
+
+/** All kinds of notes that evidence is kept in. */
+export const NOTE_KINDS = [...EVIDENCE_KINDS, SEEN] as const
+export type NoteKind = (typeof NOTE_KINDS)[number]
 
 /** The key of what a cluster has several of; ids of clusters hold no space. */
 export function keyOf(cluster: string, part: string): string {
@@ -44,21 +53,20 @@ export function isKeyOf(kind: EvidenceKind, key: string): boolean {
 }
 
 /** The keys of all notes of a cluster. */
-export function keysOf(
-  cluster: string,
-  { polls, failures }: ClusterRecord,
-): [kind: EvidenceKind, keys: string[]][] {
+export function keysOf(cluster: string, record: ClusterRecord): [kind: NoteKind, keys: string[]][] {
   return [
-    ['polls', polls.flatMap((poll) => poll?.key ?? [])],
+    ['polls', record.polledEndpoints().map((endpoint) => keyOf(cluster, endpoint))],
+    [SEEN, [cluster]],
     ['reports', [cluster]],
     ['refusals', [cluster]],
-    ['failures', (failures?.objects() ?? []).map((object) => keyOf(cluster, object))],
+    ['failures', (record.failures?.objects() ?? []).map((object) => keyOf(cluster, object))],
   ]
 }
 
-export function noteOf(kind: EvidenceKind, key: string, record: ClusterRecord): Note | undefined {
+export function noteOf(kind: NoteKind, key: string, record: ClusterRecord): Note | undefined {
+  if (kind === SEEN) return seenNote(key, record)
   const [, part] = partsOf(key)
-  if (kind === 'polls') return pollNote(record, part)
+  if (kind === 'polls') return pollNote(key, record, part)
   if (kind === 'reports') return reportNote(key, record)
   if (kind === 'refusals') return refusalNote(key, record.refusal)
   return failureNote(key, record.failures?.get(part))
@@ -68,12 +76,13 @@ function note(key: string, at: number, value: Json): Note {
   return { key, time: new Date(at).toISOString(), value: value === null ? null : JSON.stringify(value) }
 }
 
-function pollNote(record: ClusterRecord, endpoint: string): Note | undefined {
+function pollNote(key: string, record: ClusterRecord, endpoint: string): Note | undefined {
   const poll = record.poll(endpoint)
   if (!poll) return undefined
   const { at, mark, revision, since, sinceRevision, intervalMs, by, stagedFrom, stagedSince } = poll
   const digest = mark ? hexOf(mark) : ''
-  return note(poll.key, at, [
+  poll.fullAt = at
+  return note(key, at, [
     digest,
     revision,
     since,
@@ -121,18 +130,23 @@ function failureNote(key: string, failure: Failure | ClearedFailure | undefined)
 
 /** Takes a note into a record where it is newer than what is known; returns whether it was. */
 export function mergeNote(
-  kind: EvidenceKind,
+  kind: NoteKind,
   { key, time, value }: Note,
   record: ClusterRecord,
   pollOf: (part: string) => PollRecord | undefined,
+  hidden: (endpoint: string) => void,
 ): boolean {
   const at = Date.parse(time)
   const [, part] = partsOf(key)
+  const poll = kind === 'polls' ? pollOf(part) : undefined
+  // Most notes are known: they are not parsed.
+  if (kind === SEEN ? at === record.seenNotedAt : at <= knownAt(kind, part, record, poll)) return false
   const content = parseValue(value)
   if (content === undefined || Number.isNaN(at)) return false
+  if (kind === SEEN) return mergeSeen(record, at, content, pollOf, hidden)
   const isTaken =
     kind === 'polls'
-      ? mergePoll(pollOf(part), at, content, record)
+      ? mergePoll(poll, at, content, record)
       : kind === 'reports'
         ? mergeReport(at, content, record)
         : kind === 'refusals'
@@ -140,6 +154,20 @@ export function mergeNote(
           : mergeFailure(part, at, content, record)
   if (isTaken) record.outdate()
   return isTaken
+}
+
+/** The time of what is known of a key; 0 where nothing is. */
+function knownAt(
+  kind: EvidenceKind,
+  part: string,
+  { report, refusal, failures }: ClusterRecord,
+  poll: PollRecord | undefined,
+): number {
+  if (kind === 'polls') return poll?.fullAt ?? 0
+  if (kind === 'reports') return report?.at ?? 0
+  if (kind === 'refusals') return refusal?.at ?? 0
+  const failure = failures?.get(part)
+  return failure ? ('clearedAt' in failure ? failure.clearedAt : failure.at) : 0
 }
 
 /** Undefined for what no version of this program wrote. */
@@ -170,23 +198,31 @@ function mergePoll(
   content: Content,
   record: ClusterRecord,
 ): boolean {
-  if (!poll || !content || at <= poll.at) return false
+  if (!poll || !content) return false
   const [digest, revision, since, sinceRevision, intervalMs, version, by, stagedFrom, stagedSince] = content
-  poll.at = at
-  poll.mark = parseHex(String(digest))
-  poll.revision = count(revision)
-  poll.since = moment(since, at)
-  poll.sinceRevision = count(sinceRevision)
+  const mark = parseHex(String(digest))
+  const isLast = at >= poll.at
+  poll.fullAt = at
+  if (isLast) {
+    poll.at = at
+    poll.mark = mark
+    poll.revision = count(revision)
+  }
+  if (isLast || sameMark(mark, poll.mark)) {
+    poll.since = moment(since, at)
+    poll.sinceRevision = count(sinceRevision)
+    // Something else was served before the last poll: its answer is not as old as it seemed.
+  } else if (at > poll.since) startAnew(poll)
   poll.intervalMs = count(intervalMs)
   poll.by = textOf(by, MAX_NAME)
   poll.stagedFrom = count(stagedFrom)
   poll.stagedSince = poll.stagedFrom > 0 ? moment(stagedSince, at) : 0
-  see(record, at, version)
+  noteSpeaker(record, at, version)
   return true
 }
 
 function mergeReport(at: number, content: Content, record: ClusterRecord): boolean {
-  if (!content || at <= (record.report?.at ?? 0)) return false
+  if (!content) return false
   const [everyMs, applied, ready, version, parts] = content
   record.report = {
     at,
@@ -195,14 +231,8 @@ function mergeReport(at: number, content: Content, record: ClusterRecord): boole
     ready: readyIn(ready, at),
     ...(isObject(parts) && { parts: partsIn(parts, at) }),
   }
-  see(record, at, version)
+  noteSpeaker(record, at, version)
   return true
-}
-
-function see(record: ClusterRecord, at: number, version: Json | undefined): void {
-  if (at <= record.lastSeen) return
-  record.lastSeen = at
-  record.operatorVersion = textOf(version, MAX_VERSION)
 }
 
 function appliedIn(value: Json | undefined, at: number): ReportEvidence['applied'] {
@@ -234,15 +264,13 @@ function readyIn(value: Json | undefined, at: number): ReadyList {
 }
 
 function mergeRefusal(at: number, content: Content, record: ClusterRecord): boolean {
-  if (!content || at <= (record.refusal?.at ?? 0)) return false
+  if (!content) return false
   const [status, reason] = content
   record.refusal = { at, status: count(status), reason: textOf(reason, MAX_REASON) }
   return true
 }
 
 function mergeFailure(object: string, at: number, content: Content, record: ClusterRecord): boolean {
-  const known = record.failures?.get(object)
-  if (known && at <= ('clearedAt' in known ? known.clearedAt : known.at)) return false
   record.failures ??= new Failures()
   if (!content) {
     record.failures.set(object, { clearedAt: at })

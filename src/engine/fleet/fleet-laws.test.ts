@@ -11,7 +11,7 @@ import type { Entry } from '../../domain/documents/view.ts'
 import { deliveryOf, healthOf, rowOf } from '../../domain/status/derive-status.ts'
 import type { DeliveredType, Document } from '../../domain/types/resource-type.ts'
 import type { Note } from '../../store/notes.ts'
-import { EVIDENCE_KINDS, type EvidenceKind } from './evidence-notes.ts'
+import { NOTE_KINDS, type NoteKind } from './evidence-notes.ts'
 import { Fleet } from './fleet.ts'
 
 const types = builtInTypes()
@@ -141,7 +141,7 @@ class World {
     for (const name of this.#touched) {
       const [kind, key] = [name.slice(0, name.indexOf('/')), name.slice(name.indexOf('/') + 1)]
       for (const replica of this.replicas) {
-        const note = replica.noteOf(kind as EvidenceKind, key)
+        const note = replica.noteOf(kind as NoteKind, key)
         const known = this.notes.get(name)
         if (note && (!known || isNewer(note, known))) this.notes.set(name, note)
       }
@@ -151,21 +151,24 @@ class World {
   }
 
   #readInto(fleet: Fleet, notes: readonly (readonly [string, Note])[]): void {
-    for (const [name, note] of notes) fleet.merge(name.split('/')[0] as EvidenceKind, note)
+    for (const [name, note] of notes) fleet.merge(name.split('/')[0] as NoteKind, note)
   }
 
   /** Replaces the replicas by new ones that know only what is in the store. */
   restart(): void {
     this.replicas = [this.#replica(), this.#replica()]
     this.sync()
-    assert.deepEqual(EVIDENCE_KINDS.length, 4)
+    assert.deepEqual(NOTE_KINDS.length, 5)
   }
 
-  /** The rows of a process that reads the notes in a given order. */
-  rowsAfter(order: (notes: (readonly [string, Note])[]) => (readonly [string, Note])[]): unknown {
+  /** What a process knows of polls, and the rows, after it has read the notes in a given order. */
+  knownAfter(order: (notes: (readonly [string, Note])[]) => (readonly [string, Note])[]): unknown {
     const fleet = this.#replica()
     this.#readInto(fleet, order([...this.notes]))
-    return CLUSTERS.map((cluster) => fleet.rowOf(this.entry(cluster)))
+    return CLUSTERS.map((cluster) => {
+      const { lastSeen, polls } = fleet.records.get(cluster) ?? {}
+      return [fleet.rowOf(this.entry(cluster)), lastSeen, polls?.map((poll) => poll && { ...poll })]
+    })
   }
 }
 
@@ -341,8 +344,8 @@ test('notes come to the same rows in whatever order they are read, and however o
         world.now += 1
       }
       world.sync()
-      const straight = world.rowsAfter((notes) => notes)
-      const shuffled = world.rowsAfter((notes) => {
+      const straight = world.knownAfter((notes) => notes)
+      const shuffled = world.knownAfter((notes) => {
         const mixed = order
           .map((n) => notes[n % Math.max(1, notes.length)])
           .filter((note) => note !== undefined)

@@ -25,9 +25,10 @@ import { COLUMNS, type Column, type Contact, type StatusRow } from '../../domain
 import { type DeliveredType, findReference, type Types } from '../../domain/types/resource-type.ts'
 import type { Note } from '../../store/notes.ts'
 import { ClusterRecord, PollRecord } from './cluster-record.ts'
-import { type EvidenceKind, keyOf, mergeNote, noteOf, partsOf } from './evidence-notes.ts'
+import { keyOf, mergeNote, type NoteKind, noteOf, partsOf } from './evidence-notes.ts'
 import { Failures } from './failures.ts'
 import { OperatorVersions } from './operator-versions.ts'
+import { SEEN } from './seen-notes.ts'
 import { SharedStates } from './shared-states.ts'
 
 /** A change of one column of a cluster's row. */
@@ -45,13 +46,18 @@ export interface FleetParts {
   readonly now: () => number
   readonly rules: StatusRules
   /** Called when a note of a kind has to be written anew. */
-  readonly touched: (kind: EvidenceKind, key: string) => void
+  readonly touched: (kind: NoteKind, key: string) => void
 }
 
 /** Changes to remember of one cluster: more of them within an hour are flapping. */
 const CHANGES = 6
 const HOUR_MS = 3_600_000
 const NONE: readonly DeliveredType[] = []
+
+/** Whether a change says that a cluster comes and goes, or fails and recovers: every change of the fleet moves the rest. */
+function isUnrest(column: Column, from: string, to: string): boolean {
+  return column === 'contact' || (column === 'health' && (from === 'failed' || to === 'failed'))
+}
 
 export class Fleet {
   /** Reports that this process has taken. */
@@ -92,12 +98,13 @@ export class Fleet {
   ): void {
     const record = this.#recordOf(cluster)
     const now = this.#parts.now()
-    const poll = this.#pollOf(record, cluster, endpoint)
+    const poll = this.#pollOf(record, endpoint)
     if (!poll) return
-    if (poll.note(now, mark, revision, by, servedFrom) || record.row?.contact !== 'current')
-      this.#outdate(record)
-    this.#see(record, now, agent)
-    this.#parts.touched('polls', poll.key)
+    const news = poll.note(now, mark, revision, by, servedFrom)
+    if (news === 'state' || record.row?.contact !== 'current') this.#outdate(record)
+    const isOtherOperator = this.#see(record, now, agent)
+    if (news === 'time' && !isOtherOperator) this.#parts.touched(SEEN, cluster)
+    else this.#parts.touched('polls', keyOf(cluster, endpoint))
   }
 
   /** Notes that a request in a cluster's name was refused. */
@@ -238,18 +245,34 @@ export class Fleet {
     return () => this.#subscribers.delete(changed)
   }
 
-  noteOf(kind: EvidenceKind, key: string): Note | undefined {
+  noteOf(kind: NoteKind, key: string): Note | undefined {
     const record = this.#records.get(partsOf(key)[0])
     return record && noteOf(kind, key, record)
   }
 
   /** Takes in what another process, or an earlier one, has noted; returns whether it was news. */
-  merge(kind: EvidenceKind, note: Note): boolean {
+  merge(kind: NoteKind, note: Note): boolean {
     const [cluster] = partsOf(note.key)
     const record = this.#recordOf(cluster)
-    const isNews = mergeNote(kind, note, record, (endpoint) => this.#pollOf(record, cluster, endpoint))
+    const isNews = mergeNote(
+      kind,
+      note,
+      record,
+      (endpoint) => this.#pollOf(record, endpoint),
+      (endpoint) => this.#parts.touched('polls', keyOf(cluster, endpoint)),
+    )
     if (isNews) this.news++
     return isNews
+  }
+
+  /** The keys of the notes of a cluster's polls. */
+  pollKeysOf(cluster: string): string[] {
+    return (
+      this.#records
+        .get(cluster)
+        ?.polledEndpoints()
+        .map((endpoint) => keyOf(cluster, endpoint)) ?? []
+    )
   }
 
   /** By cluster; some of them may have been purged. */
@@ -292,22 +315,24 @@ export class Fleet {
     return row
   }
 
-  #pollOf(record: ClusterRecord, cluster: string, endpoint: string): PollRecord | undefined {
+  #pollOf(record: ClusterRecord, endpoint: string): PollRecord | undefined {
     const place = this.#endpoints.get(endpoint)
     if (place === undefined) return undefined
     let poll = record.polls[place]
     if (!poll) {
-      poll = new PollRecord(keyOf(cluster, endpoint))
+      poll = new PollRecord()
       record.polls[place] = poll
     }
     return poll
   }
 
-  #see(record: ClusterRecord, now: number, agent: string | undefined): void {
+  /** Returns whether another version of the operator speaks. */
+  #see(record: ClusterRecord, now: number, agent: string | undefined): boolean {
     record.lastSeen = now
-    if (agent === undefined) return
-    const version = this.#versions.of(agent)
-    if (version !== '') record.operatorVersion = version
+    const version = agent === undefined ? '' : this.#versions.of(agent)
+    if (version === '' || version === record.operatorVersion) return false
+    record.operatorVersion = version
+    return true
   }
 
   #subjectOf(cluster: Entry, { endpoint, component }: FluxEvent): FailureSubject | undefined {
@@ -352,7 +377,7 @@ export class Fleet {
     for (const column of COLUMNS) {
       const [from, to] = [before[column], after[column]]
       if (from === to) continue
-      if (column !== 'delivery') record.changes = [...(record.changes ?? []), time].slice(-CHANGES)
+      if (isUnrest(column, from, to)) record.changes = [...(record.changes ?? []), time].slice(-CHANGES)
       for (const changed of this.#subscribers) changed({ cluster, time, column, from, to })
     }
   }

@@ -12,7 +12,7 @@ import { TimeSlice } from '../../runtime/time-slice.ts'
 import type { Note } from '../../store/notes.ts'
 import { type Store, StoreError } from '../../store/store.ts'
 import { NoteBuffer } from '../note-buffer.ts'
-import { EVIDENCE_KINDS, type EvidenceKind, partsOf } from './evidence-notes.ts'
+import { type EvidenceKind, NOTE_KINDS, type NoteKind, partsOf } from './evidence-notes.ts'
 import { Fleet } from './fleet.ts'
 import { forgetPurged, removeUnknown } from './forget-purged.ts'
 import { type FleetSummary, summariseFleet } from './summarise-fleet.ts'
@@ -39,7 +39,7 @@ export interface FollowedFleet {
   /** Takes in what a mirror forwards: it is kept, and forwarded further. Ignores what is of no known cluster, or no news. */
   take(kind: EvidenceKind, note: Note): void
   /** Calls back with every note that is to be written, for those who forward them. */
-  onTouched(touched: (kind: EvidenceKind, key: string) => void): void
+  onTouched(touched: (kind: NoteKind, key: string) => void): void
   /** Writes what is not in the store yet, and reads what other processes wrote; happens by itself every 10 seconds. */
   sync(): Promise<void>
   /** The fleet as it was some seconds ago; undefined shortly after the start. */
@@ -106,7 +106,7 @@ class FleetFollower {
   readonly fleet: Fleet
   summary: FleetSummary | undefined
   readonly transitions: TransitionLog
-  readonly forwards: ((kind: EvidenceKind, key: string) => void)[] = []
+  readonly forwards: ((kind: NoteKind, key: string) => void)[] = []
   readonly status: StatusReader = {
     rowOf: (id) => {
       const cluster = this.#find(id)
@@ -115,7 +115,7 @@ class FleetFollower {
     operatorVersion: (id) => this.fleet.operatorVersion(id),
   }
   readonly #parts: FleetFollowerParts
-  readonly #buffers: ReadonlyMap<EvidenceKind, NoteBuffer>
+  readonly #buffers: ReadonlyMap<NoteKind, NoteBuffer>
   readonly #reports: ReportOnce<StoreError>
   readonly #timers: NodeJS.Timeout[] = []
   readonly #unobserved = new UnobservedTime()
@@ -123,6 +123,8 @@ class FleetFollower {
   #isLoaded = false
   #startedAt = 0
   #readUntil = 0
+  /** Whether other processes may have written what was not read yet. */
+  #mayHaveNews = true
   #restoredAt = 0
   /** The revision of the clusters at which those that were purged have been forgotten. */
   #forgottenAt = -1
@@ -151,7 +153,7 @@ class FleetFollower {
     })
     this.transitions = new TransitionLog(store, settings.retentionMs, now)
     this.fleet.subscribe((transition) => this.transitions.add(transition))
-    this.#buffers = new Map(EVIDENCE_KINDS.map((kind) => [kind, this.#bufferOf(kind)]))
+    this.#buffers = new Map(NOTE_KINDS.map((kind) => [kind, this.#bufferOf(kind)]))
   }
 
   async start(): Promise<void> {
@@ -169,7 +171,7 @@ class FleetFollower {
     const begun = now().getTime()
     for await (const note of store.notes.read(OBSERVING, [OBSERVING]))
       this.#unobserved.learn(note, this.#startedAt)
-    for (const kind of EVIDENCE_KINDS) await this.#merge(kind, store.notes.read(kind))
+    for (const kind of NOTE_KINDS) await this.#merge(kind, store.notes.read(kind))
     this.#readUntil = begun
     this.#isLoaded = true
   }
@@ -222,7 +224,7 @@ class FleetFollower {
     }
   }
 
-  #bufferOf(kind: EvidenceKind): NoteBuffer {
+  #bufferOf(kind: NoteKind): NoteBuffer {
     const { store } = this.#parts
     return new NoteBuffer({
       store,
@@ -233,7 +235,7 @@ class FleetFollower {
     })
   }
 
-  #touch(kind: EvidenceKind, key: string): void {
+  #touch(kind: NoteKind, key: string): void {
     this.#buffers.get(kind)?.touch(key)
     for (const forward of this.forwards) forward(kind, key)
   }
@@ -246,7 +248,10 @@ class FleetFollower {
     if (store.isPrivate) return
     const since = new Date(this.#readUntil - OVERLAP_MS).toISOString()
     const begun = now().getTime()
-    for (const kind of EVIDENCE_KINDS) await this.#merge(kind, store.notes.readSince(kind, since))
+    this.#mayHaveNews ||= (await store.notes.othersWrote?.()) ?? true
+    if (this.#mayHaveNews)
+      for (const kind of NOTE_KINDS) await this.#merge(kind, store.notes.readSince(kind, since))
+    this.#mayHaveNews = false
     // Notes are read by their own times, and those of an outage are written after it.
     if (!this.#reports.failure && begun > this.#restoredAt + RECOVERY_MS) this.#readUntil = begun
   }
@@ -265,7 +270,7 @@ class FleetFollower {
     this.#forgottenAt = changedAt
   }
 
-  async #merge(kind: EvidenceKind, notes: ReturnType<Store['notes']['read']>): Promise<void> {
+  async #merge(kind: NoteKind, notes: ReturnType<Store['notes']['read']>): Promise<void> {
     const timeSlice = new TimeSlice()
     for await (const note of notes) {
       if (this.isKnown(partsOf(note.key)[0])) this.fleet.merge(kind, note)
@@ -306,8 +311,8 @@ class FleetFollower {
   async tidy(): Promise<void> {
     const { notes } = this.#parts.store
     this.#forgottenAt = -1
-    for (const kind of EVIDENCE_KINDS) await this.#merge(kind, notes.read(kind))
-    for (const kind of [...EVIDENCE_KINDS, TRANSITIONS])
+    for (const kind of NOTE_KINDS) await this.#merge(kind, notes.read(kind))
+    for (const kind of [...NOTE_KINDS, TRANSITIONS])
       await removeUnknown(notes, kind, (cluster) => this.isKnown(cluster))
   }
 }

@@ -2,7 +2,7 @@
 import { getOrSet } from '../../base/get-or-set.ts'
 import { TimeSlice } from '../../runtime/time-slice.ts'
 import type { Notes } from '../../store/notes.ts'
-import { type EvidenceKind, keysOf, partsOf } from './evidence-notes.ts'
+import { keysOf, type NoteKind, partsOf } from './evidence-notes.ts'
 import type { Fleet } from './fleet.ts'
 import { TRANSITIONS, type TransitionLog } from './transition-log.ts'
 
@@ -17,7 +17,7 @@ export async function forgetPurged(
 ): Promise<void> {
   const timeSlice = new TimeSlice()
   const purged: string[] = []
-  const gone = new Map<EvidenceKind, string[]>()
+  const gone = new Map<NoteKind, string[]>()
   for (const [cluster, record] of fleet.records) {
     if (timeSlice.expired) await timeSlice.yield()
     if (isKnown(cluster)) continue

@@ -7,6 +7,7 @@ import type { StoreError } from '../../store/store.ts'
 import { NoteBuffer } from '../note-buffer.ts'
 import { EVIDENCE_KINDS, type EvidenceKind } from './evidence-notes.ts'
 import type { FollowedFleet } from './follow-fleet.ts'
+import { SEEN } from './seen-notes.ts'
 import { shiftTimes } from './shift-note.ts'
 
 export interface ForwarderParts {
@@ -33,7 +34,11 @@ export function forwardEvidence(parts: ForwarderParts): () => Promise<void> {
     return [kind, new NoteBuffer({ store: { notes: { record } }, kind, noteOf, flushMs, failed })] as const
   })
   const byKind = new Map(buffers)
-  fleet.onTouched((kind, key) => byKind.get(kind)?.touch(key))
+  // Upstreams of earlier versions know no notes of times alone.
+  fleet.onTouched((kind, key) => {
+    if (kind === SEEN) for (const each of fleet.fleet.pollKeysOf(key)) byKind.get('polls')?.touch(each)
+    else byKind.get(kind)?.touch(key)
+  })
   return async () => {
     for (const [, buffer] of buffers) await buffer.stop()
   }

@@ -53,5 +53,19 @@ test('transitions that could not be written are written later, the newest of the
   isAway = false
   await log.flush()
   const kept = await stored()
-  assert.deepEqual([written, kept.length, kept[0]?.time], [1, 60, NOW - 1000 + 499])
+  assert.deepEqual([written, kept.length, kept[0]?.time], [1, 40, NOW - 1000 + 499])
+})
+
+test('however often delivery changes, it is known when contact did', async () => {
+  const { log, add, stored } = open((write) => write())
+  add(0)
+  for (let n = 1; n < 500; n++) {
+    const [from, to] = n % 2 === 0 ? ['behind', 'applied'] : ['applied', 'behind']
+    log.add({ cluster: 'one', time: NOW - 1000 + n, column: 'delivery', from, to })
+    if (n % 100 === 0) await log.flush()
+  }
+  await log.flush()
+  const kept = await stored()
+  assert.equal(kept.length, 21)
+  assert.deepEqual(kept.at(-1), { time: NOW - 1000, column: 'contact', from: 'late', to: 'current' })
 })

@@ -1,4 +1,5 @@
 // When clusters changed their state: one note for each cluster, with its last transitions, newest first.
+import type { Column } from '../../domain/status/status-words.ts'
 import { TimeSlice } from '../../runtime/time-slice.ts'
 import type { Note } from '../../store/notes.ts'
 import type { Store } from '../../store/store.ts'
@@ -8,8 +9,8 @@ import type { Transition } from './fleet.ts'
 export type KeptTransition = Omit<Transition, 'cluster'>
 
 export const TRANSITIONS = 'transitions'
-/** Of one cluster, at most. */
-const MAX_KEPT = 60
+/** Of one cluster, at most. Every change of the fleet moves delivery and health, and pushes out no contact. */
+const MAX_KEPT: Readonly<Record<Column, number>> = { contact: 40, delivery: 20, health: 20 }
 /** Clusters to read and write at once. */
 const AT_ONCE = 500
 
@@ -27,7 +28,8 @@ export class TransitionLog {
   }
 
   add({ cluster, ...transition }: Transition): void {
-    this.#pending.set(cluster, [...(this.#pending.get(cluster) ?? []), transition].slice(-MAX_KEPT))
+    const pending = [...(this.#pending.get(cluster) ?? []), transition]
+    this.#pending.set(cluster, bounded(pending.toReversed()).reverse())
   }
 
   /** Newest first, those that are not in the store yet included. */
@@ -77,8 +79,14 @@ export class TransitionLog {
       if (last?.to !== to) joined.unshift({ time, column, from, to })
     }
     const oldest = this.#now() - this.#retentionMs
-    return joined.filter(({ time }) => time >= oldest).slice(0, MAX_KEPT)
+    return bounded(joined.filter(({ time }) => time >= oldest))
   }
+}
+
+/** The newest of each column; the newest of all comes first. */
+function bounded(transitions: readonly KeptTransition[]): KeptTransition[] {
+  const left = { ...MAX_KEPT }
+  return transitions.filter(({ column }) => left[column]-- > 0)
 }
 
 function parse({ value }: Note): KeptTransition[] {

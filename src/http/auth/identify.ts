@@ -223,7 +223,7 @@ class Identifier implements Auth {
     const { metrics, log, addressOf, failures } = this.#parts
     metrics.countAuthFailure(kind)
     if (kind === 'unavailable') {
-      log.error({ reason }, 'OIDC tokens cannot be checked')
+      log.error({ reason }, 'OIDC tokens cannot be verified')
       return fail({
         code: 'unavailable',
         reason: 'authentication_unavailable',

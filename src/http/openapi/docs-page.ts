@@ -38,13 +38,16 @@ const THEME = {
 const CONTENT_SECURITY_POLICY =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'self'"
 
-export async function addDocsPage(scope: FastifyInstance, openapi: Node): Promise<void> {
-  // biome-ignore lint/suspicious/noExplicitAny: our document is checked against the OpenAPI schema by a test
-  await scope.register(swagger, { mode: 'static', specification: { document: openapi as any } })
+export async function addDocsPage(scope: FastifyInstance, openapi: () => Node): Promise<void> {
+  // The description is made when somebody first asks for it: a start would wait for it otherwise.
+  const document = { openapi: '3.1.0', info: { title: '', version: '' }, paths: {} }
+  await scope.register(swagger, { mode: 'static', specification: { document } })
   await scope.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: CONTENT_SECURITY_POLICY,
     theme: THEME,
+    transformSpecification: openapi,
+    transformSpecificationClone: false,
     uiConfig: { docExpansion: 'none', layout: 'BaseLayout' },
   })
 }

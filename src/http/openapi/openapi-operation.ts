@@ -67,7 +67,10 @@ export const HEADERS = {
     minimum: 0,
   }),
   'X-Request-Id': header('Id of the request in the log.', { type: 'string', minLength: 1 }),
-  ETag: header('Of the document, or of the bytes.', { type: 'string', pattern: `^${ETAG}$` }),
+  ETag: header('The version of the document, or a digest of the bytes.', {
+    type: 'string',
+    pattern: `^${ETAG}$`,
+  }),
   Location: header('Where the new document is.', { type: 'string', pattern: '^/' }),
   'X-Total-Count': header('How many there are on all pages.', { type: 'integer', minimum: 0 }),
   Link: header('Where the pages before and after are (RFC 8288).', { type: 'string' }, false),

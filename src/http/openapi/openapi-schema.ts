@@ -96,7 +96,7 @@ export function jsonPatchSchemas(): Record<string, SchemaObject> {
   return {
     json_patch: {
       description:
-        'RFC 6902. What the operations add, copy and move may come to three times what a document may have.',
+        'RFC 6902. The operations may add, copy and move three times the size of a document in all.',
       type: 'array',
       maxItems: MAX_OPERATIONS,
       items: { $ref: '#/components/schemas/json_patch_operation' },

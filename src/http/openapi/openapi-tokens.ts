@@ -1,7 +1,8 @@
 // Bodies of the routes of tokens, in OpenAPI's words: what each role takes.
-import { NEW_TOKEN_SCHEMA, ROTATION_SCHEMA } from '../../api/token-schema.ts'
+import { ISSUE_SCHEMA, NEW_TOKEN_SCHEMA, ROTATION_SCHEMA } from '../../api/token-schema.ts'
+import type { SchemaObject } from '../../base/json-schema.ts'
 import { ROLE_MEANINGS, ROLES, SCOPES } from '../../domain/access/grant.ts'
-import { TOKEN_NAME } from '../../domain/access/token.ts'
+import { DEFAULT_GRACE, TOKEN_NAME } from '../../domain/access/token.ts'
 import type { RegisteredType, RegisteredTypes } from '../../registry/build-types.ts'
 import { exampleId } from './openapi-example.ts'
 import type { Examples, Node } from './openapi-operation.ts'
@@ -12,12 +13,17 @@ export const EXAMPLE_NAME = 'ci-team-a'
 const NAME = { pattern: TOKEN_NAME.source }
 const DURATION = { pattern: '^(?:[0-9]{1,6}[dhms])+$' }
 
-export function rotationSchema(): Node {
-  const { properties = {}, ...rest } = ROTATION_SCHEMA
+export const rotationSchema = (): Node => withDefaultGrace(ROTATION_SCHEMA)
+export const issueSchema = (): Node => withDefaultGrace(ISSUE_SCHEMA)
+
+function withDefaultGrace({ properties = {}, ...rest }: SchemaObject): Node {
   const { default: usual, ...grace } = { ...properties.grace, ...DURATION }
   return {
     ...rest,
-    properties: { grace: { ...grace, description: `${grace.description} Default: ${usual}.` } },
+    properties: {
+      ...properties,
+      grace: { ...grace, description: `${grace.description} Default: ${usual}.` },
+    },
   }
 }
 
@@ -41,6 +47,10 @@ export function newTokenSchema(types: RegisteredTypes): Node {
     },
     ...byValue('role', rules),
   }
+}
+
+export function issueExample(types: RegisteredTypes) {
+  return { clusters: [exampleId(types.get(types.cluster.type.name) as RegisteredType)], grace: DEFAULT_GRACE }
 }
 
 /** One for each role. */

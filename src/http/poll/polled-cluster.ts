@@ -18,9 +18,12 @@ export function findPolled({ engine, types }: Service, grant: Grant, dns: string
   return fail({ code: 'not_found', reason: 'unknown_cluster', message })
 }
 
-/** Notes that a request in a cluster's name was refused because of its credentials; other problems are no refusals. */
+/** Problems that a cluster keeps meeting until somebody gives it another token or another bundle. */
+const REFUSALS: readonly Problem['code'][] = ['unauthorized', 'forbidden', 'not_found']
+
+/** Notes that a request in a cluster's name was refused; problems of the service itself are no refusals. */
 export function noteRefusal({ engine }: Service, dns: string, { code, reason }: Problem): void {
-  if (code !== 'unauthorized' && code !== 'forbidden') return
+  if (!REFUSALS.includes(code)) return
   const cluster = engine.state.clusterByDns(dns)
   if (cluster && !cluster.deleted) engine.fleet.fleet.noteRefusal(cluster.id, STATUS[code], reason ?? code)
 }

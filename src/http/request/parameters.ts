@@ -193,7 +193,7 @@ export const WRITE_PARAMETERS: readonly Parameter[] = [
   ),
   inQuery(
     'confirm',
-    'removals confirms a write that takes inputs from many clusters, or the last of a type from one; finish confirms the finish of a rollout with waves that are not through. Both are joined by a comma.',
+    'The word removals confirms a write that takes inputs from many clusters, or the last of a type from one. The word finish confirms the finish of a rollout with waves that are not through. A comma joins both.',
     { type: 'string', pattern: `^(?:${CONFIRMATIONS.join('|')})(?:,(?:${CONFIRMATIONS.join('|')}))*$` },
     (text) =>
       text

@@ -4,7 +4,6 @@ import { invalid, type Result, succeed } from '../../base/problem.ts'
 import { may, type Permission } from '../../domain/access/permissions.ts'
 import type { Command, Outcome, WriteCommand } from '../../domain/commands/command.ts'
 import { IMPACT_LIMIT } from '../../domain/delivery/impact.ts'
-import { ROLLOUTS } from '../../domain/rollouts/rollout.ts'
 import type { Types } from '../../domain/types/resource-type.ts'
 import type { WriteOptions, Written } from '../../engine/write-options.ts'
 import { runTimeSliced } from '../../runtime/run-time-sliced.ts'
@@ -45,7 +44,7 @@ export async function answerWrite(
   const commands = [{ ...command, ...(expect.value && { expect: expect.value }) }]
   const counted = [typeWritten(route.service.types, command), command.op] as const
   const answerTo = (written: Written): WriteAnswer => answer(written, written.outcomes[0] as Outcome)
-  return runWrite(route, commands, counted, answerTo, more)
+  return answerCommands(route, commands, counted, answerTo, more)
 }
 
 /** The type for metrics; commands on patches and some of system types name no type. */
@@ -60,18 +59,7 @@ export function answerFleetWrite(
   commands: readonly WriteCommand[],
   op: string,
 ): Promise<FastifyReply> {
-  return runWrite(route, commands, ['fleet', op], fleetAnswer)
-}
-
-/** Runs commands that change rollouts; `more` is what the route itself knows of the write. */
-export function answerRollout(
-  route: WriteRoute,
-  commands: readonly WriteCommand[],
-  op: string,
-  answer: (written: Written) => WriteAnswer,
-  more: WriteOptions,
-): Promise<FastifyReply> {
-  return runWrite(route, commands, [ROLLOUTS, op], answer, more)
+  return answerCommands(route, commands, ['fleet', op], fleetAnswer)
 }
 
 const NO_REASON = invalid([
@@ -81,7 +69,8 @@ const NO_REASON = invalid([
   },
 ]).problem
 
-async function runWrite(
+/** Runs commands of one kind, counted by type and operation; `more` is what the route itself knows of the write. */
+export async function answerCommands(
   { service, request, reply, permission = 'write' }: WriteRoute,
   commands: readonly WriteCommand[],
   [type, op]: readonly [type: string, op: string],

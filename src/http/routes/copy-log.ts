@@ -68,7 +68,7 @@ export function copyLogRoutes(service: Service): Route[] {
         const stream = Readable.from(begun.value, { objectMode: false })
         // The client notices: the end item is missing.
         stream.on('error', (err) =>
-          log.warn({ err, request_id: request.id }, 'a copy of the log was broken off'),
+          log.warn({ err, request_id: request.id }, 'a copy of the log was interrupted'),
         )
         return reply.type(NDJSON).send(stream)
       },

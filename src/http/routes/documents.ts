@@ -86,11 +86,11 @@ function listRoute(service: Service, type: RegisteredType): Route {
     id: `list_${name}`,
     summary: summaryOf(type, 'resource', 'get', `List ${name}.`),
     description:
-      'Ordered by id, a page at a time: limit and offset choose it, X-Total-Count and Link tell of the rest. With at, as it was then.',
+      'Ordered by id, a page at a time: limit and offset choose it, X-Total-Count and Link describe the rest. With at, as it was then.',
     parameters: listParameters(types, type),
     answers: {
       200: ok(
-        'Documents ordered by id; X-Total-Count and Link tell of the rest.',
+        'Documents ordered by id; X-Total-Count and Link describe the rest.',
         { type: 'array', items: ref(schemaName(type)) },
         ['X-Request-Id', 'X-Total-Count', 'Link', ...(isCluster ? ['Warning'] : [])],
       ),

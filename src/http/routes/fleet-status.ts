@@ -124,7 +124,7 @@ function attentionRoute(service: Service): Route {
     id: 'fleet_attention',
     summary: 'The clusters that need somebody, worst problem first, each with what to do next.',
     description:
-      'A cluster is here once, with its worst problem: refused, failed, rejected, offline, stuck (it reports, and has not applied what it was served long ago), partial (it polls, but has long not asked for one of its endpoints), flapping (four changes of contact or health within an hour) or late. Of one problem what lasts longest comes first.',
+      'Each cluster is listed once, with its worst problem: refused, failed, rejected, offline, stuck, partial, flapping or late. A stuck cluster reports, and has not applied what it was served long ago. A partial one polls, but has long not asked for one of its endpoints. For a flapping one, contact changed four times within an hour, or a component failed or recovered as often. Within a problem, the one that lasts longest comes first.',
     parameters: [LIMIT, SELECTOR],
     answers: { 200: ok('Clusters with a problem.', ref('attention'), ['X-Request-Id']) },
     problems: READING,

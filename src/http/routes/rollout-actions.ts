@@ -30,7 +30,7 @@ import { requested } from '../openapi/openapi-schema.ts'
 import { inPath } from '../request/parameters.ts'
 import { operationsOf, parseRollout } from '../request/parse-rollout.ts'
 import { sendProblem } from '../request/problem-response.ts'
-import { answerRollout, answerWrite } from '../request/run-write.ts'
+import { answerCommands, answerWrite } from '../request/run-write.ts'
 import type { WriteAnswer } from '../request/write-answer.ts'
 import { storedRollout } from '../rollouts/describe-rollout.ts'
 import { type Route, route } from '../route.ts'
@@ -229,9 +229,15 @@ function amendRoute(service: Service): Route {
       if (!commands.ok) return sendProblem(reply, commands.problem)
       const rollout = amendmentOf(service, id, request.body as JsonObject)
       if (!rollout.ok) return sendProblem(reply, rollout.problem)
-      return answerRollout({ service, request, reply }, commands.value, 'amend_rollout', shownAs(id), {
-        rollout: rollout.value,
-      })
+      return answerCommands(
+        { service, request, reply },
+        commands.value,
+        [ROLLOUTS, 'amend_rollout'],
+        shownAs(id),
+        {
+          rollout: rollout.value,
+        },
+      )
     },
   })
 }

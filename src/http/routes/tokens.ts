@@ -16,8 +16,6 @@ import { type Grant, ROLES } from '../../domain/access/grant.ts'
 import {
   asToken,
   DEFAULT_GRACE,
-  GRACE,
-  parseGrace,
   TOKENS,
   type Token,
   useKeyOf,
@@ -43,7 +41,7 @@ import { pageIn, sendPageHeaders } from '../request/list-query.ts'
 import { IF_MATCH, inPath, inQuery, pageOf } from '../request/parameters.ts'
 import { sendProblem } from '../request/problem-response.ts'
 import { answerWrite } from '../request/run-write.ts'
-import { readTimeAt } from '../request/time-field.ts'
+import { graceEndIn, readTimeAt } from '../request/time-field.ts'
 import { etagOf } from '../request/write-answer.ts'
 import { type Route, route } from '../route.ts'
 import type { Service } from '../service.ts'
@@ -132,7 +130,7 @@ function listRoute(service: Service): Route {
     tag: 'tokens',
     id: 'list_tokens',
     summary: 'Tokens, ordered by name, never with their secrets. For admins.',
-    description: 'A page at a time: limit and offset choose it, X-Total-Count and Link tell of the rest.',
+    description: 'A page at a time: limit and offset choose it, X-Total-Count and Link describe the rest.',
     parameters: [
       ...pageOf(PAGES),
       inQuery('name', 'Only the one of this name.'),
@@ -269,16 +267,22 @@ function rotateRoute(service: Service): Route {
     },
     problems: WRITING,
     handler: async (request, reply) => {
-      const grace = graceIn(request.body)
-      if (!grace.ok) return sendProblem(reply, grace.problem)
+      const time = now()
+      const graceEnd = graceEndIn(request.body, checkRotation, time)
+      if (!graceEnd.ok) return sendProblem(reply, graceEnd.problem)
       const found = await find(service, request.params.id)
       if (!found.ok) return sendProblem(reply, found.problem)
       const { id, name } = found.value.token
       const { last_used_at, last_used_from } = found.value.presented
-      const time = now()
       const { secret, kept } = newSecret(time)
-      const graceEnd = new Date(time.getTime() + grace.value * 1000).toISOString()
-      const command = { op: 'rotate_token', id, name, secret: kept, graceEnd, path: '' } as const
+      const command = {
+        op: 'rotate_token',
+        id,
+        name,
+        secret: kept,
+        graceEnd: graceEnd.value,
+        path: '',
+      } as const
       return answerWrite({ service, request, reply }, command, ({ after }) => {
         const rotated = asToken((after.get(TOKENS, id) as Entry).document)
         return {
@@ -305,14 +309,4 @@ function parseNewToken(
   const expiresAt = readTimeAt(expires_at, '/expires_at', details)
   if (details.length > 0) return invalid(details)
   return succeed({ name, grant: grant as unknown as Grant, expiresAt })
-}
-
-/** The grace period of a rotation, in seconds. */
-function graceIn(body: Json = {}): Result<number> {
-  const details = isObject(body) ? checkRotation(body) : [{ path: '', message: 'must be an object' }]
-  if (details.length > 0) return invalid(details)
-  const { grace = DEFAULT_GRACE } = body as { grace?: string }
-  const seconds = parseGrace(grace)
-  if (seconds !== undefined) return succeed(seconds)
-  return invalid([{ path: '/grace', message: `must be ${GRACE}, not "${grace}"` }])
 }

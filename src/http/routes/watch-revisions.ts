@@ -32,7 +32,7 @@ const STATUS = flag(
 const EVENTS = {
   type: 'string',
   description:
-    'Each event has the number of a revision as its id, and as its data what a list of revisions shows of it. Events of the type status have no id, and as their data cluster, kind, from, to and time; those of the type rollout have rollout, from (null of a new one), to, waiting_for and time.',
+    'The id of an event is the number of a revision, and its data is what a list of revisions shows of it. Events of the type status have no id; their data is cluster, kind, from, to and time. Events of the type rollout have no id either; their data is rollout, from (null for a new one), to, waiting_for and time.',
 }
 /** How long a process that is behind waits to reach the caller's revision. */
 const REACH_MS = 5000

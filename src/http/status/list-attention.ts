@@ -120,8 +120,10 @@ type Step = (cause: Cause & { readonly cluster: string }) => string
 
 /** One sentence each, with the command to run next; kubectl is meant on the cluster itself. */
 const NEXT_STEPS: Readonly<Record<ClusterProblem, Step>> = {
-  refused: ({ cluster }) =>
-    `Its token is refused, so give it a new one: flux-resourceset-cli bootstrap ${cluster} --with-token | kubectl apply -f -`,
+  refused: ({ cluster, reason }) =>
+    reason?.startsWith('404')
+      ? `It asks for what this service does not have, so give it a new bundle: flux-resourceset-cli bootstrap ${cluster} | kubectl apply -f -`
+      : `Its token is refused, so give it a new one: flux-resourceset-cli bootstrap ${cluster} --with-token | kubectl apply -f -`,
   failed: ({ component }) =>
     `Ask the cluster why the component fails: kubectl -n flux-system describe helmrelease,kustomization ${component ?? ''}`.trim(),
   rejected: ({ endpoint }) =>

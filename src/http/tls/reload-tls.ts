@@ -41,7 +41,7 @@ export function reloadTls(files: TlsFiles, server: SecureServer, log: Log): () =
     },
     refuse(problems) {
       for (const problem of problems)
-        log.error({ problem }, 'the TLS files are not usable, the last good ones stay in use')
+        log.error({ problem }, 'the TLS files cannot be used: the earlier ones stay in use')
     },
   })
   // The files may have changed since the server was created: loading a large store takes long.

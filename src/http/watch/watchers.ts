@@ -103,7 +103,7 @@ export class Watchers {
     // A write to a closed connection fails; the `close` event handles it.
     response.on('error', () => {})
     this.#sendEarlier(watcher).catch((error: unknown) => {
-      this.#service.log.error({ err: error }, 'revisions could not be read for somebody who watches')
+      this.#service.log.error({ err: error }, 'revisions could not be read for a stream of /watch')
       this.#end(watcher)
     })
   }
@@ -145,7 +145,7 @@ export class Watchers {
     try {
       while (this.#published < this.#service.engine.state.revision) await this.#publishSome()
     } catch (error) {
-      this.#service.log.error({ err: error }, 'revisions could not be sent to those who watch')
+      this.#service.log.error({ err: error }, 'revisions could not be sent to streams of /watch')
       for (const watcher of this.#live) this.#end(watcher)
     } finally {
       this.#isPublishing = false
@@ -197,7 +197,9 @@ export class Watchers {
     this.#isTelling = true
     breathe()
       .then(() => this.#publishTransitions())
-      .catch((error: unknown) => this.#service.log.error({ err: error }, 'transitions could not be sent'))
+      .catch((error: unknown) =>
+        this.#service.log.error({ err: error }, 'transitions could not be sent to streams of /watch'),
+      )
       .finally(() => {
         this.#isTelling = false
       })

@@ -161,6 +161,8 @@ function prune({ revision, time, hash, state }: Anchor): void {
   while (Number(transact(() => revisions.run(revision, PRUNED_AT_ONCE)).changes) > 0);
 }
 
+const readDataVersion = db.prepare('PRAGMA data_version')
+
 const OPERATIONS = {
   commit,
   initFromSnapshot,
@@ -169,6 +171,8 @@ const OPERATIONS = {
   saveRecord: (record: IdempotencyRecord) => transact(() => saveRecord(db, record)),
   recordNotes: (kind: string, notes: readonly Note[]) => transact(() => recordNotes(db, kind, notes)),
   removeNotes: (kind: string, keys: readonly string[]) => transact(() => removeNotes(db, kind, keys)),
+  /** Changes with every commit of others, and not with those of this thread. */
+  dataVersion: () => Number(readDataVersion.get()?.data_version),
   acquireLease: (name: string, holder: string, ms: number) =>
     transact(() => acquireLease(db, name, holder, ms)),
   releaseLease: (lease: Lease) => transact(() => releaseLease(db, lease)),

@@ -247,6 +247,19 @@ describe('two stores on one SQLite file', () => {
     assert.equal(calls, stopped)
   })
 
+  test('tell what the other wrote from what they wrote themselves', async (t) => {
+    const { open } = temporaryDatabase(t)
+    const [one, two] = [open(), open()]
+    const others = () => Promise.all([one, two].map(({ notes }) => notes.othersWrote?.()))
+    assert.deepEqual(await others(), [true, true], 'nobody knows what was written before')
+    assert.deepEqual(await others(), [false, false])
+    await recordUses(one, [{ id: 'a', time: minute(1), address: null }])
+    assert.deepEqual(await others(), [false, true])
+    assert.deepEqual(await others(), [false, false])
+    await committed(two, revisionOf(put('a')))
+    assert.deepEqual(await others(), [true, false])
+  })
+
   test('race for one base: one of them wins and the other writes nothing', async (t) => {
     const { open } = temporaryDatabase(t)
     const [one, two] = [open(), open()]

@@ -111,6 +111,7 @@ function openNotes(
     if (!own || own.hasEnded) own = new SqliteWriter(options)
     return own
   }
+  let seen: { readonly by: SqliteWriter | undefined; readonly version: number } | undefined
   return {
     async record(kind, notes) {
       const thread = writing()
@@ -121,6 +122,12 @@ function openNotes(
     async remove(kind, keys) {
       const thread = writing()
       for await (const batch of keyBatchesOf(keys)) await thread?.call('removeNotes', kind, batch)
+    },
+    async othersWrote() {
+      const before = seen
+      const by = writing()
+      seen = { by, version: (await by?.call('dataVersion')) ?? Number.NaN }
+      return seen.by !== before?.by || seen.version !== before?.version
     },
     close: async () => own?.close(),
   }
