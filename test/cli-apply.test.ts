@@ -916,8 +916,8 @@ describe('how an apply is made', CONCURRENTLY, () => {
       typing: [['go on: ', 'yes\r', 1000]],
     })
     assert.equal(code, 0, screen)
-    const [, sinceAsked = ''] = screen.split('Change 2 clusters?')
-    assert.match(sinceAsked, /^ Type "yes" to go on: /)
+    const [, sinceAsked = ''] = screen.split('Change 2 clusters on ')
+    assert.match(sinceAsked, /^http:\S+ Type "yes" to go on: /)
     assert.doesNotMatch(sinceAsked, /Applying/)
   })
 })

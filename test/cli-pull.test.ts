@@ -82,7 +82,7 @@ describe('what others have changed since a set was applied', () => {
       url: service.url,
       columns: 200,
       typing: [
-        ['Overwrite 1 change of others? Type "yes"', 'yes\r'],
+        ['Overwrite 1 change of others on http', 'yes\r'],
         ['Type "', 'yes\r'],
       ],
     })

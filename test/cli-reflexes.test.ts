@@ -220,7 +220,7 @@ describe('what is not there', () => {
     )
     assert.equal(await output('cluster list --deleted -o name'), 'clusters/two\n')
     await fail(1, 'Hint: did you mean two?', ['cluster', 'restore', 'twoo'])
-    await fail(1, 'it appears in revision 1', ['cluster', 'get', 'one', '--at', '0'])
+    await fail(1, 'it appeared in revision 1', ['cluster', 'get', 'one', '--at', '0'])
   })
 
   test('a filter, a selector, a moment and a field are told as flags', async (t) => {

@@ -286,7 +286,7 @@ describe('token revoke', AT_ONCE, () => {
     const say = async (typed: string) =>
       onTerminal(['token', 'revoke', 'asked'], {
         url: service.url,
-        typing: [['Revoke this token? Type "yes" to go on: ', typed]],
+        typing: [['Revoke this token on http', typed]],
       })
     const no = await say('no\r')
     assert.equal(no.code, 4, no.screen)

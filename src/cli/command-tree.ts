@@ -6,7 +6,7 @@ import { UnknownName } from './failure.ts'
 import { FLEET_COMMANDS } from './fleet-commands.ts'
 import { NOUN_COMMANDS } from './noun-commands.ts'
 import { openSession } from './open-session.ts'
-import { wrapFor } from './output/wrap.ts'
+import { wrapHelp } from './output/wrap.ts'
 import type { Api } from './server/api.ts'
 import { explainMissing } from './server/explain-missing.ts'
 import type { Learned } from './server/learn-types.ts'
@@ -29,8 +29,8 @@ export function createRoot({ terminal, version, tokens = {} }: CliContext): Comm
     )
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => stdout.write(wrapFor(stdout, text)),
-      writeErr: (text) => stderr.write(wrapFor(stderr, text)),
+      writeOut: (text) => stdout.write(wrapHelp(stdout, text)),
+      writeErr: (text) => stderr.write(wrapHelp(stderr, text)),
       // The program reports errors itself, at the end.
       outputError() {},
     })

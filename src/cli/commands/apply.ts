@@ -37,15 +37,16 @@ Files hold YAML or JSON documents, each with its type, or are seed files (lists 
   id: team-a
   labels: {team: a}
 
-What is missing is created. Of what is there, the fields that a file names become exactly what it says; fields that it
-does not name stay (null removes one). All of it is one revision.
+Documents that do not exist are created. In existing ones, a field that a file names gets exactly that value; other
+fields stay, and null removes one. All of it is one revision.
 
---prune deletes what the same set held before and holds no longer, as far as the log shows that this set applied it;
-what somebody else only wrote into the set stays, and is named.
+--prune deletes documents that the set held before and no longer holds, if the log shows that this set applied them.
+Documents that others have added to the set stay, and are named.
 
-What others have changed since the same set was last applied, and the files would change back, is named with who did it
-and why, and stops apply (on a terminal it asks): take it into the files with pull, or add --overwrite. A set is known by its name: --name, or else the name
-of the first file or folder. What is applied is remembered with it (${PROGRAM} applied-set list).`
+If others have changed a field since the set was last applied, and the files would change it back, apply names the field,
+who changed it and why, and stops; on a terminal it asks. pull takes such changes into the files, --overwrite discards
+them. A set is identified by --name, or by the name of the first file or folder. ${PROGRAM} applied-set list
+shows what each set holds.`
 
 export function defineApply(command: Command, { run }: Tools): void {
   addWriteFlags(addSetFlags(command))

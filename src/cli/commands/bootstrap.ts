@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { isObject } from '../../base/json.ts'
+import { count } from '../../base/sentences.ts'
 import { DEFAULT_GRACE } from '../../domain/access/token.ts'
 import { PROGRAM, type Tools } from '../cli-command.ts'
 import { usage } from '../failure.ts'
@@ -144,7 +145,7 @@ async function bootstrap(session: Session, cluster: string | undefined, flags: F
 /** Tokens that clusters have already get another secret: asked on a terminal, noted where there is none. */
 async function agreeToRotate(session: Session, flags: Flags, names: readonly string[]): Promise<void> {
   if (names.length === 0) return
-  const what = names.length === 1 ? `token ${names[0]}` : `the tokens of ${names.length} clusters`
+  const what = names.length === 1 ? `token ${names[0]}` : `the tokens of ${count(names.length, 'cluster')}`
   const ends = `earlier secrets are valid for ${flags.tokenGrace ?? DEFAULT_GRACE}: apply the bundle by then`
   const question = { does: `rotate ${what}`, word: 'yes', notes: [ends], isOptional: true }
   if (!isAsked(session, flags) || !(await agree(session, question, 'add --yes')))
@@ -231,7 +232,8 @@ async function writeFiles(
   await session.print({
     value: { files: written },
     names: written,
-    human: () => `wrote ${written.length === 1 ? written[0] : `${written.length} files to ${outputDir}`}\n`,
+    human: () =>
+      `wrote ${written.length === 1 ? written[0] : `${count(written.length, 'file')} to ${outputDir}`}\n`,
   })
 }
 

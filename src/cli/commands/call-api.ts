@@ -28,7 +28,7 @@ export function defineApi(command: Command, { run }: Tools): void {
     .option('-i, --include', 'status and headers as well, on stderr')
     .addHelpText(
       'after',
-      `\nGET is sent with the token for reading, all else with the one for writing, once however often it is tried.\n\nExamples:\n  ${PROGRAM} api /clusters?limit=3\n  ${PROGRAM} api POST '/clusters?dry_run=true' --input cluster.yaml\n  ${PROGRAM} api PATCH /namespaces/team-a -f 'labels={"team":"a"}' -o jsonpath='{.labels}'`,
+      `\nGET uses the token for reading, other methods the one for writing. A write that is retried is done once.\n\nExamples:\n  ${PROGRAM} api /clusters?limit=3\n  ${PROGRAM} api POST '/clusters?dry_run=true' --input cluster.yaml\n  ${PROGRAM} api PATCH /namespaces/team-a -f 'labels={"team":"a"}' -o jsonpath='{.labels}'`,
     )
     .action(
       run(async (session, first: string, second: string | undefined, flags: Flags) => {

@@ -38,7 +38,7 @@ export function defineCanI(command: Command, { run }: Tools): void {
     .option('-l, --selector <selector>', 'where the clusters that match are concerned')
     .addHelpText(
       'after',
-      `\nPrints yes or no; the exit code of no is 4. A role that is limited by a selector may change definitions as long as only\nclusters which match get anything else: --dry-run tells for one change.\n\nExamples:\n  ${PROGRAM} can-i update component\n  ${PROGRAM} can-i assign component -l environment=prod\n  ${PROGRAM} can-i purge cluster`,
+      `\nPrints yes or no; no exits with 4. A role that is limited by a selector may change definitions as long as only\nclusters which match get anything else: --dry-run tells for one change.\n\nExamples:\n  ${PROGRAM} can-i update component\n  ${PROGRAM} can-i assign component -l environment=prod\n  ${PROGRAM} can-i purge cluster`,
     )
     .action(
       run(async (session, verb: string, given: string | undefined, { selector }: { selector?: string }) => {

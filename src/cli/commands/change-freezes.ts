@@ -159,7 +159,7 @@ export function defineCreateFreeze(command: Command, { run }: Tools, noun: Noun)
   addWriteFlags(command.optionsGroup('How to do it:'), { isStaged: false })
     .addHelpText(
       'after',
-      `\nWithout an end it lasts until it is deleted. It never holds back abort, revert and rollback. To keep only rollouts from going on, at once:\n${PROGRAM} rollout stop-line.\n\nExamples:\n  ${PROGRAM} freeze create year-end --from 2026-12-18 --until 2027-01-04 --reason 'nobody is here'\n  ${PROGRAM} freeze create weekends -l environment=prod --cron '0 18 * * 5' --duration 62h --zone Europe/Vienna --reason 'no changes at weekends'\n  ${PROGRAM} freeze create incident-4711 -l region=eu --for 4h --bypass-by editor --reason 'the network is down'`,
+      `\nWithout an end it lasts until it is deleted. It never delays abort, revert and rollback. To stop only rollouts, at once:\n${PROGRAM} rollout stop-line.\n\nExamples:\n  ${PROGRAM} freeze create year-end --from 2026-12-18 --until 2027-01-04 --reason 'nobody is here'\n  ${PROGRAM} freeze create weekends -l environment=prod --cron '0 18 * * 5' --duration 62h --zone Europe/Vienna --reason 'no changes at weekends'\n  ${PROGRAM} freeze create incident-4711 -l region=eu --for 4h --bypass-by editor --reason 'the network is down'`,
     )
     .action(
       run(async (session, id: string | undefined, flags: CreateFlags) => {

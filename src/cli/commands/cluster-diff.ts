@@ -27,7 +27,7 @@ export function defineClusterDiff(command: Command, { run, nouns }: Tools, noun:
     .option('--type <name>', 'only what they get of this type, such as component')
     .addHelpText(
       'after',
-      `\nWhat they get is compared, whatever it comes from; their names are not. - is what only the first has, + what only the\nsecond has. Exits with 0 when there is no difference and with ${EXIT.unmet} when there is one.\n\nExamples:\n  ${PROGRAM} ${noun.noun} diff prod-eu-01 prod-us-01\n  ${PROGRAM} ${noun.noun} diff prod-eu-01 --at 7d --type component`,
+      `\nCompares what clusters receive, wherever it comes from, without their own names. Lines with - are what only the first\nhas, lines with + what only the second has. Exits with 0 when there is no difference and with ${EXIT.unmet} when there is one.\n\nExamples:\n  ${PROGRAM} ${noun.noun} diff prod-eu-01 prod-us-01\n  ${PROGRAM} ${noun.noun} diff prod-eu-01 --at 7d --type component`,
     )
     .action(
       run(async (session, id: string, other: string | undefined, flags: { at?: string; type?: string }) => {

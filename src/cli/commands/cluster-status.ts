@@ -7,8 +7,8 @@ import type { Noun } from '../server/nouns.ts'
 import { pathOf } from '../server/read-documents.ts'
 
 const ABOUT = `
-SERVED and APPLIED are the first digits of digests: where they are those of DESIRED, the cluster was served, or reported
-as applied, exactly what it is to have now. -o wide shows whole digests and all transitions.`
+SERVED and APPLIED are the first digits of digests. Where they equal DESIRED, the cluster was served, or has applied,
+exactly what it should have now. -o wide shows whole digests and all transitions.`
 
 export function defineClusterStatus(command: Command, { run }: Tools, noun: Noun): void {
   command

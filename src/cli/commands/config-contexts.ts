@@ -61,7 +61,7 @@ export function defineConfig(command: Command, { program, context: { terminal } 
 }
 
 function defineSetContext(command: Command, config: ConfigTools): void {
-  addSubcommand(command, 'set-context', 'Add a server under a name, or change what is known of it.')
+  addSubcommand(command, 'set-context', 'Add a server under a name, or change its settings.')
     .argument('<name>', 'how you call it')
     .option('--allow-http', 'no warning that its URL is plain http')
     .option('--no-allow-http', 'warn of that again')
@@ -70,7 +70,7 @@ function defineSetContext(command: Command, config: ConfigTools): void {
     )
     .addHelpText(
       'after',
-      `\nGive --api-url, and the tokens by --api-token-file and --write-token-file. - is stdin, one line for each: so they show\nin no process list and no shell history, where --api-token and --write-token do unless they are -. An empty one is\nforgotten.\n\nExamples:\n  ${PROGRAM} config set-context demo --api-url http://127.0.0.1:8080 --api-token demo-read-token --write-token demo-write-token\n  ${PROGRAM} config set-context prod --api-url https://flux-api.example.com --api-token-file ~/flux-token\n  pass flux/prod | ${PROGRAM} config set-context prod --api-url https://flux-api.example.com --api-token-file -`,
+      `\nGive --api-url, and the tokens by --api-token-file and --write-token-file; - reads them from stdin, one line for each.\nTokens given by --api-token and --write-token show in process lists and in the shell history. An empty token is removed.\n\nExamples:\n  ${PROGRAM} config set-context demo --api-url http://127.0.0.1:8080 --api-token demo-read-token --write-token demo-write-token\n  ${PROGRAM} config set-context prod --api-url https://flux-api.example.com --api-token-file ~/flux-token\n  pass flux/prod | ${PROGRAM} config set-context prod --api-url https://flux-api.example.com --api-token-file -`,
     )
     .action(
       async (name: string, { allowHttp, ask }: { readonly allowHttp?: boolean; readonly ask?: Ask }) => {
@@ -115,7 +115,7 @@ function contextIn(file: ContextFile, name: string): Context | undefined {
 }
 
 function defineUseContext(command: Command, config: ConfigTools): void {
-  addSubcommand(command, 'use-context', 'Talk to this server from now on.')
+  addSubcommand(command, 'use-context', 'Use this context from now on.')
     .argument('<name>', 'one of get-contexts')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config use-context prod`)
     .action(async (name: string) => {
@@ -126,7 +126,7 @@ function defineUseContext(command: Command, config: ConfigTools): void {
 }
 
 function defineCurrentContext(command: Command, config: ConfigTools): void {
-  addSubcommand(command, 'current-context', 'The server that is talked to.')
+  addSubcommand(command, 'current-context', 'Show the context in use.')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config current-context`)
     .action(async () => {
       const file = config.load()
@@ -162,7 +162,7 @@ function defineRenameContext(command: Command, config: ConfigTools): void {
 }
 
 function defineDeleteContext(command: Command, config: ConfigTools): void {
-  addSubcommand(command, 'delete-context', 'Forget a server and its tokens.')
+  addSubcommand(command, 'delete-context', 'Delete a context and its tokens.')
     .argument('<name>', 'one of get-contexts')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config delete-context old`)
     .action(async (name: string) => {
@@ -178,7 +178,7 @@ function defineDeleteContext(command: Command, config: ConfigTools): void {
 }
 
 function defineGetContexts(command: Command, config: ConfigTools): void {
-  addSubcommand(command, 'get-contexts', 'The servers that you have names for.')
+  addSubcommand(command, 'get-contexts', 'List contexts: servers by name.')
     .addHelpText(
       'after',
       `\nExamples:\n  ${PROGRAM} config get-contexts\n  ${PROGRAM} config get-contexts -o name`,
@@ -204,7 +204,7 @@ function defineGetContexts(command: Command, config: ConfigTools): void {
 }
 
 function defineView(command: Command, config: ConfigTools): void {
-  addSubcommand(command, 'view', 'The whole file, without its tokens.')
+  addSubcommand(command, 'view', 'Show the whole file, without its tokens.')
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} config view -o yaml`)
     .action(async () => {
       const file = redact(config.load())

@@ -128,7 +128,7 @@ function examples({ noun, cluster, delivery, schema }: Noun): string {
       : []),
   ]
   const note = delivery
-    ? `\n\nWithout clusters, an id that exists is refused. With --cluster or --selector the ${noun} is made sure of:\ncreated, or its given fields updated, and assigned, all as one revision.`
+    ? `\n\nWithout clusters, an existing id is refused. With --cluster or --selector the ${noun} is created, or its given fields\nare updated, and it is assigned, all in one revision.`
     : ''
   return `${note}\n\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`
 }

@@ -28,7 +28,7 @@ export function defineLog(command: Command, { run, nouns }: Tools): void {
       'after this revision, or from then on: 40, 2h, 1h30m, yesterday, 2026-01-31',
     )
     .option('--until <time>', 'up to then')
-    .option('--limit <number>', 'at most so many', parseCount, 20)
+    .option('-n, --limit <number>', 'at most so many', parseCount, 20)
     .option('-p, --patch', 'each with what it changed, as show has it')
     .addHelpText(
       'after',

@@ -43,9 +43,9 @@ export function defineLogin(command: Command, { program, context: { terminal, ve
     .addHelpText(
       'after',
       `
-Where the server has an OIDC issuer, it shows a URL and a code to confirm in a browser, and keeps the login fresh from
-then on. Otherwise it takes a token: piped, or typed without being shown. The token is kept in the context in use, in
-the one that --context names, or in a new one for --api-url, called by --context or by its host.
+For a server with an OIDC issuer, login shows a URL and a code to confirm in a browser, and later commands renew it.
+Otherwise it takes a token, piped or typed without being shown. The token is stored in the context in use, in the one
+that --context names, or in a new one for --api-url, named by --context or after the host.
 
 Examples:
   ${PROGRAM} login --api-url https://flux-api.example.com

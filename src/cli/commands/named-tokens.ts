@@ -28,7 +28,10 @@ export function defineToken(command: Command, tools: Tools): void {
   defineList(command, tools)
   defineRotate(command, tools)
   defineRevoke(command, tools)
-  whoamiCommand(addSubcommand(command, 'whoami', 'Who the server takes you for, and what you may do.'), tools)
+  whoamiCommand(
+    addSubcommand(command, 'whoami', 'Show who you are to the server, and what you may do.'),
+    tools,
+  )
 }
 
 const MESSAGE = ['-m, --message <text>', 'why it is done; kept with the revision'] as const
@@ -97,7 +100,7 @@ async function printSecret(session: Session, issued: IssuedToken, done: string):
 }
 
 function defineList(command: Command, { run }: Tools): void {
-  addSubcommand(command, 'list', 'Tokens, without their secrets.')
+  addSubcommand(command, 'list', 'List tokens, without their secrets.')
     .addOption(roleOption('only those of this role'))
     .option('--cluster <id>', 'only those of this cluster')
     .addHelpText(
@@ -160,7 +163,7 @@ interface RevokeFlags {
 }
 
 function defineRevoke(command: Command, { run }: Tools): void {
-  addSubcommand(command, 'revoke', 'Revoke tokens: they are good for nothing from then on.')
+  addSubcommand(command, 'revoke', 'Revoke tokens: they are rejected from then on.')
     .argument('<token...>', 'their names or ids')
     .option(...MESSAGE)
     .option('-y, --yes', 'do not ask; needed where there is no terminal to ask on')

@@ -24,16 +24,13 @@ export function definePromote(command: Command, { run }: Tools, noun: Noun): voi
   command
     .argument('<id>', `id of the ${noun.singular}`)
     .requiredOption('--from <environment|selector>', 'the clusters that have what is to be promoted')
-    .requiredOption(
-      '--to <environment|selector|catalog>',
-      'the clusters that are to have it too; catalog: all',
-    )
+    .requiredOption('--to <environment|selector|catalog>', 'the clusters to promote it to; catalog: all')
   addWriteFlags(command)
     .addHelpText(
       'after',
       `
-Whatever the clusters of --from set themselves, those of --to that have it set as well, and what they leave to the
-catalog is left to it there. With --to catalog it becomes the default, and nobody keeps an override of these fields.
+Clusters of --to that have the ${noun.singular} get the same overrides as those of --from; where --from has none, theirs
+are dropped. --to catalog makes the values the default in the catalog, and drops every override of these fields.
 
 Examples:
   ${PROGRAM} ${noun.noun} promote grafana --from dev --to qa --dry-run

@@ -25,9 +25,9 @@ export function definePull(command: Command, { run }: Tools): void {
     .addHelpText(
       'after',
       `
-Of the fields that the files name, what others have changed since the set was last applied is written into the files;
-what only the files have changed stays, and so do comments. A set that was never applied takes all that differs.
-Documents that are not in the files are left alone: export writes all.
+Writes into the files what others have changed since the set was last applied, in fields that the files name. Changes
+made only in the files stay, and so do comments. For a set that was never applied, every difference is taken. Documents
+that are not in the files are left out: export writes all.
 
 Examples:
   ${PROGRAM} pull -f fleet/ --dry-run

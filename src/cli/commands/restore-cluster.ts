@@ -12,7 +12,7 @@ export function defineRestore(command: Command, { run }: Tools, noun: Noun): voi
   addWriteFlags(command, { isStaged: false })
     .addHelpText(
       'after',
-      `\nIts definitions are those of now. Warnings tell which of them have changed since it was deleted, and by whom.\n\nExamples:\n  ${PROGRAM} ${noun.noun} restore qa-eu-02 --dry-run\n  ${PROGRAM} ${noun.noun} restore qa-eu-02`,
+      `\nIt gets the definitions as they are now. Warnings name those that have changed since it was deleted, and by whom.\n\nExamples:\n  ${PROGRAM} ${noun.noun} restore qa-eu-02 --dry-run\n  ${PROGRAM} ${noun.noun} restore qa-eu-02`,
     )
     .action(
       run(async (session, id: string, flags: WriteFlags) => {

@@ -16,7 +16,7 @@ export function defineRevision(command: Command, { run }: Tools): void {
     .option('-l, --selector <selector>', 'only clusters that match this label selector')
     .addHelpText(
       'after',
-      `\nserved: the cluster was given it; applied: its Flux reported it as applied; healthy: what changed is ready.\n\nExamples:\n  ${PROGRAM} revision status ${LAST}\n  ${PROGRAM} revision status ${LAST} -l environment=prod\n  ${PROGRAM} revision status 41 -o jsonpath='{.applied} of {.affected}'`,
+      `\nserved: the cluster has received it; applied: its Flux has reported it as applied; healthy: all that changed is ready.\n\nExamples:\n  ${PROGRAM} revision status ${LAST}\n  ${PROGRAM} revision status ${LAST} -l environment=prod\n  ${PROGRAM} revision status 41 -o jsonpath='{.applied} of {.affected}'`,
     )
     .action(
       run(async (session, text: string, { selector }: { readonly selector?: string }) => {

@@ -24,9 +24,9 @@ Every write starts one with --rollout or --rollout-wave:
   ${PROGRAM} component update grafana --set oci_tag=v2.0.0 --rollout default -m 'Grafana 2'
   ${PROGRAM} apply -f fleet/ --rollout-wave 'canary: environment=dev; soak=10m' --rollout-wave rest
 
-Its waves open one after the other, each when the one before has proved the change. Until it is finished the fleet's documents do
-not hold the change; abort gives every cluster back what it had. Where an id is to be given, ${LAST_ROLLOUT} is the newest rollout;
-without one, list, status and watch mean the only one that is under way.`
+Waves open one after the other, each when the one before has passed its gates. Until the rollout is finished, the
+documents of the fleet do not hold the change; abort gives every cluster back what it had. ${LAST_ROLLOUT} is the id of the newest
+rollout; status, describe and watch without an id mean the only one that is under way.`
 
 export function defineRollout(command: Command, tools: Tools): void {
   command.addHelpText('after', ABOUT)
@@ -41,12 +41,12 @@ export function defineRollout(command: Command, tools: Tools): void {
 const ID = [`[rollout]`, `its id, or ${LAST_ROLLOUT}; by default the only one under way`] as const
 
 function defineList(command: Command, { run }: Tools): void {
-  addSubcommand(command, 'list', 'Rollouts, the newest first.')
+  addSubcommand(command, 'list', 'List rollouts, newest first.')
     .addOption(new Option('--state <state>', 'only those in this state').choices(ROLLOUT_STATES))
     .option('--limit <number>', 'at most so many', parseCount, 20)
     .addHelpText(
       'after',
-      `\nCLUSTERS: how many of them are served the change. -o wide tells what each is waiting for.\n\nExamples:\n  ${PROGRAM} rollout list\n  ${PROGRAM} rollout list --state running -o wide\n  ${PROGRAM} rollout list -o jsonpath='{range [*]}{.id}{"\\t"}{.state}{"\\n"}{end}'`,
+      `\nCLUSTERS: how many of them are served the change. -o wide shows what each is waiting for.\n\nExamples:\n  ${PROGRAM} rollout list\n  ${PROGRAM} rollout list --state running -o wide\n  ${PROGRAM} rollout list -o jsonpath='{range [*]}{.id}{"\\t"}{.state}{"\\n"}{end}'`,
     )
     .action(
       run(async (session, flags: { state?: string; limit: number }) => {
@@ -64,7 +64,7 @@ function defineList(command: Command, { run }: Tools): void {
 }
 
 function defineStatus(command: Command, { run }: Tools): void {
-  addSubcommand(command, 'status', 'How far a rollout is, and why it does not go on now.')
+  addSubcommand(command, 'status', 'Show how far a rollout is, and what it waits for.')
     .argument(...ID)
     .addHelpText(
       'after',
@@ -89,7 +89,7 @@ interface DescribeFlags {
 }
 
 function defineDescribe(command: Command, { run }: Tools): void {
-  addSubcommand(command, 'describe', 'Everything about a rollout: waves, gates, approvals, and who did what.')
+  addSubcommand(command, 'describe', 'Show a rollout in full: waves, gates, approvals, and who did what.')
     .argument(...ID)
     .option('--members', 'its clusters as well: in which wave each is, and how far it is')
     .option('--wave <name>', 'only the clusters of this wave')
@@ -119,7 +119,7 @@ function defineWatch(command: Command, { run }: Tools): void {
     .argument(...ID)
     .addHelpText(
       'after',
-      `\nOn a terminal the picture is drawn anew; elsewhere there is a line for every change, with -o json as JSON. It ends with 0 when the\nrollout has finished, with 4 when it was aborted or has paused because of failures, and with 5 when --timeout is over (by\ndefault it waits as long as it takes). A pause by a person is waited through.\n\nExamples:\n  ${PROGRAM} rollout watch\n  ${PROGRAM} rollout watch last --timeout 2h && echo rolled out\n  ${PROGRAM} rollout watch r42 -o json | jq -r .waiting_for`,
+      `\nOn a terminal the picture is redrawn; elsewhere every change is a line, with -o json of JSON. Exits with 0 when the rollout\nhas finished, with 4 when it was aborted or has paused because of failures, and with 5 after --timeout (default: it waits\nas long as it takes). It goes on waiting when a person has paused the rollout.\n\nExamples:\n  ${PROGRAM} rollout watch\n  ${PROGRAM} rollout watch last --timeout 2h && echo rolled out\n  ${PROGRAM} rollout watch r42 -o json | jq -r .waiting_for`,
     )
     .action(
       run(async (session, text: string | undefined) =>

@@ -11,8 +11,8 @@ import { clusterNoun } from '../server/nouns.ts'
 import type { Session } from '../session.ts'
 
 const ABOUT = `
-contact: whether a cluster still polls; delivery: how far what it is to get has come; health: how its components fare.
-What is not known is unknown, never healthy. With a filter, the clusters are listed instead.`
+contact: whether a cluster still polls; delivery: how much of its desired state it has applied; health: the state of its
+components. Without evidence a state is unknown, never healthy. With a filter, the clusters are listed instead.`
 
 export function defineStatus(command: Command, { run }: Tools): void {
   addStateFlags(command)

@@ -14,7 +14,7 @@ export function defineVersions(command: Command, { run }: Tools, noun: Noun): vo
     .argument('<id>', `id of the ${noun.singular}`)
     .addHelpText(
       'after',
-      `\nOVERRIDDEN: clusters that have this version by an override of their own. -o wide tells environments apart.\n\nExamples:\n  ${PROGRAM} ${noun.noun} versions ID\n  ${PROGRAM} ${noun.noun} versions ID -o wide`,
+      `\nOVERRIDDEN: clusters that have this version by an override of their own. -o wide counts each environment.\n\nExamples:\n  ${PROGRAM} ${noun.noun} versions ID\n  ${PROGRAM} ${noun.noun} versions ID -o wide`,
     )
     .action(
       run(async (session, id: string) => {

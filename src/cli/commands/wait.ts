@@ -18,13 +18,14 @@ interface Flags {
 }
 
 const ABOUT = `
-With a revision: the clusters that it changed something for. Without: all clusters, with everything that they are to have
-now. --selector keeps either to a part of the fleet. It ends with 0 when all are there; with 4 when a component failed or an answer was rejected,
-which it names; with 5 when --timeout is over (default 10m). A cluster that is offline is not there.`
+With a revision: waits for the clusters that it changed. Without one: for all clusters and all of their desired state.
+--selector limits both to a part of the fleet. Exits with 0 when all of them have it; with 4 when a component has failed
+or a cluster rejects what it receives, which are named; with 5 after --timeout (default 10m). An offline cluster counts
+as one that does not have it.`
 
 export function defineWait(command: Command, { run }: Tools): void {
   command
-    .option('--revision <number>', `the clusters that this revision changed something for, or ${LAST}`)
+    .option('--revision <number>', `the clusters that this revision changed, or ${LAST}`)
     .option('--last', 'the clusters of the newest revision')
     .option('-l, --selector <selector>', 'only clusters that match this label selector')
     .addOption(new Option('--for <state>', 'how far they have to come').choices(GOALS).default(DEFAULT_GOAL))

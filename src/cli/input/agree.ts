@@ -3,6 +3,7 @@
 import { EXIT, Failure } from '../failure.ts'
 import type { ReportLook } from '../output/field-report.ts'
 import { painter, plain } from '../output/terminal.ts'
+import { wrapFor } from '../output/wrap.ts'
 import type { Session } from '../session.ts'
 import { confirm, openAsking } from './ask.ts'
 
@@ -17,6 +18,12 @@ export interface Question {
   readonly notes: readonly string[]
   /** Whether the change goes on without a question where there is no terminal. */
   readonly isOptional?: boolean
+}
+
+/** The server as people know it: by the name of its context, too. */
+function serverIn({ settings: { url, context } }: Session): string {
+  const address = url.href.replace(/\/$/, '')
+  return context === undefined ? address : `${context} (${address})`
 }
 
 /** Lines that are still on the screen when the question is asked. */
@@ -50,9 +57,10 @@ export async function agree(
     const width = isWide ? undefined : stderr.columns || 80
     const shown = show({ paint: painter(asking, stderr), width })
     const isLong = shown.split('\n').length > ON_SCREEN
-    stderr.write(shown)
-    for (const note of [isLong ? summary : '', ...notes].filter(Boolean)) stderr.write(`${plain(note)}\n`)
-    await confirm(asking, plain(`${does[0]?.toUpperCase()}${does.slice(1)}?`), word)
+    const told = [isLong ? summary : '', ...notes].filter(Boolean).map((note) => `${plain(note)}\n`)
+    stderr.write(wrapFor(stderr, `${shown}${told.join('')}`))
+    const asked = `${does[0]?.toUpperCase()}${does.slice(1)} on ${serverIn(session)}?`
+    await confirm(asking, plain(asked), word)
     return true
   } finally {
     asking.close()

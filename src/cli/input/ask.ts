@@ -5,6 +5,7 @@ import { Writable } from 'node:stream'
 import { ReadStream, WriteStream } from 'node:tty'
 import { Failure, unmet } from '../failure.ts'
 import { hasCursor, isInteractive, type Terminal } from '../output/terminal.ts'
+import { wrapFor } from '../output/wrap.ts'
 
 /** The exit code of a program that Ctrl-C has ended, as shells have it. */
 export const INTERRUPTED = 130
@@ -58,7 +59,10 @@ export async function askHidden(terminal: Terminal, question: string): Promise<s
 
 /** Throws unless this word is typed. */
 export async function confirm(asking: Asking, question: string, word: string): Promise<void> {
-  const answer = (await ask(asking, `${question} Type "${word}" to go on: `)).trim().toLowerCase()
+  const lines = wrapFor(asking.stderr, `${question} Type "${word}" to go on:`).split('\n')
+  const last = lines.pop()
+  for (const line of lines) asking.stderr.write(`${line}\n`)
+  const answer = (await ask(asking, `${last} `)).trim().toLowerCase()
   if (answer !== word.toLowerCase() && !(word === 'yes' && answer === 'y')) throw unmet('nothing was changed')
 }
 

@@ -49,7 +49,7 @@ function hintForReason(error: string, reason: Reason | undefined, name: string):
       return HINTS.method_not_allowed
     case 'needs_editor':
     case 'needs_admin':
-      return `a token of that role is given by FLUX_API_WRITE_TOKEN or --write-token, or kept by ${PROGRAM} login; who you are now: ${WHOAMI}`
+      return `a token of the role ${reason === 'needs_admin' ? 'admin' : 'editor'} is given by FLUX_API_WRITE_TOKEN or --write-token, or kept by ${PROGRAM} login; who you are now: ${WHOAMI}`
     case 'needs_poller':
     case 'needs_mirror':
     case 'needs_viewer':

@@ -15,6 +15,17 @@ export function wrapFor(stream: Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>, t
     .join('\n')
 }
 
+/** Help is written for lines of this length: a line that is nearly so long goes on in the next one. */
+const FULL = 90
+
+/** Breaks help for a stream; on a narrow terminal its paragraphs are filled anew. */
+export function wrapHelp(stream: Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>, text: string): string {
+  const isNarrow = stream.isTTY && (stream.columns || 80) < 120
+  return wrapFor(stream, isNarrow ? text.replaceAll(goesOn, '$1 ') : text)
+}
+
+const goesOn = new RegExp(`^(?=\\S)(.{${FULL},})\\n(?=\\S)`, 'gm')
+
 function visible(text: string): number {
   return widthOf(stripVTControlCharacters(text))
 }

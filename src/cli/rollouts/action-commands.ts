@@ -42,7 +42,7 @@ const remarkOf = ({ message }: WriteFlags): JsonObject => (message === undefined
 const ACTIONS: readonly Action[] = [
   {
     name: 'pause',
-    summary: 'Stop a rollout where it is.',
+    summary: 'Pause a rollout where it is.',
     done: 'paused',
     about: 'Clusters that are served the change stay so; no more of them are until it is resumed.',
     examples: [`pause r42 -m 'the database team looks into it'`],
@@ -50,7 +50,7 @@ const ACTIONS: readonly Action[] = [
   },
   {
     name: 'resume',
-    summary: 'Let a paused rollout go on.',
+    summary: 'Resume a paused rollout.',
     done: 'resumed',
     about: 'It pauses again where more clusters fail than may: retry them, or skip them.',
     examples: ['resume r42'],
@@ -81,7 +81,7 @@ const ACTIONS: readonly Action[] = [
   },
   {
     name: 'skip',
-    summary: 'Leave clusters or a wave out.',
+    summary: 'Skip clusters or a wave.',
     done: 'goes on without them',
     about:
       'Clusters that are left out get what they had before, until the rollout is finished. A wave that is not open yet gets the change at the\nfinish; of one that is, the gates no longer count.',
@@ -98,27 +98,27 @@ const ACTIONS: readonly Action[] = [
   },
   {
     name: 'retry',
-    summary: 'Look at failed and absent clusters anew, and go on.',
+    summary: 'Check failed and absent clusters again, and go on.',
     done: 'goes on',
-    about: 'Failures from before do not count any more; clusters that were set aside are waited for again.',
+    about: 'Earlier failures no longer count, and clusters that were set aside are waited for again.',
     examples: ['retry r42'],
     body: () => ({}),
   },
   {
     name: 'abort',
-    summary: 'Take a rollout back.',
+    summary: 'Take a rollout back: every cluster gets what it had.',
     done: 'aborted',
     about:
-      'Every cluster is served what it would be without it, from its next poll on. It cannot be resumed; freezes do not hold it back.',
+      'From its next poll on, every cluster is served what it would be without the rollout. It cannot be resumed. Freezes do not delay it.',
     examples: ['abort r42 --dry-run', `abort r42 -m 'it breaks the ingress'`],
     body: remarkOf,
   },
   {
     name: 'finish',
-    summary: 'Give the change to all clusters that are left, at once.',
+    summary: 'Give the change to all remaining clusters at once.',
     done: 'finished',
     about:
-      'Waves that have not passed are not waited for. Where there are such, the word finish has to be typed, or --confirm finish given.',
+      'It does not wait for waves that have not passed. If there are any, the word finish has to be typed, or --confirm finish given.',
     examples: ['finish r42 --dry-run', 'finish r42 --confirm finish --yes'],
     confirmations: ['finish'],
     body: () => ({}),
@@ -179,14 +179,14 @@ function aftermath(name: string, rollout: ShownRollout): string {
 type AmendFlags = WriteFlags & { readonly file: string }
 
 function defineAmend(command: Command, { run }: Pick<Tools, 'run'>): void {
-  const own = addSubcommand(command, 'amend', 'Roll out something else: other operations in the same waves.')
+  const own = addSubcommand(command, 'amend', 'Amend a rollout: other operations in the same waves.')
     .argument('<rollout>', `its id, or ${LAST_ROLLOUT}`)
     .requiredOption('-f, --file <file>', 'a YAML or JSON file with operations, - for stdin')
     .option('--restart-waves', 'begin with the first wave again')
   addActionFlags(own)
     .addHelpText(
       'after',
-      `\nThe operations take the place of those that the rollout was started with. Clusters that are served the change get the new one at once, and\nhave to prove it anew; approvals are void. Every write does the same with --amend.\n\nExamples:\n  ${PROGRAM} component update grafana --set oci_tag=v2.0.1 --amend r42 -m 'without the bug'\n  ${PROGRAM} rollout amend r42 -f change.yaml --restart-waves --dry-run`,
+      `\nThe operations replace those that the rollout was started with. Clusters that are served the change get the new one at\nonce and have to pass the gates again; approvals are void. Every write does the same with --amend.\n\nExamples:\n  ${PROGRAM} component update grafana --set oci_tag=v2.0.1 --amend r42 -m 'without the bug'\n  ${PROGRAM} rollout amend r42 -f change.yaml --restart-waves --dry-run`,
     )
     .action(
       run(async (session, text: string, { file, ...flags }: AmendFlags) => {
@@ -211,7 +211,7 @@ interface CheckFlags extends WriteFlags {
 }
 
 function defineCheck(command: Command, { run }: Pick<Tools, 'run'>): void {
-  const own = addSubcommand(command, 'check', 'Tell how a check outside went that a wave waits for.')
+  const own = addSubcommand(command, 'check', 'Report the result of an external check that a wave waits for.')
     .argument('<rollout>', `its id, or ${LAST_ROLLOUT}`)
     .argument('<name>', 'the name of the check')
     .requiredOption('--wave <name>', 'the wave that waits for it')

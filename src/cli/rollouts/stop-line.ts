@@ -17,19 +17,19 @@ export function defineLine(command: Command, { run }: Tools): void {
     addSubcommand(
       command,
       'stop-line',
-      'Stop the line: no rollout opens any more, for the fleet or a part of it.',
+      'Stop the line: no wave opens any more, for the fleet or a part of it.',
     ).option('-l, --selector <selector>', 'only for clusters that match this label selector'),
   )
     .addHelpText(
       'after',
-      `\nClusters that are served a change stay so, other writes pass, and abort is always possible. It is the freeze ${LINE}.\n\nExamples:\n  ${PROGRAM} rollout stop-line -m 'the registry is down'\n  ${PROGRAM} rollout stop-line -l environment=prod -m 'incident 4711'`,
+      `\nClusters that are served a change keep it, other writes pass, and abort is always possible. It is the freeze ${LINE}.\n\nExamples:\n  ${PROGRAM} rollout stop-line -m 'the registry is down'\n  ${PROGRAM} rollout stop-line -l environment=prod -m 'incident 4711'`,
     )
     .action(
       run((session, { selector, ...flags }: WriteFlags & { selector?: string }) =>
         stop(session, selector, flags),
       ),
     )
-  addActionFlags(addSubcommand(command, 'start-line', 'Let rollouts go on after stop-line.'))
+  addActionFlags(addSubcommand(command, 'start-line', 'Resume rollouts after stop-line.'))
     .addHelpText('after', `\nExamples:\n  ${PROGRAM} rollout start-line -m 'the registry is back'`)
     .action(run(start))
 }

@@ -1,4 +1,5 @@
 // The tokens of clusters that are bootstrapped.
+import { count } from '../../base/sentences.ts'
 import { clusterTokenName, DEFAULT_GRACE } from '../../domain/access/token.ts'
 import { PROGRAM } from '../cli-command.ts'
 import { EXIT, Failure } from '../failure.ts'
@@ -16,7 +17,7 @@ export async function issueClusterTokens(
   grace = DEFAULT_GRACE,
 ): Promise<string[]> {
   const [id = ''] = ids
-  const whose = ids.length === 1 ? `cluster ${id}` : `${ids.length} clusters`
+  const whose = ids.length === 1 ? `cluster ${id}` : count(ids.length, 'cluster')
   try {
     const tokens = await issueTokens(session, ids, grace, `for the bootstrap of ${whose}`)
     return tokens.map(({ secret }) => secret)

@@ -17,7 +17,8 @@ export async function explainMissing(session: Session, error: unknown): Promise<
   if (!(error instanceof Refusal) || error.status !== 404 || error.reason !== 'unknown_id') return error
   const [, singular, id = ''] = /no (.+?) "([^"]+)"/.exec(error.message) ?? []
   const noun = session.nouns.find((each) => each.singular === singular?.replace(/^deleted /, ''))
-  if (!noun) return error
+  // The service has said it where it knew.
+  if (!noun || error.message.includes('did you mean')) return error
   try {
     const { details = [], ...advice } = await knownOf(session, noun, id, singular !== noun.singular)
     return new Failure(EXIT.refused, error.message, {
@@ -43,7 +44,10 @@ async function knownOf(
   const when = `${fromNow(last.time, new Date())} (${last.time.slice(0, 19)}Z)`
   if (change.op === 'delete' && !isDeleted)
     return {
-      details: [`it was deleted in revision ${last.revision} by ${last.actor}, ${when}${said(last)}`],
+      details: [
+        ...((await appearance(session, noun, id)).details ?? []),
+        `it was deleted in revision ${last.revision} by ${last.actor}, ${when}${said(last)}`,
+      ],
       hint: noun.cluster
         ? `${PROGRAM} ${noun.noun} restore ${id}`
         : `${PROGRAM} revert ${last.revision} brings it back`,
@@ -66,7 +70,7 @@ async function appearance(
   if (!first) return {}
   return {
     details: [
-      `it appears in revision ${first.revision}, ${fromNow(first.time, new Date())} (${first.time.slice(0, 19)}Z)`,
+      `it appeared in revision ${first.revision}, ${fromNow(first.time, new Date())} (${first.time.slice(0, 19)}Z)`,
     ],
   }
 }
