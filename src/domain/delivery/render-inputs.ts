@@ -22,6 +22,7 @@ import {
   unmetAmong,
   unmetDependencies,
 } from './dependencies.ts'
+import { type Fragment, identityOf, NO_VALUES, renderCluster } from './rendered-cluster.ts'
 import { resolveField } from './resolve-field.ts'
 import type { ServedView } from './served-view.ts'
 
@@ -34,27 +35,13 @@ export interface RenderedAnswer {
   readonly digest: Digest
 }
 
-/** A part of an answer, and its digest. */
-interface Fragment {
-  readonly text: string
-  readonly digest: Digest
-}
-
 /** The text of an input, cut at its placeholders. */
 interface Fragments {
   readonly texts: readonly string[]
   readonly digest: Digest
 }
 
-/** What entries keep in `rendered`. Of a cluster: its identity, and its patches in the order of its references. */
-interface RenderedCluster {
-  readonly identity: Fragment
-  readonly patches: readonly Fragment[]
-  /** By the place of the type. */
-  readonly answers: (object | undefined)[]
-}
-
-/** Of a definition: what references make of it. */
+/** What entries of definitions keep in `rendered`: what references make of them. */
 interface RenderedDefinition {
   /** By the reference: clusters whose references are equal share one object. */
   readonly variants: Map<Reference, Variant>
@@ -176,32 +163,6 @@ export function renderClusterLine(cluster: ClusterType, document: Document): str
   return JSON.stringify(line)
 }
 
-const NO_VALUES = fragment('{}')
-
-function renderCluster(types: Types, cluster: Entry): RenderedCluster {
-  if (cluster.rendered) return cluster.rendered as RenderedCluster
-  const { document } = cluster
-  const identity = identityOf(types.cluster, document)
-  const patched = types.patchable ? referencesOf(document, types.patchable.delivery) : []
-  const patches = patched.map(({ id }) => {
-    const values = patchesOf(types.cluster, document, id)
-    return Object.keys(values).length === 0 ? NO_VALUES : fragment(JSON.stringify(values))
-  })
-  const answers = new Array(types.delivered.length).fill(undefined)
-  const rendered = { identity: fragment(JSON.stringify(identity)), patches, answers }
-  cluster.rendered = rendered
-  return rendered
-}
-
-/** What somebody keeps of the answers to a version of a cluster; undefined before the first was rendered. */
-export function answersKeptOf<T extends object>({ deleted, rendered }: Entry): (T | undefined)[] | undefined {
-  return deleted ? undefined : (rendered as { answers: (T | undefined)[] } | undefined)?.answers
-}
-
-function fragment(text: string): Fragment {
-  return { text, digest: digestOf(text) }
-}
-
 /** What is kept belongs to the definition's version, and goes with it. */
 function variantOf(delivery: Delivery, definition: Entry, reference: Reference): Variant {
   definition.rendered ??= { variants: new Map() } satisfies RenderedDefinition
@@ -298,11 +259,6 @@ export function resolveInput(
     if (value !== undefined) input[field.name] = value
   }
   return input
-}
-
-/** The identity of its cluster that every input carries. */
-function identityOf(cluster: ClusterType, document: Document): JsonObject {
-  return Object.fromEntries(cluster.input.map(([name, property]) => [name, document[property] ?? '']))
 }
 
 type DefinedField = Extract<InputField, { kind: 'value' | 'group' }>

@@ -16,8 +16,8 @@ export interface Entry extends DocumentVersion {
   /** Length of its JSON, for a quick upper bound of answer sizes. */
   readonly size: number
   /**
-   * What polls would make anew of this entry, and is dropped with it: of clusters and definitions it belongs to
-   * render-inputs alone, of tokens to identify.
+   * What polls would make anew of this entry, and is dropped with it: of clusters it belongs to rendered-cluster
+   * alone, of definitions to render-inputs, of tokens to identify.
    */
   rendered?: object | undefined
 }

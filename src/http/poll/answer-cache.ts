@@ -2,7 +2,8 @@
 import { hash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { Digest } from '../../base/digest.ts'
-import { answersKeptOf, type RenderedAnswer, renderInputs } from '../../domain/delivery/render-inputs.ts'
+import { type RenderedAnswer, renderInputs } from '../../domain/delivery/render-inputs.ts'
+import { keepAnswer, keptAnswer } from '../../domain/delivery/rendered-cluster.ts'
 import type { ServedView } from '../../domain/delivery/served-view.ts'
 import type { Entry } from '../../domain/documents/view.ts'
 import { type AnswerMark, sameMark } from '../../domain/status/evidence.ts'
@@ -43,19 +44,23 @@ export class CachedAnswer implements Stored {
   }
 }
 
+/** Not the text: while it waits, it would come to be old garbage, which only long collections free. */
 interface Waiting {
   readonly cached: CachedAnswer
+  readonly types: Types
+  readonly type: DeliveredType
   readonly cluster: Entry
-  readonly place: number
-  readonly text: string
 }
 
 /** Shorter answers are rendered about as fast as they are copied. */
 const MIN_LENGTH = 512
 const MAX_LENGTH = 64 * 1024
 const HASH_BYTES = 32
-/** Zlib hands out its results in buffers of this size, which only a garbage collection frees. */
-const SMALL_CHUNKS = { chunkSize: 2 * 1024 }
+/**
+ * Zlib takes 256 kB for each text otherwise, which leaves holes in the memory of the process, and hands out its results in
+ * buffers of 16 kB, which only a garbage collection frees.
+ */
+const SMALL = { windowBits: 13, memLevel: 5, chunkSize: 2 * 1024 }
 /** What is more can wait until the next poll. */
 const MAX_WAITING = 64
 
@@ -100,7 +105,7 @@ export class AnswerCache {
     served: () => AnswerMark,
   ): RenderedAnswer | CachedAnswer {
     const place = types.delivered.indexOf(type)
-    const cached = answersKeptOf<CachedAnswer>(cluster)?.[place]
+    const cached = keptAnswer<CachedAnswer>(cluster, place)
     const stamp = view.stamp(type.name)
     // Nothing but these and the version of the cluster decides about an answer.
     if (cached?.segment && cached.view === view && cached.stamp === stamp) {
@@ -125,7 +130,7 @@ export class AnswerCache {
       this.#segments.makeRoom(text.length / 2) &&
       sameMark(served(), digest)
     ) {
-      this.#waiting.push({ cached: new CachedAnswer(digest, view, stamp), cluster, place, text })
+      this.#waiting.push({ cached: new CachedAnswer(digest, view, stamp), types, type, cluster })
       if (this.#waiting.length === 1) void this.#compress()
     }
     return rendered
@@ -142,12 +147,16 @@ export class AnswerCache {
     }
   }
 
-  #keep({ cached, cluster, place, text }: Waiting): void {
-    const answers = answersKeptOf<CachedAnswer>(cluster)
-    const former = answers?.[place]
-    if (!answers || !this.#segments.add(cached, hashOf(text), gzipSync(text, SMALL_CHUNKS))) return
+  #keep({ cached, types, type, cluster }: Waiting): void {
+    const { view, stamp } = cached
+    // Rendered again, it would be another answer.
+    if (view.stamp(type.name) !== stamp) return
+    const { text } = renderInputs(view, types, type, cluster)
+    if (!this.#segments.add(cached, hashOf(text), gzipSync(text, SMALL))) return
+    const place = types.delivered.indexOf(type)
+    const former = keptAnswer<CachedAnswer>(cluster, place)
     if (former) this.#segments.drop(former)
-    answers[place] = cached
+    keepAnswer(cluster, place, cached)
   }
 }
 
