@@ -917,7 +917,7 @@ describe('how an apply is made', CONCURRENTLY, () => {
     })
     assert.equal(code, 0, screen)
     const [, sinceAsked = ''] = screen.split('Change 2 clusters on ')
-    assert.match(sinceAsked, /^http:\S+ Type "yes" to go on: /)
+    assert.match(sinceAsked, /^http:\S+\sType "yes" to go on: /)
     assert.doesNotMatch(sinceAsked, /Applying/)
   })
 })
