@@ -1,5 +1,5 @@
 # Two commands do all the set-up: `make run` and `make test`.
-.PHONY: run fresh test test-flux test-faults test-postgres test-fuzz test-clients check bench cli cli-demo demo demo-delete docs
+.PHONY: run built-console fresh test test-flux test-faults test-postgres test-fuzz test-clients check bench cli cli-demo demo demo-delete docs
 
 # Where the demo listens; any other setting of the service can be given the same way.
 export LISTEN_ADDR ?= 127.0.0.1:8080
@@ -28,8 +28,10 @@ node_modules/.package-lock.json: package.json package-lock.json
 	@npm ci --no-progress
 	@touch $@
 
-run: node_modules/.package-lock.json ## Start the service with the demo fleet on SQLite
+built-console: node_modules/.package-lock.json
 	@npm run --silent build:console
+
+run: built-console ## Start the service with the demo fleet on SQLite
 	@echo "$$TRY"
 	@API_MODE=crud AUTH_TOKEN=demo-read-token CRUD_AUTH_TOKEN=demo-write-token SEED_FILE=data/seed.json \
 	  DATABASE_URL=sqlite://data/demo.db DEMO_ENV_FILE=data/demo.env npm run --silent start:demo

@@ -3,7 +3,7 @@ import { fillPages } from '../tools/figures/fill.ts'
 import { markdownOf, saveTable } from '../tools/figures/tables.ts'
 
 /** BENCH_WRITE=0 leaves the pages as they are: for a try, or on a machine that is busy. */
-const WRITES = process.env.BENCH_WRITE !== '0'
+export const WRITES = process.env.BENCH_WRITE !== '0'
 
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   console.log(markdownOf({ head, rows }))

@@ -39,8 +39,8 @@ function plainEnvironment(home: string): Record<string, string> {
 /** As `make run` starts it, with what stands before it on the page, on a free port. */
 async function startDemo(t: TestContext, checkout: string, env: Record<string, string>): Promise<void> {
   const LISTEN_ADDR = `127.0.0.1:${await findPort()}`
-  // The packages are those of the checkout that is tested: nothing is installed.
-  const child = spawn('make', ['-o', 'node_modules/.package-lock.json', 'run'], {
+  // The packages and the console are those of the checkout that is tested: nothing is installed or built again.
+  const child = spawn('make', ['-o', 'node_modules/.package-lock.json', '-o', 'built-console', 'run'], {
     cwd: checkout,
     env: { ...env, LISTEN_ADDR, LOG_LEVEL: 'warn' },
     detached: true,
@@ -114,6 +114,12 @@ export async function openReader(
       return onScreen(screen).trim()
     },
   }
+}
+
+/** What each `make run` would do again. */
+export function buildConsole(): void {
+  const { status, stderr } = spawnSync('npm', ['run', '--silent', 'build:console'], { cwd: ROOT })
+  if (status !== 0) throw new Error(String(stderr))
 }
 
 export function missingTools(): string[] {

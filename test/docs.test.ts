@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import {
   BLOCKS,
   blocksIn,
@@ -16,7 +16,7 @@ import {
   startOf,
   stepsIn,
 } from './docs-pages.ts'
-import { missingTools, openReader } from './docs-reader.ts'
+import { buildConsole, missingTools, openReader } from './docs-reader.ts'
 
 /** Writes down what is printed instead of comparing it. */
 const UPDATE = process.env.DOCS_UPDATE === '1'
@@ -75,6 +75,8 @@ const missing = missingTools()
 const skip = missing.length > 0 && `needs ${missing.join(' and ')}`
 
 describe('a reader', { skip, concurrency: 2 }, () => {
+  before(buildConsole)
+
   for (const page of pages) {
     test(`gets from the commands of ${page} what is written there`, { timeout: 120_000 }, async (t) => {
       const reader = await openReader(t, startOf(page))

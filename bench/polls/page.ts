@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Table } from '../../tools/figures/tables.ts'
-import { reportTable } from '../print.ts'
+import { printTable, reportTable, WRITES } from '../print.ts'
 import { isPeer, type Measured, medianOf, type Server, type Style, sorted } from './cases.ts'
 import { drawChart, type Line } from './chart.ts'
 
@@ -23,19 +23,22 @@ interface Goal {
   readonly most: number
 }
 
-/** Prints what was measured; keeps it for the pages, and draws it, unless this is a try. */
+/** The pages compare with peers that serve so many clusters: without them a run is a try. */
+const KEPT_PEERS = 10_000
+
+/** Prints what was measured, keeps it for the pages, and draws it. */
 export function report(cases: readonly Measured[], peerSize: number): void {
+  const show = (name: string, heading: string, { head, rows }: Table): void => {
+    console.log(`\n### ${heading}\n`)
+    if (peerSize === KEPT_PEERS) reportTable(name, head, rows, 1)
+    else printTable(head, rows)
+  }
   for (const style of Object.keys(HEADINGS) as Style[]) {
     const rows = cases.filter((each) => each.style === style)
     if (rows.length > 0) show(`polls-${style}`, HEADINGS[style], table(rows, peerSize))
   }
   show('polls-goals', 'Goals', goalsTable(goalsOf(cases, peerSize)))
-  if (process.env.BENCH_WRITE !== '0') writeFileSync(join(DOCS, 'cost-per-poll.svg'), chartOf(cases))
-}
-
-function show(name: string, heading: string, { head, rows }: Table): void {
-  console.log(`\n### ${heading}\n`)
-  reportTable(name, head, rows, 1)
+  if (WRITES && peerSize === KEPT_PEERS) writeFileSync(join(DOCS, 'cost-per-poll.svg'), chartOf(cases))
 }
 
 function table(rows: readonly Measured[], peerSize: number): Table {

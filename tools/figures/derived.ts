@@ -15,13 +15,18 @@ const STARTED = 'RSS after the start from SQLite'
 const POLLED = 'RSS when every cluster has polled 3 endpoints'
 const CHANGED = 'change of all and its rollback, twice: peak RSS'
 
-/** For the heap of a large change, of which Node takes half of a limit. */
-const MEMORY: Readonly<Record<number, string>> = {
-  1000: '256Mi, 512Mi',
-  10000: '256Mi, 1Gi',
-  100000: '512Mi, 2Gi',
-  1000000: '4Gi, 20Gi',
+/** Sizes that people ask Kubernetes for, in MiB. */
+const STEPS = [256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12_288, 16_384, 24_576]
+/** Above what was seen: a fleet of another shape, and polls that go on. */
+const RESERVE = 1.25
+/** Node takes about half of a limit for its heap, and a large change is heap. */
+const FOR_HEAP = 1.8
+
+function quantityOf(megabytes: number): string {
+  const mebibytes = STEPS.find((step) => step * 1.048576 >= megabytes) ?? Number.NaN
+  return mebibytes % 1024 === 0 ? `${mebibytes / 1024}Gi` : `${mebibytes}Mi`
 }
+
 const VOLUMES: Readonly<Record<number, string>> = {
   1000: '1Gi',
   10000: '5Gi',
@@ -97,11 +102,16 @@ function memory(tables: Tables): Table {
       'peak of a change of all',
       'request, limit',
     ],
-    rows: SIZES.map((size) => [
-      count(size),
-      ...[STARTED, POLLED, CHANGED].map((what) => scale(tables, what, size)),
-      MEMORY[size] ?? '',
-    ]),
+    rows: SIZES.map((size) => {
+      const [started = '', polled = '', changed = ''] = [STARTED, POLLED, CHANGED].map((what) =>
+        scale(tables, what, size),
+      )
+      const peak =
+        size > 100_000 ? (numberOf(scale(tables, CHANGED, LARGE)) * size) / 100_000 : numberOf(changed)
+      const request = numberOf(polled) * RESERVE
+      const limit = Math.max(2 * request, peak * FOR_HEAP)
+      return [count(size), started, polled, changed, `${quantityOf(request)}, ${quantityOf(limit)}`]
+    }),
   }
 }
 
