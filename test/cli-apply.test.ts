@@ -870,7 +870,7 @@ describe('how an apply is made', CONCURRENTLY, () => {
     assert.equal(no.code, 4, no.screen)
     assert.match(no.screen, /~ clusters\/one/)
     assert.match(no.screen, /~ clusters\/two/)
-    assert.match(no.screen, /Remove team-a from one and change 1 other\?/)
+    assert.match(no.screen, /Remove team-a from one and change 1 other on http:\S+\?/)
     assert.match(no.screen, /nothing was changed/)
     assert.equal(revisionOf(service), 1)
     const single = await onTerminal(['apply', '-f', join(folder, 'one.json')], { url })
@@ -902,7 +902,7 @@ describe('how an apply is made', CONCURRENTLY, () => {
     // What was agreed to passes the brake, too.
     const six = await onTerminal([...args, '--prune'], { url, typing: [['"6" to go on: ', '6\r']] })
     assert.equal(six.code, 0, six.screen)
-    assert.match(six.screen, /Delete 6 clusters\? /)
+    assert.match(six.screen, /Delete 6 clusters on http:\S+\?/)
     assert.deepEqual(await ids(service, 'clusters'), ['k0', 'one', 'two'])
   })
 
@@ -917,7 +917,7 @@ describe('how an apply is made', CONCURRENTLY, () => {
     })
     assert.equal(code, 0, screen)
     const [, sinceAsked = ''] = screen.split('Change 2 clusters on ')
-    assert.match(sinceAsked, /^http:\S+ Type "yes" to go on: /)
+    assert.match(sinceAsked, /^http:\S+\sType "yes" to go on: /)
     assert.doesNotMatch(sinceAsked, /Applying/)
   })
 })

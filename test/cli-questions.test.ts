@@ -60,7 +60,7 @@ describe('a cluster that goes', PARALLEL, () => {
       /^Its Flux removes 1 namespace, 2 platform components, 1 role binding at the next poll\.$/m,
     )
     assert.match(screen, /^Way back: flux-resourceset-cli cluster restore one\.$/m)
-    assert.match(screen, /Delete cluster one on http:\S+\? Type "one" to go on: one\r\n/)
+    assert.match(screen, /Delete cluster one on http:\S+\?\sType "one" to go on: one\r\n/)
     assert.match(screen, /^clusters\/one deleted \(revision 2\)$/m)
   })
 
@@ -73,7 +73,7 @@ describe('a cluster that goes', PARALLEL, () => {
       screen,
       /^Way back: none by restore; by flux-resourceset-cli revert, .* log reaches back\.$/m,
     )
-    assert.match(screen, /Purge cluster one on http:\S+\? Type "one"/)
+    assert.match(screen, /Purge cluster one on http:\S+\?\sType "one"/)
     // And so it is.
     assert.equal((await fleet.run('cluster restore one')).code, 1)
     assert.equal((await fleet.run('revert 2')).code, 0)
@@ -84,7 +84,7 @@ describe('a cluster that goes', PARALLEL, () => {
     const fleet = await start(t)
     assert.equal((await fleet.run('cluster delete two --yes')).code, 0)
     const no = await fleet.ask('cluster delete two --purge', 'no')
-    assert.match(no.screen, /Purge cluster two on http:\S+\? Type "two"/)
+    assert.match(no.screen, /Purge cluster two on http:\S+\?\sType "two"/)
     assert.deepEqual([no.code, fleet.revision()], [4, 2])
     assert.equal((await fleet.run('cluster delete two --purge')).code, 2)
   })
@@ -96,7 +96,7 @@ describe('a cluster that goes', PARALLEL, () => {
     const { code, screen } = await fleet.ask('cluster delete one two', '2')
     assert.match(screen, /^The Flux of each removes 1 namespace, 2 platform components, 1 role binding at/m)
     assert.match(screen, /^Way back: .* restore ID, or all of them by flux-resourceset-cli revert, /m)
-    assert.match(screen, /Delete 2 clusters on http:\S+\? Type "2" to go on: /)
+    assert.match(screen, /Delete 2 clusters on http:\S+\?\sType "2" to go on: /)
     assert.deepEqual([code, fleet.revision()], [0, 2])
   })
 
@@ -107,9 +107,9 @@ describe('a cluster that goes', PARALLEL, () => {
     const third = { id: 'three', cluster_name: 'three', cluster_dns: 'three.example.com', environment: 'qa' }
     assert.equal((await fleet.call('POST', '/clusters', { body: third })).status, 201)
     const asks: readonly (readonly [line: string, question: RegExp])[] = [
-      [`batch -f ${batch}`, /Delete cluster two on http:\S+\? Type "two"/],
-      ['revert 2', /Purge cluster three on http:\S+\? Type "three"/],
-      ['rollback --to 1', /Purge cluster three on http:\S+\? Type "three"/],
+      [`batch -f ${batch}`, /Delete cluster two on http:\S+\?\sType "two"/],
+      ['revert 2', /Purge cluster three on http:\S+\?\sType "three"/],
+      ['rollback --to 1', /Purge cluster three on http:\S+\?\sType "three"/],
     ]
     for (const [line, question] of asks) {
       const no = await fleet.ask(line, 'yes')
@@ -132,7 +132,7 @@ describe('what one cluster loses', PARALLEL, () => {
       no.screen,
       /^Flux removes there what is taken away, .*Way back: flux-resourceset-cli revert/m,
     )
-    assert.match(no.screen, /Remove b from one on http:\S+\? Type "yes" to go on: no\r\n/)
+    assert.match(no.screen, /Remove b from one on http:\S+\?\sType "yes" to go on: no\r\n/)
     const yes = await fleet.ask('component unassign b --cluster one', 'yes')
     assert.deepEqual([yes.code, fleet.revision()], [0, 2])
   })
@@ -141,9 +141,9 @@ describe('what one cluster loses', PARALLEL, () => {
     const fleet = await start(t)
     const off = await fleet.ask('component assign b --cluster one --enabled false', 'no')
     assert.match(off.screen, /— b is switched off on 1\n/)
-    assert.match(off.screen, /Switch off b on 1 cluster on http:\S+\? Type "yes"/)
+    assert.match(off.screen, /Switch off b on 1 cluster on http:\S+\?\sType "yes"/)
     const cascade = await fleet.ask('component delete b --cascade', 'no')
-    assert.match(cascade.screen, /Remove b from one on http:\S+\? Type "yes"/)
+    assert.match(cascade.screen, /Remove b from one on http:\S+\?\sType "yes"/)
     assert.deepEqual([off.code, cascade.code, fleet.revision()], [4, 4, 1])
   })
 
@@ -152,7 +152,7 @@ describe('what one cluster loses', PARALLEL, () => {
     const line = 'namespace delete team-a --cascade'
     const yes = await fleet.ask(line, 'yes')
     assert.match(yes.screen, /^Warning: needs --confirm removals: it empties one \(namespaces\)/m)
-    assert.match(yes.screen, /Remove team-a from one on http:\S+\? Type "removals" to go on: yes/)
+    assert.match(yes.screen, /Remove team-a from one on http:\S+\?\sType "removals" to go on: yes/)
     assert.deepEqual([yes.code, fleet.revision()], [4, 1])
     const done = await fleet.ask(line, 'removals')
     assert.deepEqual([done.code, fleet.revision()], [0, 2])
@@ -161,7 +161,7 @@ describe('what one cluster loses', PARALLEL, () => {
 
 describe('a question', PARALLEL, () => {
   const many = 'component assign a --selector id --oci-tag v9'
-  const change = /Change 2 clusters on http:\S+\? Type "yes" to go on: /
+  const change = /Change 2 clusters on http:\S+\?\sType "yes" to go on: /
 
   test('tells new installs from changes', async (t) => {
     const fleet = await start(t)

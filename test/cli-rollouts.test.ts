@@ -380,7 +380,7 @@ describe('a rollout', PARALLEL, () => {
     )
     const no = await onTerminal(['rollout', 'abort', 'r2'], { url, typing: [['to go on: ', 'no\r']] })
     assert.equal(no.code, 4)
-    assert.match(plain(no.screen), /Abort rollout r2: change 3 clusters.*\? Type "yes" to go on: no/)
+    assert.match(plain(no.screen), /Abort rollout r2: change 3 clusters.*\?\sType "yes" to go on: no/)
     assert.doesNotMatch(no.screen, /rollout_plans/, 'bookkeeping is left out')
     assert.equal(
       await print('rollout abort r2 --yes'),
@@ -396,7 +396,7 @@ describe('a rollout', PARALLEL, () => {
     })
     assert.equal(code, 0, screen)
     assert.match(screen, /^dev +1 +0 +1\/1 applied, 0 failed +alpha$/m)
-    assert.match(plain(screen), /Change 3 clusters in 2 waves.*\? Type "yes" to go on: yes$/m)
+    assert.match(plain(screen), /Change 3 clusters in 2 waves.*\?\sType "yes" to go on: yes$/m)
     assert.match(plain(screen), /^rollout r2 is running: /m)
     for (const line of screen.split('\n'))
       if (/^(?:WAVE|dev|rest) /.test(line)) assert.ok(line.length <= 80, line)

@@ -1564,7 +1564,7 @@ describe('every write', PARALLEL, () => {
         plainText(long.screen),
         /^~ clusters\/one, two\n {4}\/labels\/wave: \(none\) → "1"\nno cluster/,
       )
-      assert.match(plainText(long.screen), /Change 2 clusters on http:\S+\? Type "yes" to go on: /)
+      assert.match(plainText(long.screen), /Change 2 clusters on http:\S+\?\sType "yes" to go on: /)
       assert.ok(long.screen.includes('\u001b[33m~ clusters/one, two\u001b[39m'))
       assert.ok(long.screen.includes('\u001b[32m"1"\u001b[39m'))
       assert.match(plainText(long.screen), /clusters \(id\): 2 documents changed \(revision 2\)\n/)
@@ -1632,7 +1632,7 @@ describe('every write', PARALLEL, () => {
         const yes = await fleet.onTerminal(emptying, { typing: [['go on: ', 'yes\n']] })
         assert.match(
           plainText(yes.screen),
-          /Remove n1, n2, n3 from one on http:\S+\? Type "removals" to go on: /,
+          /Remove n1, n2, n3 from one on http:\S+\?\sType "removals" to go on: /,
         )
         assert.match(plainText(yes.screen), /Warning: needs --confirm removals/)
         assert.equal(yes.code, 4)

@@ -59,10 +59,14 @@ export async function askHidden(terminal: Terminal, question: string): Promise<s
 
 /** Throws unless this word is typed. */
 export async function confirm(asking: Asking, question: string, word: string): Promise<void> {
-  const lines = wrapFor(asking.stderr, `${question} Type "${word}" to go on:`).split('\n')
-  const last = lines.pop()
-  for (const line of lines) asking.stderr.write(`${line}\n`)
-  const answer = (await ask(asking, `${last} `)).trim().toLowerCase()
+  const { stderr } = asking
+  const order = `Type "${word}" to go on: `
+  const lines = wrapFor(stderr, question).split('\n')
+  const last = lines.at(-1) ?? ''
+  const fits = !stderr.isTTY || last.length + 1 + order.length < (stderr.columns || 80)
+  const above = fits ? lines.slice(0, -1) : lines
+  for (const line of above) stderr.write(`${line}\n`)
+  const answer = (await ask(asking, fits ? `${last} ${order}` : order)).trim().toLowerCase()
   if (answer !== word.toLowerCase() && !(word === 'yes' && answer === 'y')) throw unmet('nothing was changed')
 }
 
