@@ -100,11 +100,11 @@ export async function measureEdits(database: string, clusters: number, folder: s
         10,
         `fsync ${fsync.toFixed(2)} ms`,
       ),
-      ms('write of one document: worst poll meanwhile', write.polls.worst, 20, remark),
+      ms('write of one document: worst poll at that time', write.polls.worst, 20, remark),
       ms('catalog edit that reaches all', median(edit.times), 250),
-      ms('catalog edit that reaches all: worst poll meanwhile', edit.polls.worst, 50, remark),
+      ms('catalog edit that reaches all: worst poll at that time', edit.polls.worst, 50, remark),
       ms('exact preview of that edit', median(preview.times), 1500),
-      ms('exact preview of that edit: worst poll meanwhile', preview.polls.worst, 50, remark),
+      ms('exact preview of that edit: worst poll at that time', preview.polls.worst, 50, remark),
     ]
   } finally {
     await service.stop()
@@ -146,7 +146,7 @@ export async function measureBatches(database: string, clusters: number): Promis
         measured: polls.p99 / idle.p99,
         remark: `${polls.p99.toFixed(1)} ms, idle ${idle.p99.toFixed(1)} ms`,
       },
-      { what: `${what}: worst poll meanwhile`, clusters, measured: polls.worst, unit: 'ms', target: 50 },
+      { what: `${what}: worst poll at that time`, clusters, measured: polls.worst, unit: 'ms', target: 50 },
     ])
   } finally {
     await service.stop()
