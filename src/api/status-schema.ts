@@ -188,6 +188,10 @@ export const STATUS_SCHEMAS = {
     contact: countsOf(CONTACTS),
     delivery: countsOf(DELIVERIES),
     health: countsOf(HEALTHS),
+    past: described(
+      countsOf(DELIVERIES),
+      'Of delivery, the clusters that are silent: it is what was so when they were last heard of.',
+    ),
   }),
   status_line: object({
     cluster: CLUSTER,

@@ -1,7 +1,7 @@
 // A state as a word with a shape and a colour: neither stands alone.
 import { Tooltip } from '@mantine/core'
 import classes from './state-badge.module.css'
-import { type ShownState, STATES, type State, type Tone } from './state-words.ts'
+import { lastKnown, STATES, type State, type Tone } from './state-words.ts'
 
 const SHAPES: Readonly<Record<Tone, string>> = { good: '●', busy: '◐', warn: '▲', bad: '◆', none: '○' }
 
@@ -20,13 +20,6 @@ export function StateBadge({ state, isQuiet = false, isPast = false }: StateBadg
       {state}
     </ToneBadge>
   )
-}
-
-function lastKnown({ tone, meaning }: ShownState): ShownState {
-  return {
-    tone: tone === 'good' || tone === 'busy' ? 'none' : tone,
-    meaning: `When it was last heard of: ${meaning}`,
-  }
 }
 
 interface ToneBadgeProps {

@@ -12,9 +12,12 @@ export interface ShownState {
   readonly meaning: string
 }
 
-/** Whether a cluster has spoken lately: what else is known of a silent one is old. */
-export function isHeard(contact: Contact): boolean {
-  return contact === 'current' || contact === 'late'
+/** What was good of a cluster that is silent now is not known to be so still. */
+export function lastKnown({ tone, meaning }: ShownState): ShownState {
+  return {
+    tone: tone === 'good' || tone === 'busy' ? 'none' : tone,
+    meaning: `When it was last heard of: ${meaning}`,
+  }
 }
 
 export const STATES: Readonly<Record<State, ShownState>> = {

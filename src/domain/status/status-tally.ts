@@ -7,6 +7,7 @@ import {
   type Delivered,
   HEALTHS,
   type Health,
+  isHeard,
   type StatusRow,
 } from './status-words.ts'
 
@@ -15,6 +16,8 @@ export interface StatusCounts {
   readonly contact: Readonly<Record<Contact, number>>
   readonly delivery: Readonly<Record<Delivered, number>>
   readonly health: Readonly<Record<Health, number>>
+  /** Of `delivery`, the clusters that are silent: it is what was so when they were last heard of. */
+  readonly past: Readonly<Record<Delivered, number>>
 }
 
 /** Fast where clusters with the same states share one row. */
@@ -40,12 +43,18 @@ export class StatusTally {
       contact: this.#countsOf(CONTACTS, 'contact'),
       delivery: this.#countsOf(DELIVERIES, 'delivery'),
       health: this.#countsOf(HEALTHS, 'health'),
+      past: this.#countsOf(DELIVERIES, 'delivery', ({ contact }) => !isHeard(contact)),
     }
   }
 
-  #countsOf<T extends string>(words: readonly T[], column: Column): Record<T, number> {
+  #countsOf<T extends string>(
+    words: readonly T[],
+    column: Column,
+    takes: (row: StatusRow) => boolean = () => true,
+  ): Record<T, number> {
     const counts = Object.fromEntries(words.map((word) => [word, 0])) as Record<string, number>
-    for (const [row, count] of this.#rows) counts[row[column]] = (counts[row[column]] ?? 0) + count
+    for (const [row, count] of this.#rows)
+      if (takes(row)) counts[row[column]] = (counts[row[column]] ?? 0) + count
     return counts as Record<T, number>
   }
 }

@@ -4,6 +4,11 @@
 export const CONTACTS = ['refused', 'offline', 'never', 'late', 'unobserved', 'current', 'deleted'] as const
 export type Contact = (typeof CONTACTS)[number]
 
+/** Whether a cluster has spoken lately: what else is known of a silent one is old. */
+export function isHeard(contact: Contact): boolean {
+  return contact === 'current' || contact === 'late'
+}
+
 /** How far what a cluster is to be served has come. */
 export const DELIVERIES = ['rejected', 'behind', 'served', 'held', 'applied'] as const
 export type Delivered = (typeof DELIVERIES)[number]

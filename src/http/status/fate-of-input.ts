@@ -1,5 +1,6 @@
 // What has become of one input on one cluster: whether it is applied, and how it fares.
 import { deliveryOf, hasApplied, healthOf, type Situation } from '../../domain/status/derive-status.ts'
+import { isHeard } from '../../domain/status/status-words.ts'
 import type { Delivery } from '../../domain/types/resource-type.ts'
 
 export interface Fate {
@@ -15,9 +16,7 @@ export function fateOf(situation: Situation, delivery: Delivery, id: string): Fa
   const isWhole = hasApplied(deliveryOf(situation, desired))
   const input = desired.components.find((each) => each.id === id)
   if (!input) {
-    const { contact } = situation
-    const isHeard = contact === 'current' || contact === 'late'
-    return { isApplied: isWhole, isHealthy: isWhole && isHeard, isFailed: false }
+    return { isApplied: isWhole, isHealthy: isWhole && isHeard(situation.contact), isFailed: false }
   }
   const isReady = situation.evidence.report?.ready.sinceOf(id, input.mark) !== undefined
   const health = healthOf(situation, desired, input)

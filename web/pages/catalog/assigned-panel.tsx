@@ -1,6 +1,7 @@
 // The clusters that are assigned a definition: which version, what they override, and how it fares.
 import { useQuery } from '@tanstack/react-query'
 import type { AssignedCluster } from '../../../src/api/versions-schema.ts'
+import { isHeard } from '../../../src/domain/status/status-words.ts'
 import type { Reply } from '../../api/client.ts'
 import { queries } from '../../api/queries.ts'
 import { ClusterLink } from '../../parts/cluster-link.tsx'
@@ -8,7 +9,7 @@ import { Loaded } from '../../parts/loaded.tsx'
 import { Empty, Panel } from '../../parts/page.tsx'
 import { type PagedColumn, PagedTable, type Placed } from '../../parts/paged-table.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
-import { isHeard, type State } from '../../parts/state-words.ts'
+import type { State } from '../../parts/state-words.ts'
 
 const PAGE_SIZE = 100
 type Row = Placed<AssignedCluster>

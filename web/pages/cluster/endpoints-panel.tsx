@@ -2,11 +2,11 @@
 import { Code } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import type { ClusterStatus, EndpointStatus } from '../../../src/api/status-schema.ts'
+import { isHeard } from '../../../src/domain/status/status-words.ts'
 import { Age } from '../../parts/age.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Panel } from '../../parts/page.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
-import { isHeard } from '../../parts/state-words.ts'
 
 const SHORT = 8
 

@@ -1,12 +1,12 @@
 // The columns of the fleet.
 import { Group } from '@mantine/core'
 import type { StatusLine } from '../../../src/api/status-schema.ts'
+import { isHeard } from '../../../src/domain/status/status-words.ts'
 import type { FleetFilter } from '../../api/queries.ts'
 import { Age } from '../../parts/age.tsx'
 import { ClusterLink } from '../../parts/cluster-link.tsx'
 import type { PagedColumn, Placed } from '../../parts/paged-table.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
-import { isHeard } from '../../parts/state-words.ts'
 import { FavouriteStar } from './favourite-star.tsx'
 
 export const SORTABLE = ['cluster', 'contact', 'delivery', 'health', 'last_seen']

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router'
 import type { FleetStatus } from '../../../src/api/status-schema.ts'
 import type { StatusCounts } from '../../../src/domain/status/status-tally.ts'
 import { type FleetFilter, queries } from '../../api/queries.ts'
-import { STATES, type State } from '../../parts/state-words.ts'
+import { lastKnown, STATES, type State } from '../../parts/state-words.ts'
 import { TextFilter } from '../../parts/text-filter.tsx'
 import classes from './heat-map.module.css'
 
@@ -78,6 +78,7 @@ export function HeatMap({ status: { counts, environments }, filter, by, onSplit 
                       key={`${column} ${state}`}
                       state={state}
                       count={countOf(found[column], state)}
+                      silent={column === 'delivery' ? countOf(found.past, state) : 0}
                       total={Object.values(found[column]).reduce((sum, count) => sum + count, 0)}
                       search={searchOf(
                         filter,
@@ -123,19 +124,28 @@ function searchOf(
 interface CellProps {
   readonly state: State
   readonly count: number
+  /** How many of them are of clusters that are silent: no colour says that all is well there. */
+  readonly silent: number
   readonly total: number
   /** Undefined where no filter means it: of clusters without an environment. */
   readonly search: FleetFilter | undefined
 }
 
 /** The larger its share of the environment, the fuller its colour. */
-function Cell({ state, count, total, search }: CellProps) {
+function Cell({ state, count, silent, total, search }: CellProps) {
   if (count === 0) return <td className={classes.none}>0</td>
-  const { tone } = STATES[state]
-  const share = `${Math.ceil((count / total) * 100)}%`
+  const isPast = silent === count
+  const { tone } = isPast ? lastKnown(STATES[state]) : STATES[state]
+  const shown = isPast || tone !== 'good' ? count : count - silent
+  const share = `${Math.ceil((shown / total) * 100)}%`
   return (
     <td
       data-tone={tone}
+      title={
+        silent > 0
+          ? `${silent.toLocaleString('en')} of them silent: as when they were last heard of`
+          : undefined
+      }
       style={{ background: `color-mix(in srgb, var(--tone-${tone}-back) ${share}, var(--panel))` }}
     >
       {search ? (

@@ -56,7 +56,12 @@ function FleetPanel() {
             </Empty>
           ) : (
             (['contact', 'delivery', 'health'] as const).map((column) => (
-              <StateBar key={column} column={column} counts={counts[column]} />
+              <StateBar
+                key={column}
+                column={column}
+                counts={counts[column]}
+                {...(column === 'delivery' && { past: counts.past })}
+              />
             ))
           )
         }
