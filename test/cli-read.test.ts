@@ -1171,7 +1171,7 @@ test('wrong use ends with exit code 2, what was meant, and the help to read', as
     ['cluster list --limit some', "option '--limit <number>' argument 'some' is invalid", '', 'cluster list'],
     ['cluster list --limit=-1', "option '--limit <number>' argument '-1' is invalid", '', 'cluster list'],
     ['watch --count some', "option '--count <number>' argument 'some' is invalid", '', 'watch'],
-    ['log --limit', "option '--limit <number>' argument missing", '', 'log'],
+    ['log --limit', "option '-n, --limit <number>' argument missing", '', 'log'],
   ]
   await each(expected, async ([line, message, suggestion, help]) => {
     const { code, stdout, stderr } = await run(words(line))

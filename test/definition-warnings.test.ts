@@ -306,7 +306,10 @@ describe('the command line', CONCURRENTLY, () => {
     const args = ['cluster', 'restore', 'prod-2']
     const no = await onTerminal(args, { url, columns: 400, typing: [['go on: ', 'no\r']] })
     assert.equal(no.code, 4, no.screen)
-    assert.match(no.screen, /Warning:.* cluster prod-2: platform component "vault" [\s\S]*Add 1 cluster on http:\S+\?/)
+    assert.match(
+      no.screen,
+      /Warning:.* cluster prod-2: platform component "vault" [\s\S]*Add 1 cluster on http:\S+\?/,
+    )
     assert.equal(isBack(), false)
     const yes = await onTerminal(args, { url, columns: 400, typing: [['go on: ', 'yes\r']] })
     assert.equal(yes.code, 0, yes.screen)

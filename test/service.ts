@@ -230,7 +230,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   }
 }
 
-/** The same, stopped after the test, whoever still holds on to it. */
+/** The same, stopped after the test, whoever still holds on to it. Each request has a connection of its own. */
 export async function startUnheld(t: TestContext, options: ServiceOptions = {}): Promise<TestService> {
   const service = await startService(options)
   const connections = new Set<Socket>()
@@ -239,7 +239,8 @@ export async function startUnheld(t: TestContext, options: ServiceOptions = {}):
     for (const socket of connections) socket.destroy()
     await service.stop()
   })
-  return service
+  const { port } = new URL(service.url)
+  return { ...service, call: (method, path, options) => httpCall(Number(port), method, path, options) }
 }
 
 /** How many connections a service has. */

@@ -190,7 +190,7 @@ export const STATUS_SCHEMAS = {
     health: countsOf(HEALTHS),
     past: described(
       countsOf(DELIVERIES),
-      'Of delivery, the clusters that are silent: it is what was so when they were last heard of.',
+      'The part of delivery that belongs to silent clusters: their state is as old as their last sign of life.',
     ),
   }),
   status_line: object({
