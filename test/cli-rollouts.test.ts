@@ -236,6 +236,17 @@ describe('a change with a rollout', PARALLEL, () => {
     assert.match(preview, /^Warning: wave "dev" does not pass before one of its clusters answers/m)
   })
 
+  test('of clusters by a selector, a hold is one revision, and so is their release', async (t) => {
+    const { print, url } = await start(t)
+    const done = await print('hold create -l environment=dev --for 2h --reason audit --yes')
+    assert.match(done, /^hold \(environment=dev\): .*\(revision 2\)/)
+    assert.equal(await print('hold list -o name'), 'clusters/alpha\n')
+    assert.match(await print('hold release -l environment=dev --yes'), /\(revision 3\)/)
+    assert.equal(await print('hold list -o name'), '')
+    for (const line of ['hold create --reason x', 'hold release alpha -l environment=dev'])
+      await fail(2, 'which clusters? Give an id or --selector, not both', wordsOf(line), { url })
+  })
+
   test('names the wave of the command line where a wave is wrong', async (t) => {
     const { url } = await start(t)
     const wrong = (wave: string) => [

@@ -212,7 +212,9 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     options.transport,
   )
   await app.listen({ host: '127.0.0.1', port: 0 })
+  // Neither the server nor a connection that a test leaves open keeps the process.
   app.server.unref()
+  app.server.on('connection', (socket: Socket) => socket.unref())
   const { port } = app.server.address() as AddressInfo
   // Three quarters of what a small request takes are its connection.
   const agent = new Agent({ keepAlive: true })
