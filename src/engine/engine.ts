@@ -98,7 +98,11 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const uses = followUses(store, now, (error) => onStoreError(error, 'uses'))
   const noted = { store, types, state, now, failed: (error: StoreError) => onStoreError(error, 'status') }
   const fleet = followFleet({ ...noted, settings: fleetStatus }, follower.loaded)
-  const replicas = followReplicas({ ...noted, about: parts.about })
+  const replicas = followReplicas({
+    ...noted,
+    about: parts.about,
+    failed: (error) => onStoreError(error, 'replicas'),
+  })
   const writer = new Writer({
     ...{ store, types, now, follower, past, brake, status: fleet.status },
     checkUrls: parts.checks?.urls ?? [],

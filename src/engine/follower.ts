@@ -8,7 +8,7 @@ import type { ReplicationStatus } from '../transfer/replication-status.ts'
 import type { Snapshots } from './snapshot.ts'
 
 /** What the store was used for when it failed. */
-export type StoreUse = 'commit' | 'read' | 'follow' | 'uses' | 'status' | 'snapshot'
+export type StoreUse = 'commit' | 'read' | 'follow' | 'uses' | 'status' | 'replicas' | 'snapshot'
 
 export interface FollowerParts {
   readonly store: Store

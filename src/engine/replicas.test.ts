@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openMemoryStore } from '../store/memory.ts'
+import { StoreError } from '../store/store.ts'
 import { followReplicas } from './replicas.ts'
 
 test('processes on one store know each other, with an age, until they stop or were not there for long', async () => {
@@ -30,4 +31,25 @@ test('processes on one store know each other, with an age, until they stop or we
   for await (const note of store.notes.read('replicas'))
     assert.ok(JSON.parse(note.value ?? '').name === 'one')
   await Promise.all([one.stop(), killed.stop()])
+})
+
+test('a store that is away is reported once', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const { notes } = openMemoryStore()
+  const away = async () => {
+    throw new StoreError('the store is away', { isTransient: true })
+  }
+  let reports = 0
+  const replicas = followReplicas({
+    store: { notes: { ...notes, record: away, remove: away, read: notes.read.bind(notes) } },
+    state: { revision: 1 },
+    about: undefined,
+    now: () => new Date(),
+    failed: () => {
+      reports++
+    },
+  })
+  t.mock.timers.tick(120_000)
+  await replicas.stop()
+  assert.equal(reports, 1)
 })

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { isObject, type JsonObject } from '../base/json.ts'
 import type { State } from '../domain/documents/state.ts'
+import { ReportOnce } from '../runtime/report-once.ts'
 import type { Note } from '../store/notes.ts'
 import { type Store, StoreError } from '../store/store.ts'
 
@@ -35,6 +36,7 @@ interface ReplicasParts {
   readonly state: Pick<State, 'revision'>
   readonly about: ReplicaAbout | undefined
   readonly now: () => Date
+  /** Called once while the store is away. */
   readonly failed: (error: StoreError) => void
 }
 
@@ -54,12 +56,14 @@ export function followReplicas({ store, state, about = UNNAMED, now, failed }: R
     seenAt: now().toISOString(),
     isSelf: true,
   })
+  const reports = new ReportOnce({ failed })
   const attempt = async (write: () => Promise<void>): Promise<void> => {
     try {
       await write()
+      reports.succeed()
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      failed(error)
+      reports.fail(error)
     }
   }
   let running = Promise.resolve()
