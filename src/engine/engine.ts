@@ -96,13 +96,11 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const checks = new HeadChecks(follower)
   const past = openPast(store, types, state, now)
   const uses = followUses(store, now, (error) => onStoreError(error, 'uses'))
-  const noted = { store, types, state, now, failed: (error: StoreError) => onStoreError(error, 'status') }
-  const fleet = followFleet({ ...noted, settings: fleetStatus }, follower.loaded)
-  const replicas = followReplicas({
-    ...noted,
-    about: parts.about,
-    failed: (error) => onStoreError(error, 'replicas'),
-  })
+  const noted = (use: 'status' | 'replicas') => {
+    return { store, types, state, now, failed: (error: StoreError) => onStoreError(error, use) }
+  }
+  const fleet = followFleet({ ...noted('status'), settings: fleetStatus }, follower.loaded)
+  const replicas = followReplicas({ ...noted('replicas'), about: parts.about })
   const writer = new Writer({
     ...{ store, types, now, follower, past, brake, status: fleet.status },
     checkUrls: parts.checks?.urls ?? [],
