@@ -95,12 +95,10 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
   const { state } = follower
   const checks = new HeadChecks(follower)
   const past = openPast(store, types, state, now)
-  const uses = followUses(store, now, (error) => onStoreError(error, 'uses'))
-  const noted = (use: 'status' | 'replicas') => {
-    return { store, types, state, now, failed: (error: StoreError) => onStoreError(error, use) }
-  }
-  const fleet = followFleet({ ...noted('status'), settings: fleetStatus }, follower.loaded)
-  const replicas = followReplicas({ ...noted('replicas'), about: parts.about })
+  const uses = followUses(store, now, reporterOf(parts, 'uses'))
+  const noted = { store, types, state, now, about: parts.about, settings: fleetStatus }
+  const fleet = followFleet({ ...noted, failed: reporterOf(parts, 'status') }, follower.loaded)
+  const replicas = followReplicas({ ...noted, failed: reporterOf(parts, 'replicas') })
   const writer = new Writer({
     ...{ store, types, now, follower, past, brake, status: fleet.status },
     checkUrls: parts.checks?.urls ?? [],
@@ -168,6 +166,10 @@ export async function startEngine(parts: EngineParts): Promise<Engine> {
       await store.close()
     },
   }
+}
+
+function reporterOf({ onStoreError }: EngineParts, doing: StoreUse): (error: StoreError) => void {
+  return (error) => onStoreError?.(error, doing)
 }
 
 function controlRollouts(
