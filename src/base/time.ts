@@ -11,6 +11,11 @@ export function parseTime(text: string): string | undefined {
   return time.length === 24 ? time : undefined
 }
 
+/** The message for a time that has to come and has not; undefined where it is still to come. */
+export function overProblem(time: string, now: string): string | undefined {
+  return time <= now ? `is ${time}, which is over already` : undefined
+}
+
 function isDay(year: number, month: number, day: number): boolean {
   const date = new Date(Date.UTC(year, month - 1, day))
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day && day > 0

@@ -3,7 +3,7 @@
 import { isObject, type Json, type JsonObject, own } from '../../base/json.ts'
 import { type Detail, invalid, MAX_FOUND, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
-import { parseTime } from '../../base/time.ts'
+import { overProblem, parseTime } from '../../base/time.ts'
 import { parseSelector } from '../access/selector.ts'
 import { UNREAD_STATUS } from '../access/selector-subjects.ts'
 import { servedVersions } from '../delivery/served-version.ts'
@@ -227,7 +227,8 @@ class OperationParser {
     const { until: given } = this.#operation
     if (given === undefined) return {}
     const until = parseTime(given as string) ?? ''
-    if (until <= this.#author.at) this.#wrong('/until', `is ${until}, which is over already`)
+    const over = overProblem(until, this.#author.at)
+    if (over) this.#wrong('/until', over)
     return { until }
   }
 

@@ -1,6 +1,7 @@
 // Creating, issuing, rotating and revoking tokens.
 import { fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import type { Steps } from '../../base/steps.ts'
+import { overProblem } from '../../base/time.ts'
 import { checkGrant, describeGrant } from '../access/grant.ts'
 import { parseSelector } from '../access/selector.ts'
 import { asToken, checkTokenName, TOKENS, type Token } from '../access/token.ts'
@@ -20,8 +21,9 @@ export function* createToken(
   { token, expect }: CreateToken,
 ): Steps<Result<Outcome>> {
   const details = [...checkTokenName(token.name), ...checkGrant(types, draft, token)]
-  if (token.expires_at !== undefined && token.expires_at <= token.created_at)
-    details.push({ path: '/expires_at', message: `is ${token.expires_at}, which is over already` })
+  const { expires_at, created_at } = token
+  const over = expires_at === undefined ? undefined : overProblem(expires_at, created_at)
+  if (over) details.push({ path: '/expires_at', message: over })
   if (details.length > 0) return invalid(details)
   const current = draft.get(TOKENS, token.id)
   const met = checkExpectation(TOKEN_TYPE, token.name, current, expect)

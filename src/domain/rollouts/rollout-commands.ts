@@ -2,6 +2,7 @@
 import { conflictOf, fail, invalid, type Result, succeed } from '../../base/problem.ts'
 import { named } from '../../base/sentences.ts'
 import type { Steps } from '../../base/steps.ts'
+import { overProblem } from '../../base/time.ts'
 import type {
   ActOnRollout,
   FinishRollout,
@@ -329,8 +330,8 @@ export function holdCluster(
   const clusters = types.cluster.type
   const found = findLive(draft, clusters, id, undefined)
   if (!found.ok) return found
-  if (until !== undefined && until <= at)
-    return invalid([{ path: '/until', message: `is ${until}, which is over already` }])
+  const over = until === undefined ? undefined : overProblem(until, at)
+  if (over) return invalid([{ path: '/until', message: over }])
   const known = draft.get(HOLDS, id)
   const met = checkExpectation(HOLD, id, known, expect)
   if (!met.ok) return met

@@ -10,7 +10,6 @@ import type {
   RefusalEvidence,
   ReportEvidence,
 } from '../../domain/status/evidence.ts'
-import { sameMark } from '../../domain/status/evidence.ts'
 import type { StatusRow } from '../../domain/status/status-words.ts'
 import type { Failures } from './failures.ts'
 
@@ -50,9 +49,14 @@ export class PollRecord implements PollEvidence {
     this.#b = mark?.b ?? 0
   }
 
-  /** Notes an answer; returns what differs from what was known. */
+  /** As `sameMark` of `mark`, without making an object: every poll asks. */
+  #hasMark(mark: AnswerMark): boolean {
+    return mark ? this.#isMarked && mark.a === this.#a && mark.b === this.#b : !this.#isMarked
+  }
+
+  /** Notes an answer; returns what differs from what was known. Allocates nothing. */
   note(at: number, mark: AnswerMark, revision: number, by: string, servedFrom: number): PollNews {
-    const isNew = this.at === 0 || !sameMark(mark, this.mark)
+    const isNew = this.at === 0 || !this.#hasMark(mark)
     const isStaged = servedFrom > this.stagedFrom
     const isLearned = this.#learnInterval(this.at === 0 ? 0 : at - this.at)
     if (isNew) {

@@ -52,10 +52,15 @@ export function isKeyOf(kind: EvidenceKind, key: string): boolean {
   return KEYS[kind].test(key)
 }
 
+/** The keys of the notes of a cluster's polls. */
+export function pollKeysOf(cluster: string, record: ClusterRecord): string[] {
+  return record.polledEndpoints().map((endpoint) => keyOf(cluster, endpoint))
+}
+
 /** The keys of all notes of a cluster. */
 export function keysOf(cluster: string, record: ClusterRecord): [kind: NoteKind, keys: string[]][] {
   return [
-    ['polls', record.polledEndpoints().map((endpoint) => keyOf(cluster, endpoint))],
+    ['polls', pollKeysOf(cluster, record)],
     [SEEN, [cluster]],
     ['reports', [cluster]],
     ['refusals', [cluster]],

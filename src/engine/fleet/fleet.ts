@@ -265,16 +265,6 @@ export class Fleet {
     return isNews
   }
 
-  /** The keys of the notes of a cluster's polls. */
-  pollKeysOf(cluster: string): string[] {
-    return (
-      this.#records
-        .get(cluster)
-        ?.polledEndpoints()
-        .map((endpoint) => keyOf(cluster, endpoint)) ?? []
-    )
-  }
-
   /** By cluster; some of them may have been purged. */
   get records(): ReadonlyMap<string, ClusterRecord> {
     return this.#records

@@ -5,7 +5,7 @@ import type { EvidenceReport } from '../../domain/status/evidence-report.ts'
 import type { Note } from '../../store/notes.ts'
 import type { StoreError } from '../../store/store.ts'
 import { NoteBuffer } from '../note-buffer.ts'
-import { EVIDENCE_KINDS, type EvidenceKind } from './evidence-notes.ts'
+import { EVIDENCE_KINDS, type EvidenceKind, pollKeysOf } from './evidence-notes.ts'
 import type { FollowedFleet } from './follow-fleet.ts'
 import { SEEN } from './seen-notes.ts'
 import { shiftTimes } from './shift-note.ts'
@@ -36,8 +36,9 @@ export function forwardEvidence(parts: ForwarderParts): () => Promise<void> {
   const byKind = new Map(buffers)
   // Upstreams of earlier versions know no notes of times alone.
   fleet.onTouched((kind, key) => {
-    if (kind === SEEN) for (const each of fleet.fleet.pollKeysOf(key)) byKind.get('polls')?.touch(each)
-    else byKind.get(kind)?.touch(key)
+    if (kind !== SEEN) return byKind.get(kind)?.touch(key)
+    const record = fleet.fleet.records.get(key)
+    if (record) for (const each of pollKeysOf(key, record)) byKind.get('polls')?.touch(each)
   })
   return async () => {
     for (const [, buffer] of buffers) await buffer.stop()

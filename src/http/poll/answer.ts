@@ -50,8 +50,9 @@ export function sendAnswer(
   }
   head.push('Content-Type', 'application/json')
   if (typeof body !== 'string') {
-    head.push('Content-Encoding', 'gzip', 'Content-Length', String(body.bytes.length))
-    response.writeHead(200, head).end(Buffer.from(body.bytes))
+    const bytes = Buffer.from(body.bytes)
+    head.push('Content-Encoding', 'gzip', 'Content-Length', String(bytes.length))
+    response.writeHead(200, head).end(bytes)
   } else if (isPacked) {
     sendPacked(response, head, body)
   } else {

@@ -25,9 +25,9 @@ export function serviceStatusRoutes({ engine, templates }: Service): Route[] {
         const replicas = await engine.inspect(async () => succeed(await engine.replicas.list()))
         const status: ServiceStatus = {
           replicas: replicas.ok ? replicas.value.map(shown) : null,
-          templates: templates.map(({ kind, name, endpoints, obstacle = null }) => ({
-            ...{ kind, name, endpoints, obstacle },
-          })),
+          templates: templates.map(({ kind, name, endpoints, obstacle = null }) => {
+            return { kind, name, endpoints, obstacle }
+          }),
         }
         return reply.header('Cache-Control', 'no-store').send(status)
       },

@@ -79,8 +79,6 @@ const NOTHING: BulkInput = {
   ...NEW_HOLD,
   ...{ kind: 'labels', labels: '', component: '', type: '', id: '', json: '{}' },
 }
-/** What no rollout can do: it changes what clusters are to have. */
-const AT_ONCE: readonly BulkKind[] = ['hold', 'release', 'delete']
 
 function BulkForm({ type, target, onAction }: FormProps & { readonly target: Target }) {
   const [input, setInput] = useState<BulkInput>(NOTHING)
@@ -101,7 +99,7 @@ function BulkForm({ type, target, onAction }: FormProps & { readonly target: Tar
         size="xs"
       />
       <Fields input={input} onChange={set} />
-      {!AT_ONCE.includes(input.kind) && (
+      {!isAtOnce(input.kind) && (
         <Checkbox
           label="As a rollout, wave by wave"
           checked={isRollout}
@@ -127,12 +125,11 @@ interface FieldsProps {
 
 function Fields({ input, onChange }: FieldsProps) {
   const { kind, labels, component, json } = input
-  if (kind === 'delete' || kind === 'release') return <Text size="sm">{MEANINGS[kind]}</Text>
-  if (kind === 'hold')
+  if (isAtOnce(kind))
     return (
       <>
-        <Text size="sm">{MEANINGS.hold}</Text>
-        <HoldFields input={input} onChange={onChange} />
+        <Text size="sm">{MEANINGS[kind]}</Text>
+        {kind === 'hold' && <HoldFields input={input} onChange={onChange} />}
       </>
     )
   if (kind === 'labels')
@@ -168,11 +165,16 @@ function Fields({ input, onChange }: FieldsProps) {
   )
 }
 
+/** Of what no rollout can do: a rollout changes what clusters are to have. */
 const MEANINGS = {
   hold: 'They keep what they are served now, whatever is written and rolled out.',
   release: 'From their next poll on they get what they are to have. Those that are not held are left alone.',
   delete: 'They leave the fleet, and Flux removes there everything that came from here.',
 } as const
+
+function isAtOnce(kind: BulkKind): kind is keyof typeof MEANINGS {
+  return kind in MEANINGS
+}
 
 const DESCRIPTIONS = {
   values: 'By path, such as {"replicas": "3"}; null removes one.',
@@ -226,21 +228,15 @@ const TITLES: Readonly<Record<BulkKind, string>> = {
   release: 'Release',
   delete: 'Delete',
 }
-/** On the button, where it is not a change of documents. */
-const VERBS: Partial<Readonly<Record<BulkKind, string>>> = {
-  hold: 'Hold',
-  release: 'Release',
-  delete: 'Delete',
-}
 
 function actionOf(operation: unknown, kind: BulkKind, target: Target, isRollout: boolean): Action {
   const isDestructive = kind === 'delete'
-  const isStaged = isRollout && !AT_ONCE.includes(kind)
+  const isStaged = isRollout && !isAtOnce(kind)
   const rollout = isStaged ? { rollout: { strategy: DEFAULT_STRATEGY_ID } } : {}
   const whom = 'selector' in target ? target.selector : `${target.clusters.length} clusters`
   return {
     title: `${TITLES[kind]} ${whom}`,
-    verb: isStaged ? 'Start the rollout' : (VERBS[kind] ?? 'Change'),
+    verb: isStaged ? 'Start the rollout' : isAtOnce(kind) ? TITLES[kind] : 'Change',
     call: { method: 'POST', path: '/batch', body: { operations: [operation], ...rollout } },
     isDestructive,
   }
