@@ -39,7 +39,7 @@ export interface DirectRules {
 export function answerDirectly(server: Server, event: 'connection' | 'secureConnection', rules: DirectRules) {
   const [serve] = server.listeners(event) as ((this: Server, socket: Socket) => void)[]
   if (!serve) throw new Error(`node:http does not listen for "${event}"`)
-  const open = new Set<DirectConnection>()
+  const open = new OpenConnections()
   server.removeListener(event, serve)
   server.on(event, (socket: Socket) => {
     new DirectConnection(socket, rules, open, () => serve.call(server, socket))
@@ -47,32 +47,63 @@ export function answerDirectly(server: Server, event: 'connection' | 'secureConn
   const closeIdle = server.closeIdleConnections.bind(server)
   const closeAll = server.closeAllConnections.bind(server)
   server.closeIdleConnections = () => {
-    for (const connection of open) connection.closeIfIdle()
+    open.each((connection) => connection.closeIfIdle())
     closeIdle()
   }
   server.closeAllConnections = () => {
-    for (const connection of open) connection.close()
+    open.each((connection) => connection.close())
     closeAll()
   }
   const timer = setInterval(() => {
     const now = performance.now()
-    for (const connection of open) connection.checkTime(now)
+    open.each((connection) => connection.checkTime(now))
   }, rules.checkMs).unref()
   server.once('close', () => clearInterval(timer))
 }
 
 function ignore(): void {}
 
+/**
+ * A list in which each connection knows its place. A Set would keep closed connections alive: its earlier tables lead from
+ * one to the next, and quick garbage collections take what is old for alive.
+ */
+class OpenConnections {
+  readonly #all: DirectConnection[] = []
+
+  add(connection: DirectConnection): void {
+    connection.place = this.#all.push(connection) - 1
+  }
+
+  /** The last one takes its place. */
+  remove(connection: DirectConnection): void {
+    const { place } = connection
+    const last = this.#all[place] === connection ? this.#all.pop() : undefined
+    if (!last || last === connection) return
+    this.#all[place] = last
+    last.place = place
+  }
+
+  /** Goes backwards, so that a connection may be removed meanwhile. */
+  each(run: (connection: DirectConnection) => void): void {
+    for (let i = this.#all.length - 1; i >= 0; i--) {
+      const connection = this.#all[i]
+      if (connection) run(connection)
+    }
+  }
+}
+
 /** A connection that has brought nothing but polls so far. */
 class DirectConnection {
   readonly #socket: Socket
   readonly #rules: DirectRules
-  readonly #open: Set<DirectConnection>
+  readonly #open: OpenConnections
   readonly #serve: () => void
   #awaits: 'first request' | 'turn' | 'next request' | 'end' = 'first request'
   #until: number
+  /** Among the open ones. */
+  place = -1
 
-  constructor(socket: Socket, rules: DirectRules, open: Set<DirectConnection>, serve: () => void) {
+  constructor(socket: Socket, rules: DirectRules, open: OpenConnections, serve: () => void) {
     this.#socket = socket
     this.#rules = rules
     this.#open = open
@@ -155,7 +186,7 @@ class DirectConnection {
 
   #leave(): void {
     const socket = this.#socket
-    this.#open.delete(this)
+    this.#open.remove(this)
     socket.off('data', this.#read)
     socket.off('end', this.#end)
     socket.off('error', this.close)
@@ -168,6 +199,8 @@ class DirectConnection {
   }
 
   readonly #forget = (): void => {
-    this.#open.delete(this)
+    this.#open.remove(this)
+    // Quick garbage collections would keep the socket, by its listeners.
+    this.#socket.removeAllListeners().on('error', ignore)
   }
 }

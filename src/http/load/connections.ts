@@ -30,7 +30,8 @@ export function limitConnections(
     traffic.begin()
     const network = networkToCount(socket.remoteAddress)
     const isCounted = network !== undefined && ofAddresses.take(network) === 'taken'
-    socket.once('close', () => {
+    // Not `once`, whose wrappers keep closed sockets in memory until a full garbage collection.
+    socket.on('close', () => {
       open--
       traffic.end(socket)
       if (isCounted) ofAddresses.give(network)
