@@ -5,6 +5,7 @@ import { equalJson } from '../../base/json.ts'
 import {
   type DeliveredType,
   type Document,
+  findReference,
   idsIn,
   isEnabled,
   patchesOf,
@@ -45,6 +46,11 @@ export type ChangedDefinitions = ReadonlyMap<string, ReadonlyMap<string, unknown
 interface Known {
   /** Whether its input may differ at all. */
   readonly isAffected: boolean
+  /**
+   * The changed definitions that it depends on, where its own is the same: its input differs only if one of these is met in
+   * one view and not in the other. Undefined where its own may differ.
+   */
+  readonly watches: readonly string[] | undefined
   /** What it depends on in either view; undefined where it has no definition. */
   readonly before: Dependent | undefined
   readonly after: Dependent | undefined
@@ -87,6 +93,7 @@ export class InputComparison {
     for (const reference of referencesOf(cluster, type.delivery)) {
       const known = this.#know(type, reference)
       if (!known.isAffected) continue
+      if (known.watches?.every((id) => this.#isSteady(type, cluster, id))) continue
       const difference = this.#differenceOf(type, cluster, reference, known)
       // Mostly it is the only one: then clusters share it.
       if (difference) found = found ? joined(found, difference) : difference
@@ -160,10 +167,21 @@ export class InputComparison {
       return definition && dependentOf(type.delivery, definition, reference)
     }
     const [before, after] = [dependentIn(this.before), dependentIn(this.after)]
-    const learned: Known = { isAffected, before, after, differences: new Map() }
+    const changed = this.#changed?.get(type.name)
+    const isSame = changed && before && after && !changed.has(reference.id)
+    const watches = isSame ? after.dependsOn.filter((id) => changed.has(id)) : undefined
+    const learned: Known = { isAffected, watches, before, after, differences: new Map() }
     if (this.#known.size === MAX_KNOWN) this.#known.clear()
     this.#known.set(reference, learned)
     return learned
+  }
+
+  /** Whether what a cluster has of a definition is met, or unmet, in both views. */
+  #isSteady(type: DeliveredType, cluster: Document, id: string): boolean {
+    const reference = findReference(cluster, type.delivery, id)
+    if (!reference || !isEnabled(type.delivery, reference)) return true
+    const { before, after } = this.#know(type, reference)
+    return before?.deliveryClass === after?.deliveryClass
   }
 
   #knowEnabled(type: DeliveredType, enabled: FindEnabled, id: string): Known | undefined {
