@@ -238,6 +238,8 @@ const readDataVersion = db.prepare('PRAGMA data_version')
 const OPERATIONS = {
   commit,
   abandon,
+  /** Replies when the parts before it are written. */
+  keepUp: () => {},
   initFromSnapshot,
   prune,
   setImportInProgress: (inProgress: boolean) => transact(() => setImportInProgress(db, inProgress)),
