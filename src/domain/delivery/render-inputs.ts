@@ -120,7 +120,7 @@ function collectInputs(view: ServedView, types: Types, type: DeliveredType, clus
   const { delivery, name } = type
   const references = referencesOf(cluster.document, delivery)
   const isPatched = delivery.placeholders.includes('patches')
-  const { identity, patches } = renderCluster(types, cluster, isPatched)
+  const { identity, patches } = renderCluster(types, cluster, isPatched ? references.length : 0)
   const definitions = references.map(({ id }) => view.get(name, id))
   const variants = references.map((reference, i) => {
     const definition = definitions[i]

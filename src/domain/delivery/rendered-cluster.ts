@@ -19,8 +19,8 @@ export interface Fragment {
 /** What entries of clusters keep in `rendered`. */
 interface RenderedCluster {
   /**
-   * The identity, and below it what is patched of each reference: JSON has no line break of its own. One text takes a third of
-   * what its parts and their digests would. Undefined while an answer is kept, which mostly means that nothing is rendered.
+   * The identity, and below it a line for each reference that is patched, with its place: JSON has no line break of its own. One
+   * text takes a third of what its parts and their digests would. Undefined while an answer is kept, which mostly means that nothing is rendered.
    */
   lines: string | undefined
   /** By the place of the type. */
@@ -35,33 +35,39 @@ interface ClusterValues {
 
 export const NO_VALUES = fragment('{}')
 
-/** Without patches where the type has no place for them. */
-export function renderCluster(types: Types, cluster: Entry, isPatched: boolean): ClusterValues {
+/** `references` is how many references may be patched; 0 for a type whose inputs have no patches. */
+export function renderCluster(types: Types, cluster: Entry, references: number): ClusterValues {
   cluster.rendered ??= { lines: undefined, answers: undefined } satisfies RenderedCluster
   const rendered = cluster.rendered as RenderedCluster
   rendered.lines ??= renderLines(types, cluster.document)
   const { lines } = rendered
-  const end = lines.indexOf('\n')
-  const identity = fragment(end < 0 ? lines : lines.slice(0, end))
-  return { identity, patches: isPatched && end >= 0 ? patchesIn(lines, end + 1) : [] }
+  const end = endOfLine(lines, 0)
+  return { identity: fragment(lines.slice(0, end)), patches: patchesIn(lines, end + 1, references) }
 }
 
-function patchesIn(lines: string, from: number): Fragment[] {
-  const patches: Fragment[] = []
-  for (let start = from; ; ) {
-    const end = lines.indexOf('\n', start)
-    const text = lines.slice(start, end < 0 ? undefined : end)
-    patches.push(text === '' ? NO_VALUES : fragment(text))
-    if (end < 0) return patches
-    start = end + 1
+function patchesIn(lines: string, from: number, references: number): readonly Fragment[] {
+  if (references === 0) return NO_PATCHES
+  const patches: Fragment[] = new Array(references).fill(NO_VALUES)
+  for (let start = from, end: number; start < lines.length; start = end + 1) {
+    end = endOfLine(lines, start)
+    const space = lines.indexOf(' ', start)
+    patches[Number(lines.slice(start, space))] = fragment(lines.slice(space + 1, end))
   }
+  return patches
+}
+
+const NO_PATCHES: readonly Fragment[] = []
+
+function endOfLine(lines: string, start: number): number {
+  const end = lines.indexOf('\n', start)
+  return end < 0 ? lines.length : end
 }
 
 function renderLines(types: Types, document: Document): string {
   const patched = types.patchable ? referencesOf(document, types.patchable.delivery) : []
-  const patches = patched.map(({ id }) => {
+  const patches = patched.flatMap(({ id }, place) => {
     const values = patchesOf(types.cluster, document, id)
-    return Object.keys(values).length === 0 ? '' : JSON.stringify(values)
+    return Object.keys(values).length === 0 ? [] : [`${place} ${JSON.stringify(values)}`]
   })
   // Joined, not added: V8 keeps a sum of strings as a tree.
   return [JSON.stringify(identityOf(types.cluster, document)), ...patches].join('\n')
