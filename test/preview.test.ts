@@ -675,16 +675,16 @@ describe('a plan', () => {
       })
     }
     const { type } = service.types.cluster
-    const check = type.check.bind(type)
+    const conform = type.conform.bind(type)
     let checks = 0
     Object.assign(type, {
-      check: (document: JsonObject) => {
+      conform: (...given: Parameters<typeof conform>) => {
         checks++
-        return check(document)
+        return conform(...given)
       },
     })
     assertProblem(await apply(service, PATCH, OTHER_PLAN, change), 409, 'plan_changed')
-    Object.assign(type, { check })
+    Object.assign(type, { conform })
     assert.deepEqual([reads, checks], [[], 1])
   })
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Detail, Problem } from '../base/problem.ts'
 import type { Steps } from '../base/steps.ts'
-import type { Change } from '../domain/documents/view.ts'
+import type { Change, DocumentVersion } from '../domain/documents/view.ts'
 import type { RolloutPlan } from '../domain/rollouts/rollout.ts'
 import type { Types } from '../domain/types/resource-type.ts'
 
@@ -15,10 +15,9 @@ export function* planOf(
   const hash = createHash('sha256')
   for (const { type, id, before, after } of [...changes].sort(byPlace)) {
     yield
-    hash.update(`${JSON.stringify([type, id, before?.deleted, after?.deleted])}\n`)
-    const planned = after && system.get(type)?.planned?.(after.document)
-    const json = planned ? JSON.stringify(planned) : after?.json
-    hash.update(`${before ? JSON.stringify(before.document) : ''}\n${json ?? ''}\n`)
+    const planned = after && (system.get(type)?.planned?.(after.document) ?? differing(before, after))
+    hash.update(`${JSON.stringify([type, id, before?.deleted, after?.deleted, planned])}\n`)
+    if (before) hash.update(`${JSON.stringify(before.document)}\n`)
   }
   if (rollout) {
     hash.update(`${JSON.stringify(rollout.spec)}\n`)
@@ -28,6 +27,17 @@ export function* planOf(
     }
   }
   return `sha256:${hash.digest('hex')}`
+}
+
+/** What a change makes of a document. The document before says the rest. */
+function differing(before: Change['before'], { document }: DocumentVersion): object {
+  if (!before) return document
+  const was = before.document
+  const removed = Object.keys(was).filter((name) => !Object.hasOwn(document, name))
+  const changed = Object.entries(document).filter(
+    ([name, value]) => value !== was[name] && JSON.stringify(value) !== JSON.stringify(was[name]),
+  )
+  return [changed, removed]
 }
 
 /** Of a rollout whose edits were changed past its plan. */

@@ -11,6 +11,7 @@ import type {
 } from '../domain/types/resource-type.ts'
 import { inventoryType, SYSTEM_TYPES, systemTypes } from '../domain/types/system-types.ts'
 import { checkFile, checkTogether } from './check-files.ts'
+import { buildConform } from './conform.ts'
 import { fluxOf, inputFields, nounOf, singularOf } from './flux-section.ts'
 import { buildNormaliser } from './normalise.ts'
 import type { FluxSection, LoadedFile, QueryParam, ResourceFile } from './resource-file.ts'
@@ -83,7 +84,12 @@ function buildInventory(file: ResourceFile): SystemType {
 function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): RegisteredType {
   const flux = fluxOf(file)
   const schema = documentSchema(file, assignable)
+  const rules = {
+    normalise: buildNormaliser(schema) as (document: JsonObject) => JsonObject,
+    check: buildDocumentChecker(schema),
+  }
   const type = {
+    ...rules,
     file,
     schema,
     name: file.kind,
@@ -95,8 +101,7 @@ function buildType(file: ResourceFile, assignable: readonly ResourceFile[]): Reg
     ...(flux.rules && { rules: flux.rules }),
     references: Object.entries(flux.references ?? {}).map(([field, type]) => ({ field, type })),
     filters: file.schema.query_params ?? [],
-    normalise: buildNormaliser(schema) as (document: JsonObject) => JsonObject,
-    check: buildDocumentChecker(schema),
+    conform: buildConform(schema, rules),
     reserved: new Map(Object.entries(flux.reserved ?? {})),
   }
   if (!flux.endpoint || !flux.assigned_by) return type

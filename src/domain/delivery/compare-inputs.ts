@@ -5,6 +5,7 @@ import { equalJson } from '../../base/json.ts'
 import {
   type DeliveredType,
   type Document,
+  findReference,
   idsIn,
   isEnabled,
   patchesOf,
@@ -45,11 +46,16 @@ export type ChangedDefinitions = ReadonlyMap<string, ReadonlyMap<string, unknown
 interface Known {
   /** Whether its input may differ at all. */
   readonly isAffected: boolean
+  /**
+   * The changed definitions that it depends on, where its own is the same: its input differs only if one of these is met in
+   * one view and not in the other. Undefined where its own may differ.
+   */
+  readonly watches: readonly string[] | undefined
   /** What it depends on in either view; undefined where it has no definition. */
   readonly before: Dependent | undefined
   readonly after: Dependent | undefined
   /** What the change of definitions means for it, by the dependencies that are unmet before and after. */
-  readonly changes: Map<string, readonly FieldChange[]>
+  readonly differences: Map<string, EndpointDifference | undefined>
 }
 
 /** Clusters could override definitions in any number of ways: a full table is emptied, and what is common returns soon. */
@@ -83,33 +89,42 @@ export class InputComparison {
   /** For a cluster whose own document is the same in both views. */
   compareDefinitions(type: DeliveredType, cluster: Document): EndpointDifference | undefined {
     if (!this.#mayDiffer(type)) return undefined
-    const { delivery } = type
-    const enabled = enabledReferences(cluster, delivery)
-    let found: Difference | undefined
-    for (const reference of referencesOf(cluster, delivery)) {
-      const { isAffected, before, after, changes } = this.#know(type, reference)
-      if (!isAffected || (!before && !after)) continue
-      const { id } = reference
-      if (!before || !after) {
-        found ??= new Difference(type)
-        if (after) found.added.push(id)
-        else found.removed.push(id)
-        continue
-      }
-      const left = unmetAmong(before, (other) => this.#knowEnabled(type, enabled, other)?.before)
-      const leaves = unmetAmong(after, (other) => this.#knowEnabled(type, enabled, other)?.after)
-      const key = left.length + leaves.length === 0 ? '' : `${left} ${leaves}`
-      let fields = changes.get(key)
-      if (!fields) {
-        const assignment: Assignment = { cluster, reference, enabled }
-        fields = this.#diff(type, assignment, assignment)
-        changes.set(key, fields)
-      }
-      if (fields.length === 0) continue
-      found ??= new Difference(type)
-      found.changed.push({ id, fields })
+    let found: EndpointDifference | undefined
+    for (const reference of referencesOf(cluster, type.delivery)) {
+      const known = this.#know(type, reference)
+      if (!known.isAffected) continue
+      if (known.watches?.every((id) => this.#isSteady(type, cluster, id))) continue
+      const difference = this.#differenceOf(type, cluster, reference, known)
+      // Mostly it is the only one: then clusters share it.
+      if (difference) found = found ? joined(found, difference) : difference
     }
     return found
+  }
+
+  /** What the change of definitions means for one reference of a cluster. */
+  #differenceOf(
+    type: DeliveredType,
+    cluster: Document,
+    reference: Reference,
+    { before, after, differences }: Known,
+  ): EndpointDifference | undefined {
+    if (!before && !after) return undefined
+    const { id } = reference
+    if (!before || !after) {
+      const passing = after ? { added: [id] } : { removed: [id] }
+      return getOrSet(differences, '', () => ({ ...new Difference(type), ...passing }))
+    }
+    const isAlone = before.dependsOn.length + after.dependsOn.length === 0
+    const enabled = isAlone ? NOTHING_ENABLED : enabledReferences(cluster, type.delivery)
+    const left = unmetAmong(before, (other) => this.#knowEnabled(type, enabled, other)?.before)
+    const leaves = unmetAmong(after, (other) => this.#knowEnabled(type, enabled, other)?.after)
+    const key = left.length + leaves.length === 0 ? '' : `${left} ${leaves}`
+    if (differences.has(key)) return differences.get(key)
+    const assignment: Assignment = { cluster, reference, enabled }
+    const fields = this.#diff(type, assignment, assignment)
+    const difference = { ...new Difference(type), changed: [{ id, fields }] }
+    differences.set(key, fields.length > 0 ? difference : undefined)
+    return differences.get(key)
   }
 
   /** For a cluster whose own document changes, comes or goes. */
@@ -152,10 +167,21 @@ export class InputComparison {
       return definition && dependentOf(type.delivery, definition, reference)
     }
     const [before, after] = [dependentIn(this.before), dependentIn(this.after)]
-    const learned: Known = { isAffected, before, after, changes: new Map() }
+    const changed = this.#changed?.get(type.name)
+    const isSame = changed && before && after && !changed.has(reference.id)
+    const watches = isSame ? after.dependsOn.filter((id) => changed.has(id)) : undefined
+    const learned: Known = { isAffected, watches, before, after, differences: new Map() }
     if (this.#known.size === MAX_KNOWN) this.#known.clear()
     this.#known.set(reference, learned)
     return learned
+  }
+
+  /** Whether what a cluster has of a definition is met, or unmet, in both views. */
+  #isSteady(type: DeliveredType, cluster: Document, id: string): boolean {
+    const reference = findReference(cluster, type.delivery, id)
+    if (!reference || !isEnabled(type.delivery, reference)) return true
+    const { before, after } = this.#know(type, reference)
+    return before?.deliveryClass === after?.deliveryClass
   }
 
   #knowEnabled(type: DeliveredType, enabled: FindEnabled, id: string): Known | undefined {
@@ -269,6 +295,18 @@ export function receivedBy(
 function at(references: readonly Reference[], i: number, id: string): Reference | undefined {
   const same = references[i]
   return same?.id === id ? same : references.find((reference) => reference.id === id)
+}
+
+const NOTHING_ENABLED: FindEnabled = () => undefined
+
+function joined(one: EndpointDifference, other: EndpointDifference): EndpointDifference {
+  return {
+    type: one.type,
+    added: [...one.added, ...other.added],
+    removed: [...one.removed, ...other.removed],
+    changed: [...one.changed, ...other.changed],
+    disabled: [...one.disabled, ...other.disabled],
+  }
 }
 
 class Difference {

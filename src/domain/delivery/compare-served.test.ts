@@ -76,7 +76,7 @@ function serveWaves(waves: readonly Edits[], waveOf: (cluster: string, view: Vie
 /** The changed fields of a cluster's components, with their values. */
 function changesOf(comparison: Comparison, id: string): string[] {
   return comparison
-    .compare(id)
+    .compare({ id: id })
     .flatMap(({ changed }) =>
       changed.flatMap(({ id: input, fields }) =>
         fields.map(({ path, before, after }) => `${input}${path} ${before} ${after}`),
@@ -125,7 +125,7 @@ test('a cluster whose own document is another in the view that it is served from
     { id: 'db', enabled: true },
   ])
   const served = serveWaves([[edit(assigned, 'clusters')]], (_id, view) => (view === after ? 0 : -1))
-  const [difference, ...more] = new Comparison(types, state, after, served).compare('a')
+  const [difference, ...more] = new Comparison(types, state, after, served).compare({ id: 'a' })
   assert.deepEqual(more, [])
   const { added, removed, changed, disabled } = difference ?? assert.fail('nothing differs')
   assert.deepEqual(
@@ -188,7 +188,7 @@ test('whatever views clusters are served from, the comparison is the difference 
             return `${had.has(input) ? (has.has(input) ? '~' : '-') : '+'}${input}`
           })
           const found = comparison
-            .compare(id)
+            .compare({ id: id })
             .flatMap(({ added, removed, changed }) => [
               ...added.map((input) => `+${input}`),
               ...removed.map((input) => `-${input}`),

@@ -11,6 +11,11 @@ import { type ServedTo, type ServedView, servedTo } from './served-view.ts'
 /** Whether a cluster exists before and after, or comes or goes. */
 export type Passage = 'joins' | 'stays' | 'leaves'
 
+/** A cluster by its id; where its own document is the same before and after, its entry is at hand mostly. */
+export type Candidate = Entry | { readonly id: string }
+
+const NO_DIFFERENCES: readonly EndpointDifference[] = []
+
 /** A view, and the same with something laid over it. Each cluster is compared as it is served from the two. */
 export class Comparison {
   readonly types: Types
@@ -38,25 +43,26 @@ export class Comparison {
   }
 
   /** The clusters that may receive something else, ordered by id. */
-  *candidates(): Generator<string> {
+  *candidates(): Generator<Candidate> {
     const type = this.types.cluster.type.name
     if (this.#definitions.size === 0) {
       const restaged = restagedClusters(stagingOf(this.types, this.before), stagingOf(this.types, this.after))
-      yield* [...new Set([...this.#clusters.keys(), ...restaged])].sort()
+      for (const id of [...new Set([...this.#clusters.keys(), ...restaged])].sort()) yield { id }
       return
     }
     const others = [...this.#clusters.keys()].filter((id) => !this.before.get(type, id)).sort()
     let next = 0
-    for (const { id } of this.before.all(type)) {
-      for (let first = others[next]; first !== undefined && first < id; first = others[++next]) yield first
-      yield id
+    for (const entry of this.before.all(type)) {
+      for (let id = others[next]; id !== undefined && id < entry.id; id = others[++next]) yield { id }
+      yield this.#clusters.has(entry.id) ? { id: entry.id } : entry
     }
-    yield* others.slice(next)
+    for (const id of others.slice(next)) yield { id }
   }
 
-  compare(id: string): readonly EndpointDifference[] {
-    if (!this.#clusters.has(id)) return this.#compare(id)
-    return getOrSet(this.#compared, id, () => this.#compare(id))
+  compare(cluster: Candidate): readonly EndpointDifference[] {
+    const { id } = cluster
+    if (!this.#clusters.has(id)) return this.#compare(cluster)
+    return getOrSet(this.#compared, id, () => this.#compare(cluster))
   }
 
   /** The deleted clusters that might receive something else if they were restored. */
@@ -70,22 +76,26 @@ export class Comparison {
     return this.types.delivered.flatMap((type) => pair.compareDefinitions(type, document) ?? [])
   }
 
-  #compare(id: string): EndpointDifference[] {
+  #compare(cluster: Candidate): readonly EndpointDifference[] {
+    const { id } = cluster
     const type = this.types.cluster.type.name
     const pair = this.#pairFor(id)
-    const before = pair.before.get(type, id)
+    const isAtHand = 'document' in cluster && pair.before === this.before
+    const before = isAtHand ? cluster : pair.before.get(type, id)
     const isSame = !this.#clusters.has(id) && pair.isPlain
     const after = isSame ? before : pair.after.get(type, id)
     if (!before && !after) return []
-    const differences: EndpointDifference[] = []
+    let differences: EndpointDifference[] | undefined
     for (const delivered of this.types.delivered) {
       const found =
         before === after
           ? pair.compareDefinitions(delivered, (before as Entry).document)
           : pair.compareDocuments(delivered, before?.document, after?.document)
-      if (found) differences.push(found)
+      if (!found) continue
+      differences ??= []
+      differences.push(found)
     }
-    return differences
+    return differences ?? NO_DIFFERENCES
   }
 
   #pairFor(cluster: string): InputComparison {
@@ -125,9 +135,11 @@ export class Comparison {
     return this.after.get(type, id) ? 'stays' : 'leaves'
   }
 
-  environmentOf(id: string): string {
+  environmentOf(cluster: Candidate): string {
+    const { id } = cluster
     const { type, environment } = this.types.cluster
-    const entry = this.after.get(type.name, id) ?? this.before.get(type.name, id)
+    const entry =
+      'document' in cluster ? cluster : (this.after.get(type.name, id) ?? this.before.get(type.name, id))
     return String((environment && entry?.document[environment]) ?? '')
   }
 }

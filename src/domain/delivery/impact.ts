@@ -28,12 +28,13 @@ export function* impactOf(
 ): Steps<Impact> {
   const counter = new ImpactCounter()
   const details: ClusterImpact[] = []
-  for (const id of comparison.candidates()) {
+  for (const candidate of comparison.candidates()) {
     yield
+    const { id } = candidate
     if (!isChosen(id)) continue
-    const differences = comparison.compare(id)
+    const differences = comparison.compare(candidate)
     if (differences.length === 0 && !comparison.isTouched(id)) continue
-    const environment = comparison.environmentOf(id)
+    const environment = comparison.environmentOf(candidate)
     counter.add(environment, comparison.passageOf(id), differences)
     for (const { type, added, removed, changed } of differences) {
       if (details.length === limit) break

@@ -86,8 +86,10 @@ export function* keptFields(types: Types, after: View, changes: readonly Change[
   for (const { id: cluster, document } of after.all(types.cluster.type.name)) {
     yield
     for (const { type, fields } of changed)
-      for (const reference of referencesOf(document, type.delivery))
-        for (const field of fields.get(reference.id) ?? []) {
+      for (const reference of referencesOf(document, type.delivery)) {
+        const names = fields.get(reference.id)
+        if (!names) continue
+        for (const field of names) {
           if ((reference[field] ?? null) === null) continue
           const named = { type: type.name, id: reference.id, field }
           const key = JSON.stringify(named)
@@ -95,6 +97,7 @@ export function* keptFields(types: Types, after: View, changes: readonly Change[
           found.clusters.push(cluster)
           kept.set(key, found)
         }
+      }
   }
   return [...kept.values()].map(({ named, clusters }) => ({
     ...named,

@@ -119,8 +119,8 @@ interface Collected extends AnswerDigests {
 function collectInputs(view: ServedView, types: Types, type: DeliveredType, cluster: Entry): Collected {
   const { delivery, name } = type
   const references = referencesOf(cluster.document, delivery)
-  const { identity, patches } = renderCluster(types, cluster)
   const isPatched = delivery.placeholders.includes('patches')
+  const { identity, patches } = renderCluster(types, cluster, isPatched ? references.length : 0)
   const definitions = references.map(({ id }) => view.get(name, id))
   const variants = references.map((reference, i) => {
     const definition = definitions[i]

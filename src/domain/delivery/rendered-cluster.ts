@@ -18,10 +18,13 @@ export interface Fragment {
 
 /** What entries of clusters keep in `rendered`. */
 interface RenderedCluster {
-  /** Undefined while an answer is kept, which mostly means that nothing is rendered. */
-  values: ClusterValues | undefined
+  /**
+   * The identity, and below it a line for each reference that is patched, with its place: JSON has no line break of its own. One
+   * text takes a third of what its parts and their digests would. Undefined while an answer is kept, which mostly means that nothing is rendered.
+   */
+  lines: string | undefined
   /** By the place of the type. */
-  readonly answers: (object | undefined)[]
+  answers: (object | undefined)[] | undefined
 }
 
 /** The identity of a cluster, and its patches in the order of its references. */
@@ -32,32 +35,57 @@ interface ClusterValues {
 
 export const NO_VALUES = fragment('{}')
 
-export function renderCluster(types: Types, cluster: Entry): ClusterValues {
-  cluster.rendered ??= { values: undefined, answers: new Array(types.delivered.length).fill(undefined) }
+/** `references` is how many references may be patched; 0 for a type whose inputs have no patches. */
+export function renderCluster(types: Types, cluster: Entry, references: number): ClusterValues {
+  cluster.rendered ??= { lines: undefined, answers: undefined } satisfies RenderedCluster
   const rendered = cluster.rendered as RenderedCluster
-  rendered.values ??= renderValues(types, cluster.document)
-  return rendered.values
+  rendered.lines ??= renderLines(types, cluster.document)
+  const { lines } = rendered
+  const end = endOfLine(lines, 0)
+  return { identity: fragment(lines.slice(0, end)), patches: patchesIn(lines, end + 1, references) }
 }
 
-function renderValues(types: Types, document: Document): ClusterValues {
+function patchesIn(lines: string, from: number, references: number): readonly Fragment[] {
+  if (references === 0) return NO_PATCHES
+  const patches: Fragment[] = new Array(references).fill(NO_VALUES)
+  for (let start = from, end: number; start < lines.length; start = end + 1) {
+    end = endOfLine(lines, start)
+    const space = lines.indexOf(' ', start)
+    patches[Number(lines.slice(start, space))] = fragment(lines.slice(space + 1, end))
+  }
+  return patches
+}
+
+const NO_PATCHES: readonly Fragment[] = []
+
+function endOfLine(lines: string, start: number): number {
+  const end = lines.indexOf('\n', start)
+  return end < 0 ? lines.length : end
+}
+
+function renderLines(types: Types, document: Document): string {
   const patched = types.patchable ? referencesOf(document, types.patchable.delivery) : []
-  const patches = patched.map(({ id }) => {
+  const patches = patched.flatMap(({ id }, place) => {
     const values = patchesOf(types.cluster, document, id)
-    return Object.keys(values).length === 0 ? NO_VALUES : fragment(JSON.stringify(values))
+    return Object.keys(values).length === 0 ? [] : [`${place} ${JSON.stringify(values)}`]
   })
-  return { identity: fragment(JSON.stringify(identityOf(types.cluster, document))), patches }
+  // Joined, not added: V8 keeps a sum of strings as a tree.
+  return [JSON.stringify(identityOf(types.cluster, document)), ...patches].join('\n')
 }
 
 /** What somebody keeps of an answer to a version of a cluster, by the place of the type; it goes with that version. */
 export function keptAnswer<T extends object>({ rendered }: Entry, place: number): T | undefined {
-  return (rendered as RenderedCluster | undefined)?.answers[place] as T | undefined
+  return (rendered as RenderedCluster | undefined)?.answers?.[place] as T | undefined
 }
 
 /** Keeps an answer in the place of what it was rendered from. The cluster has been rendered before. */
 export function keepAnswer(cluster: Entry, place: number, answer: object): void {
   const rendered = cluster.rendered as RenderedCluster
-  rendered.answers[place] = answer
-  rendered.values = undefined
+  const { answers = [] } = rendered
+  // A list that grows would have room for 17.
+  const length = Math.max(answers.length, place + 1)
+  rendered.answers = Array.from({ length }, (_, i) => (i === place ? answer : answers[i]))
+  rendered.lines = undefined
 }
 
 function fragment(text: string): Fragment {

@@ -1,9 +1,11 @@
 // The state as it stood at one revision, whatever is published later: what long work reads.
 
 import { type ClusterType, canonicalDns, dnsOf } from '../types/resource-type.ts'
-import type { Listing } from './collection.ts'
+import type { Listing, Place } from './collection.ts'
 import { Overlay } from './overlay.ts'
 import type { Entry, View } from './view.ts'
+
+const NO_LISTING: Listing = { ids: [], places: [], live: 0 }
 
 /** Costs memory for every document that changes later, until it is released. */
 export class FrozenView extends Overlay {
@@ -34,9 +36,12 @@ export class FrozenView extends Overlay {
   }
 
   override *all(type: string): Generator<Entry> {
-    for (const id of this.#listings.get(type)?.ids ?? []) {
-      const entry = this.get(type, id)
-      if (entry) yield entry
+    const { ids, places } = this.#listings.get(type) ?? NO_LISTING
+    for (let i = 0; i < ids.length; i++) {
+      const id = ids[i] as string
+      // A place holds what it held when the view was made, unless the document has changed since: then it is laid here.
+      const entry = this.has(type, id) ? this.get(type, id) : (places[i] as Place).entry
+      if (entry && !entry.deleted) yield entry
     }
   }
 

@@ -16,8 +16,7 @@ export function parseDocument(
   if (!fits.ok) return fits
   const identified = id === undefined ? succeed(value) : withId(value, id, path)
   if (!identified.ok) return identified
-  const document = type.normalise(identified.value)
-  const details = type.check(document)
+  const { document, details } = type.conform(identified.value, current)
   return details.length > 0 ? invalid(below(path, details)) : succeed(document as Document)
 }
 
@@ -39,7 +38,8 @@ export function checkSize(
 /** The URL names the document; a body may repeat the name but not change it. */
 export function withId(value: JsonObject, id: string, path: string): Result<JsonObject> {
   const given = own(value, 'id')
-  if (given === undefined || given === id) return succeed({ ...value, id })
+  if (given === id) return succeed(value)
+  if (given === undefined) return succeed({ ...value, id })
   return invalid([{ path: pointer(path, 'id'), message: `must be "${id}", as in the path, or be left out` }])
 }
 

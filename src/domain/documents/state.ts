@@ -164,13 +164,13 @@ export class State implements PolledView {
     const { document, deleted, size } = after
     // With room for what is rendered of it, which takes less than to add it later.
     const entry: Entry = { id, document, revision, deleted, size, rendered: undefined }
+    const place = this.#collections.get(type)?.places.get(id)
     if (isCluster) {
-      this.#parts.share(document)
+      this.#parts.share(document, place?.entry.document)
       this.#ceilings.raise(entry)
     } else {
       this.#shareClusterId(type, document)
     }
-    const place = this.#collections.get(type)?.places.get(id)
     return { type, id, entry, place: place && this.#keepsPlace(type, place, entry) ? place : undefined }
   }
 

@@ -84,7 +84,7 @@ function* countLosses(comparison: Comparison, changes: readonly Change[]): Steps
     const is = after.get(clusters, id)
     if (!is) losses.deleted.push(id)
     const differences = comparison
-      .compare(id)
+      .compare({ id })
       .filter(({ removed, disabled }) => removed.length + disabled.length > 0)
     if (differences.length === 0) continue
     losses.count(environmentOf(comparison, was), was, differences)

@@ -14,7 +14,14 @@ import {
 import type { Steps } from '../../base/steps.ts'
 import { type Draft, type Origin, pointerTo } from '../documents/draft.ts'
 import { unknownDocument } from '../documents/find-document.ts'
-import { type Document, idsIn, type ResourceType, referencesOf, type Types } from '../types/resource-type.ts'
+import {
+  type DeliveredType,
+  type Document,
+  idsIn,
+  type ResourceType,
+  referencesOf,
+  type Types,
+} from '../types/resource-type.ts'
 import { MissingDependencies } from './missing-dependencies.ts'
 
 const MAX_NAMED_USERS = 20
@@ -49,7 +56,7 @@ export function* checkIntegrity(types: Types, draft: Draft): Steps<Result<string
     if (holder) return dnsTaken(types, document, holder.id, origins)
     if (isCluster) missing.add(document, before?.deleted ? undefined : before?.document)
     const found = isCluster
-      ? checkAssignments(types, draft, document)
+      ? checkAssignments(types, draft, document, before?.deleted ? undefined : before?.document)
       : checkReferences(types, draft, type, document)
     for (const { path, message, reason } of found) {
       reasons.add(reason)
@@ -81,9 +88,15 @@ function dnsTaken(
   })
 }
 
-function checkAssignments(types: Types, draft: Draft, cluster: Document): Finding[] {
+function checkAssignments(
+  types: Types,
+  draft: Draft,
+  cluster: Document,
+  before: Document | undefined,
+): Finding[] {
   const details: Finding[] = []
   for (const type of types.delivered) {
+    if (before && isUntouched(types, draft, type, cluster, before)) continue
     const at = pointer('', type.delivery.assignedBy)
     const seen = new Set<string>()
     referencesOf(cluster, type.delivery).forEach(({ id }, i) => {
@@ -110,6 +123,21 @@ function checkAssignments(types: Types, draft: Draft, cluster: Document): Findin
     }
   }
   return details
+}
+
+/** A cheap check by identity: what a live cluster names is there, as long as the write touches neither side of it. */
+function isUntouched(
+  { cluster: { patches } }: Types,
+  draft: Draft,
+  { name, delivery }: DeliveredType,
+  cluster: Document,
+  before: Document,
+): boolean {
+  return (
+    cluster[delivery.assignedBy] === before[delivery.assignedBy] &&
+    (!delivery.patches || cluster[patches] === before[patches]) &&
+    draft.laid(name).size === 0
+  )
 }
 
 function checkReferences(types: Types, draft: Draft, type: ResourceType, document: Document): Finding[] {

@@ -148,11 +148,12 @@ function* touchedOutside(
     for (const { id, document } of predecessors(types, before, change))
       if (!selector.matches(document)) found.add(id)
   }
-  for (const id of comparison.candidates()) {
+  for (const candidate of comparison.candidates()) {
     yield
+    const { id } = candidate
     const cluster = before.get(name, id)
     if (!cluster || selector.matches(cluster.document) || found.has(id)) continue
-    if (comparison.compare(id).length > 0) found.add(id)
+    if (comparison.compare(candidate).length > 0) found.add(id)
   }
   return found
 }

@@ -43,13 +43,14 @@ export function* checkFrozen(served: Comparison, now: number): Steps<Frozen | un
   if (on.length === 0) return undefined
   const clusters = types.cluster.type.name
   const found = new Findings(all)
-  for (const id of served.candidates()) {
+  for (const candidate of served.candidates()) {
     yield
+    const { id } = candidate
     const was = before.get(clusters, id)
     // Nothing is taken from a cluster that joins.
     if (!was) continue
     const standings = [was, after.get(clusters, id)].filter((entry) => entry !== undefined)
-    if (on.some((freeze) => coversAny(freeze, standings)) && served.compare(id).length > 0)
+    if (on.some((freeze) => coversAny(freeze, standings)) && served.compare(candidate).length > 0)
       found.add(id, standings)
   }
   return found.ids.length === 0 ? undefined : found.refusal(clusters, now)

@@ -125,11 +125,11 @@ function* resolveMembers(
     comparison.after,
     (_types, view, id) => stagingOf(types, view).unheldViewFor(id) as ServedView,
   )
-  for (const id of comparison.candidates()) {
+  for (const { id } of comparison.candidates()) {
     yield
     if (!before.get(clusters, id)) continue
     const compared = staging.isHeld(id) ? released : comparison
-    if (compared.compare(id).length > 0) affected.push(id)
+    if (compared.compare({ id }).length > 0) affected.push(id)
   }
   if (affected.length === 0)
     return fail({

@@ -45,6 +45,14 @@ export interface ResourceType {
   normalise(document: JsonObject): JsonObject
   /** Everything wrong with a normalised document, on its own. */
   check(document: JsonObject): Detail[]
+  /**
+   * Normalises what was sent, and returns everything wrong with it. What it has in common with the document that it
+   * replaces, object by object, is not looked at again.
+   */
+  conform(
+    value: JsonObject,
+    current?: Document,
+  ): { readonly document: JsonObject; readonly details: readonly Detail[] }
   /** Whether its documents decide about the whole fleet: no scope covers them, and no rollback touches them unasked. */
   readonly isFleetWide: boolean
   /** The rules of the service that its documents obey too. */

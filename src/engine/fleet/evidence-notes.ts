@@ -11,8 +11,9 @@ import { MAX_MESSAGE, MAX_REASON, textOf } from '../../domain/status/parse-event
 import { isPart } from '../../domain/status/parse-report.ts'
 import { ReadyList } from '../../domain/status/ready-list.ts'
 import { MAX_NOTE_LENGTH, type Note } from '../../store/notes.ts'
-import type { ClusterRecord, PollRecord } from './cluster-record.ts'
+import type { ClusterRecord } from './cluster-record.ts'
 import { type ClearedFailure, type Failure, Failures } from './failures.ts'
+import type { PollRecord } from './poll-table.ts'
 import { mergeSeen, noteSpeaker, SEEN, seenNote, startAnew } from './seen-notes.ts'
 
 /** Polls by cluster and endpoint, reports and refusals by cluster, failures by cluster and object. */

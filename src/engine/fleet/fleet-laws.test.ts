@@ -166,8 +166,15 @@ class World {
     const fleet = this.#replica()
     this.#readInto(fleet, order([...this.notes]))
     return CLUSTERS.map((cluster) => {
-      const { lastSeen, polls } = fleet.records.get(cluster) ?? {}
-      return [fleet.rowOf(this.entry(cluster)), lastSeen, polls?.map((poll) => poll && { ...poll })]
+      const record = fleet.records.get(cluster)
+      const polls = ENDPOINTS.map((endpoint) => {
+        const poll = record?.poll(endpoint)
+        if (!poll) return undefined
+        const { at, fullAt, mark, revision, since, sinceRevision, stagedFrom, stagedSince, by } = poll
+        const { intervalMs } = poll
+        return { at, fullAt, mark, revision, since, sinceRevision, stagedFrom, stagedSince, by, intervalMs }
+      })
+      return [fleet.rowOf(this.entry(cluster)), record?.lastSeen, polls]
     })
   }
 }

@@ -24,10 +24,11 @@ import { StatusClock } from '../../domain/status/status-clock.ts'
 import { COLUMNS, type Column, type Contact, type StatusRow } from '../../domain/status/status-words.ts'
 import { type DeliveredType, findReference, type Types } from '../../domain/types/resource-type.ts'
 import type { Note } from '../../store/notes.ts'
-import { ClusterRecord, PollRecord } from './cluster-record.ts'
+import { ClusterRecord, type PollPlaces } from './cluster-record.ts'
 import { keyOf, mergeNote, type NoteKind, noteOf, partsOf } from './evidence-notes.ts'
 import { Failures } from './failures.ts'
 import { OperatorVersions } from './operator-versions.ts'
+import { PollTable } from './poll-table.ts'
 import { SEEN } from './seen-notes.ts'
 import { SharedStates } from './shared-states.ts'
 
@@ -65,7 +66,7 @@ export class Fleet {
   /** Grows with everything new that becomes known of a cluster, here or from another process. */
   news = 0
   readonly #parts: FleetParts
-  readonly #endpoints: ReadonlyMap<string, number>
+  readonly #polls: PollPlaces
   readonly #endpointNames: readonly string[]
   readonly #records = new Map<string, ClusterRecord>()
   /** Rows of clusters of which nothing was heard yet: they need no record. */
@@ -79,8 +80,9 @@ export class Fleet {
   constructor(parts: FleetParts) {
     this.#parts = parts
     this.#endpointNames = parts.types.delivered.map(({ delivery }) => delivery.endpoint)
-    this.#endpoints = new Map(this.#endpointNames.map((endpoint, i) => [endpoint, i]))
-    this.#nothing = new ClusterRecord(this.#endpoints)
+    const places = new Map(this.#endpointNames.map((endpoint, i) => [endpoint, i]))
+    this.#polls = { table: new PollTable(places.size), places }
+    this.#nothing = new ClusterRecord(this.#polls)
   }
 
   /**
@@ -98,7 +100,7 @@ export class Fleet {
   ): void {
     const record = this.#recordOf(cluster)
     const now = this.#parts.now()
-    const poll = this.#pollOf(record, endpoint)
+    const poll = record.pollToNote(endpoint)
     if (!poll) return
     const news = poll.note(now, mark, revision, by, servedFrom)
     if (news === 'state' || record.row?.contact !== 'current') this.#outdate(record)
@@ -258,7 +260,7 @@ export class Fleet {
       kind,
       note,
       record,
-      (endpoint) => this.#pollOf(record, endpoint),
+      (endpoint) => record.pollToNote(endpoint),
       (endpoint) => this.#parts.touched('polls', keyOf(cluster, endpoint)),
     )
     if (isNews) this.news++
@@ -271,6 +273,7 @@ export class Fleet {
   }
 
   forget(cluster: string): void {
+    this.#records.get(cluster)?.release()
     this.#records.delete(cluster)
     this.#unheard.delete(cluster)
   }
@@ -283,7 +286,7 @@ export class Fleet {
   #recordOf(cluster: string): ClusterRecord {
     let record = this.#records.get(cluster)
     if (!record) {
-      record = new ClusterRecord(this.#endpoints)
+      record = new ClusterRecord(this.#polls)
       record.row = this.#unheard.get(cluster)
       this.#unheard.delete(cluster)
       this.#records.set(cluster, record)
@@ -303,17 +306,6 @@ export class Fleet {
     const row = this.#shared.row({ contact, delivery, health: 'unknown' })
     this.#unheard.set(cluster.id, row)
     return row
-  }
-
-  #pollOf(record: ClusterRecord, endpoint: string): PollRecord | undefined {
-    const place = this.#endpoints.get(endpoint)
-    if (place === undefined) return undefined
-    let poll = record.polls[place]
-    if (!poll) {
-      poll = new PollRecord()
-      record.polls[place] = poll
-    }
-    return poll
   }
 
   /** Returns whether another version of the operator speaks. */

@@ -4,7 +4,8 @@ import { isObject, type Json } from '../../base/json.ts'
 import { sameMark } from '../../domain/status/evidence.ts'
 import { textOf } from '../../domain/status/parse-event.ts'
 import { MAX_NOTE_LENGTH, type Note } from '../../store/notes.ts'
-import type { ClusterRecord, PollRecord } from './cluster-record.ts'
+import type { ClusterRecord } from './cluster-record.ts'
+import type { PollRecord } from './poll-table.ts'
 
 const MAX_VERSION = 64
 

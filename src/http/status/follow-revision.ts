@@ -32,11 +32,11 @@ export function* followRevision(
   const pending: PendingCluster[] = []
   let affected = 0
   let expectedAt = 0
-  for (const id of comparison.candidates()) {
+  for (const candidate of comparison.candidates()) {
     yield
-    const cluster = present.get(type, id)
+    const cluster = present.get(type, candidate.id)
     if (!cluster || !selected(cluster.document, present)) continue
-    const differences = comparison.compare(id)
+    const differences = comparison.compare(candidate)
     if (differences.length === 0) continue
     affected++
     const progress = followChange(fleet.situationOf(cluster), revision, differences)
@@ -44,7 +44,7 @@ export function* followRevision(
     expectedAt = Math.max(expectedAt, progress.expectedAt)
     if (progress.servedAt !== undefined) served.push(progress.servedAt - begun)
     if (progress.appliedAt !== undefined) applied.push(progress.appliedAt - begun)
-    else if (pending.length < PENDING) pending.push({ cluster: id, ...fleet.rowOf(cluster) })
+    else if (pending.length < PENDING) pending.push({ cluster: cluster.id, ...fleet.rowOf(cluster) })
   }
   const { healthy, failed, offline, unknown } = outcomes
   return {

@@ -8,6 +8,8 @@ import type { PartOfCommit, WriterCall, WriterOperations, WriterReply } from './
 
 /** Changes to hand over at once. */
 const CHANGES_PER_MESSAGE = 20
+/** Changes to hand over before the thread has to have written those before them: what waits takes up memory. */
+const CHANGES_AHEAD = 1000
 
 interface Waiting {
   readonly resolve: (result: never) => void
@@ -86,10 +88,19 @@ export class SqliteWriter {
     const timeSlice = new TimeSlice()
     let last: PartOfCommit[] = []
     let held = 0
+    let ahead = 0
+    let written: Promise<void> | undefined
     try {
       for (const part of partsOf(base, revisions)) {
         if (held + part.changes.length > CHANGES_PER_MESSAGE) {
           for (const first of last) this.#worker.postMessage(first)
+          ahead += held
+          if (ahead >= CHANGES_AHEAD) {
+            await written
+            written = this.#call('keepUp')
+            written.catch(() => {})
+            ahead = 0
+          }
           if (timeSlice.expired) await timeSlice.yield()
           last = []
           held = 0

@@ -67,6 +67,26 @@ function transact<T>(run: () => T): T {
   }
 }
 
+/** The changes of a commit that leaves much to checkpoint. */
+const MANY_CHANGES = 1000
+/** Whether the last commit was so large that copying its pages from the write-ahead log into the file takes long. */
+let leftMuch = false
+
+/** Commits. SQLite mostly takes the checkpoint as a part of it; that of a large commit waits until it is acknowledged. */
+function endTransaction(changes: number): void {
+  leftMuch = changes >= MANY_CHANGES
+  db.exec(leftMuch ? `PRAGMA wal_autocheckpoint = 0; COMMIT` : 'COMMIT')
+}
+
+/** Without it the write-ahead log is only longer: a failure is no one's concern, as of SQLite's own checkpoints. */
+function checkpointLargeCommit(): void {
+  if (!leftMuch) return
+  leftMuch = false
+  try {
+    db.exec('PRAGMA wal_autocheckpoint = 1000; PRAGMA wal_checkpoint(PASSIVE)')
+  } catch {}
+}
+
 /** A revision that is being written. */
 interface OpenRevision {
   readonly at: number
@@ -122,7 +142,7 @@ function commit(parts: readonly PartOfCommit[]): CommitResult {
     if (!revision) throw new Error('a commit without revisions')
     const hash = endRevision(revision)
     advance.run(revision.number)
-    db.exec('COMMIT')
+    endTransaction(revision.changes)
     return { ok: true, hash }
   } finally {
     if (db.isTransaction) db.exec('ROLLBACK')
@@ -218,6 +238,8 @@ const readDataVersion = db.prepare('PRAGMA data_version')
 const OPERATIONS = {
   commit,
   abandon,
+  /** Replies when the parts before it are written. */
+  keepUp: () => {},
   initFromSnapshot,
   prune,
   setImportInProgress: (inProgress: boolean) => transact(() => setImportInProgress(db, inProgress)),
@@ -250,5 +272,6 @@ parentPort?.on('message', (message: WriterCall | PartOfCommit | 'close') => {
     takePart(message)
   } else {
     parentPort?.postMessage(run(message))
+    checkpointLargeCommit()
   }
 })
