@@ -1,6 +1,10 @@
-// What all test files of one run share: a PostgreSQL, and a folder for temporary files in memory where there is one.
+// What all test files of one run share: a PostgreSQL, a Chromium that is installed and a console that is built, and a folder
+// for temporary files in memory where there is one.
 import { accessSync, chmodSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
+import { buildConsole } from '../tools/console/build-console.ts'
+import { BUILT } from './console/built.ts'
+import { executablePath } from './console/chromium.ts'
 import { startPostgres } from './postgres-server.ts'
 
 const MEMORY = '/dev/shm'
@@ -20,7 +24,20 @@ function hasRoom(): boolean {
   }
 }
 
-export async function globalSetup(): Promise<void> {
+/** Files that look for it at once find one that is half installed: this is done before all of them. */
+async function readyConsole(): Promise<void> {
+  if (executablePath === undefined) {
+    const missing =
+      'The tests of the console need Chromium: install the package chromium, or name one in CHROMIUM.'
+    if (process.env.CI) throw new Error(missing)
+    console.error(`skipped: ${missing}`)
+  }
+  process.env.CHROMIUM = executablePath ?? ''
+  await buildConsole(BUILT)
+}
+
+export async function setUp(): Promise<void> {
+  await readyConsole()
   if (!process.env.TEST_POSTGRES_URL) {
     const server = await startPostgres()
     stop = server.stop
@@ -33,7 +50,7 @@ export async function globalSetup(): Promise<void> {
   process.env.TMPDIR = folder
 }
 
-export async function globalTeardown(): Promise<void> {
+export async function tearDown(): Promise<void> {
   await stop?.()
   if (folder) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 }
