@@ -3,6 +3,7 @@
 import { accessSync, chmodSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildConsole } from '../tools/console/build-console.ts'
+import { bundleService } from './bundled-service.ts'
 import { BUILT } from './console/built.ts'
 import { executablePath } from './console/chromium.ts'
 import { startPostgres } from './postgres-server.ts'
@@ -38,6 +39,7 @@ async function readyConsole(): Promise<void> {
 
 export async function setUp(): Promise<void> {
   await readyConsole()
+  process.env.TEST_MAIN ||= await bundleService()
   if (!process.env.TEST_POSTGRES_URL) {
     const server = await startPostgres()
     stop = server.stop
