@@ -1,13 +1,14 @@
 // What all test files of one run share: a PostgreSQL, a Chromium that is installed and a console that is built, and a folder
 // for temporary files in memory where there is one.
+import { execFileSync } from 'node:child_process'
 import { accessSync, chmodSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildConsole } from '../tools/console/build-console.ts'
 import { bundleService } from './bundled-service.ts'
 import { BUILT } from './console/built.ts'
 import { executablePath } from './console/chromium.ts'
 import { startPostgres } from './postgres-server.ts'
 
+const BUILDER = join(import.meta.dirname, '../tools/console/build-console.ts')
 const MEMORY = '/dev/shm'
 /** What a run takes of it at most, several times over. */
 const ROOM = 4 * 1024 ** 3
@@ -26,7 +27,7 @@ function hasRoom(): boolean {
 }
 
 /** Files that look for it at once find one that is half installed: this is done before all of them. */
-async function readyConsole(): Promise<void> {
+function readyConsole(): void {
   if (executablePath === undefined) {
     const missing =
       'The tests of the console need Chromium: install the package chromium, or name one in CHROMIUM.'
@@ -34,11 +35,12 @@ async function readyConsole(): Promise<void> {
     console.error(`skipped: ${missing}`)
   }
   process.env.CHROMIUM = executablePath ?? ''
-  await buildConsole(BUILT)
+  // In a process of its own: the bundler sets NODE_ENV, which npm would take from a test.
+  execFileSync(process.execPath, [BUILDER, BUILT], { stdio: 'inherit' })
 }
 
 export async function setUp(): Promise<void> {
-  await readyConsole()
+  readyConsole()
   process.env.TEST_MAIN ||= await bundleService()
   if (!process.env.TEST_POSTGRES_URL) {
     const server = await startPostgres()
