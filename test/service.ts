@@ -320,7 +320,8 @@ export interface ServiceProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-export const MAIN = join(import.meta.dirname, '../src/main.ts')
+/** The sources, or what a run of all tests has made of them. */
+export const MAIN = process.env.TEST_MAIN || join(import.meta.dirname, '../src/main.ts')
 
 /** For every process that a test starts: most of their time would go into compiling the same again. */
 export const COMPILED = { NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/compiled') }

@@ -8,10 +8,9 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import { loadConsole } from '../../src/http/console/console-files.ts'
 import { buildConsole } from '../../tools/console/build-console.ts'
 import { type ServiceOptions, startService, type TestService, WRITE_TOKEN } from '../service.ts'
+import { BUILT } from './built.ts'
 import { executablePath } from './chromium.ts'
 
-/** Not `dist`, which the tests of the package make anew. */
-export const BUILT = join(import.meta.dirname, '../../node_modules/.cache/console')
 /** For `describe`: why the tests of a page are skipped, if they are. */
 export const skip =
   executablePath === undefined && 'needs Chromium: install the package chromium, or name one in CHROMIUM'
@@ -59,8 +58,9 @@ afterEach(leaveTabs)
 
 async function leaveTabs(): Promise<void> {
   for (const tab of inUse.splice(0)) {
-    if (tab.isKept && !idle) idle = tab
-    else await tab.page.context().close()
+    const left = tab.isKept ? idle : tab
+    if (tab.isKept) idle = tab
+    await left?.page.context().close()
   }
 }
 

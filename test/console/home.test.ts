@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { READ_TOKEN, startService, type TestService, WRITE_TOKEN } from '../service.ts'
-import { assertGoodEverywhere, BUILT, skip, startConsole, visit } from './browser.ts'
+import { assertGoodEverywhere, skip, startConsole, visit } from './browser.ts'
+import { BUILT } from './built.ts'
 import { ATTACK, consoleFleet, letFleetSpeak } from './console-fleet.ts'
 
 const MAX_FIRST_LOAD = 250_000
