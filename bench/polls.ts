@@ -17,18 +17,19 @@ import {
 import { addToSamples } from './polls/kept-samples.ts'
 import { buildClient, measure, pinServer } from './polls/measure.ts'
 import { report } from './polls/page.ts'
-import { fetchAnswers, findNginx, startBare, startNginx, type TlsFiles } from './polls/peers.ts'
+import { fetchAnswers, findNginx, startBare, startNginx, startProxy, type TlsFiles } from './polls/peers.ts'
 import { progress } from './print.ts'
 import type { Target } from './server-process.ts'
 
 const SIZES = (process.env.BENCH_SIZES ?? '10,1000,10000,100000').split(',').map(Number)
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
-const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 6000)
-/** Of each server and style, after the cache is full. */
-const WARM_UP_REQUESTS = REQUESTS
+const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 40_000)
 /** An answer is in the cache when its cluster has polled twice and somewhat later. */
 const POLLS_TO_CACHE = 3
-/** A handshake costs several polls, and a poll on a kept connection a part of one: rounds take about as long for all. */
+/**
+ * A handshake costs several polls, and a poll on a kept connection a part of one: rounds take about as long for all. They
+ * take seconds, so that garbage collections and notes that are written fall into each of them.
+ */
 const SHARES: Readonly<Record<Style, number>> = { new: 1, kept: 4, tls: 0.25, 'tls-x25519': 0.25 }
 /** The size of the fleet that peers serve too. */
 const PEER_SIZE = SIZES.includes(10_000) ? 10_000 : (SIZES[0] ?? 10)
@@ -59,14 +60,15 @@ async function main(): Promise<void> {
   for (const target of targets) pinServer(target)
   for (const each of cases) {
     const isQuickest = cases.findLast(({ target }) => target === each.target) === each
-    if (isPeer(each) || !isQuickest) continue
+    if (isPeer(each) || each.upstream || !isQuickest) continue
     progress(`filling the cache: ${each.server}, ${each.size}`)
     await measure(client, each, tls.ca, POLLS_TO_CACHE * Math.min(each.size, MOST_CLUSTERS))
   }
+  // The first round warms all up, and does not count.
   for (let round = 0; round <= ROUNDS; round++) {
     for (const each of cases) {
       progress(`round ${round} of ${ROUNDS}: ${each.server}, ${each.size}, ${each.style}`)
-      const requests = Math.ceil((round === 0 ? WARM_UP_REQUESTS : REQUESTS) * SHARES[each.style])
+      const requests = Math.ceil(REQUESTS * SHARES[each.style])
       const sample = await measure(client, each, tls.ca, requests, round * requests)
       if (round > 0) each.samples.push(sample)
     }
@@ -82,9 +84,10 @@ function add(
   target: Target,
   polls: string,
   ports: Partial<Record<Style, number>>,
+  upstream?: Target,
 ) {
   for (const [style, port] of Object.entries(ports) as [Style, number][])
-    cases.push({ server, size, style, target, port, polls, samples: [] })
+    cases.push({ server, size, style, target, upstream, port, polls, samples: [] })
 }
 
 async function addUniform(size: number, shared: string): Promise<void> {
@@ -128,6 +131,9 @@ async function addPeers(own: string, tls: TlsFiles): Promise<void> {
     console.error(`${missing}: there is nothing beside but node:http`)
     return
   }
+  const front = await findPort()
+  const proxy = started(await startProxy(folder, ours.port, front, tls))
+  add('lived-in, behind nginx', PEER_SIZE, proxy, own, { tls: front, 'tls-x25519': front }, ours.target)
   const ports = { fresh: await findPort(), kept: await findPort(), tls: await findPort() }
   const nginx = started(await startNginx(folder, polls, answers, ports, tls))
   add('nginx', PEER_SIZE, nginx, own, {

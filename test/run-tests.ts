@@ -81,6 +81,8 @@ const tests = run({
   // A test waits now and then.
   concurrency: Math.ceil(availableParallelism() * 1.5),
   forceExit: true,
+  // Of a file: a test that never ends fails.
+  timeout: 600_000,
   execArgv: [`--require=${join(import.meta.dirname, 'untracked-promises.cjs')}`],
 })
 tests.on('test:fail', () => {

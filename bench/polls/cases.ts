@@ -10,6 +10,7 @@ export type Server =
   | 'lived-in'
   | 'lived-in, shared token'
   | 'lived-in, room for all answers'
+  | 'lived-in, behind nginx'
   | 'node:http'
   | 'nginx'
 
@@ -23,6 +24,8 @@ export interface Measured {
 
 export interface Case extends Measured {
   readonly target: Target
+  /** Where requests go on to: its CPU counts, too. */
+  readonly upstream?: Target | undefined
   readonly port: number
   /** File with the polls, as the client reads it. */
   readonly polls: string

@@ -52,8 +52,9 @@ export async function measure(
   requests: number,
   first = 0,
 ): Promise<Sample> {
-  const { target, port, polls, style } = each
-  const before = cpuSecondsOf(target)
+  const { target, upstream, port, polls, style } = each
+  const cpuSeconds = (): number => cpuSecondsOf(target) + (upstream ? cpuSecondsOf(upstream) : 0)
+  const before = cpuSeconds()
   const report = await runClient(client, port, {
     polls,
     requests,
@@ -64,7 +65,7 @@ export async function measure(
     ...(style.startsWith('tls') && { ca }),
   })
   return {
-    cpu: ((cpuSecondsOf(target) - before) / requests) * 1e6,
+    cpu: ((cpuSeconds() - before) / requests) * 1e6,
     p99: report.p99,
     clientCpu: (report.cpuSeconds / requests) * 1e6,
   }

@@ -49,12 +49,12 @@ export interface NginxPorts {
 }
 
 /** One worker that serves each answer as a compressed file, to its cluster's token alone. */
-export async function startNginx(
+export function startNginx(
   folder: string,
   polls: readonly Poll[],
   answers: readonly Buffer[],
   ports: NginxPorts,
-  { cert, key }: TlsFiles,
+  tls: TlsFiles,
 ): Promise<Target> {
   const root = join(folder, 'nginx')
   for (const [i, { path }] of polls.entries()) {
@@ -68,16 +68,10 @@ export async function startNginx(
     location ~ "^/api/v2/flux/clusters/(?<dns>[^/]+)/[^/]+$" {
       if ($granted != $dns) { return 401; }
     }`
-  const config = join(folder, 'nginx.conf')
-  writeFileSync(
-    config,
-    `daemon off;
-master_process off;
-pid ${folder}/nginx.pid;
-error_log stderr crit;
-events { worker_connections 1024; }
-http {
-  access_log off;
+  return runNginx(
+    'nginx',
+    folder,
+    `
   default_type application/json;
   root ${root};
   sendfile on;
@@ -85,24 +79,59 @@ http {
   gzip_static on;
   gzip_vary on;
   add_header Cache-Control no-store;
-  client_body_temp_path ${folder}/nginx-body;
-  proxy_temp_path ${folder}/nginx-proxy;
-  fastcgi_temp_path ${folder}/nginx-fastcgi;
-  uwsgi_temp_path ${folder}/nginx-uwsgi;
-  scgi_temp_path ${folder}/nginx-scgi;
   map_hash_max_size ${4 * tokens.length};
   map_hash_bucket_size 128;
   map $http_authorization $granted { default ""; ${tokens.join('\n')} }
   server { listen 127.0.0.1:${ports.fresh}; keepalive_timeout 0; ${served} }
   server { listen 127.0.0.1:${ports.kept}; keepalive_timeout 60; keepalive_requests 1000000; ${served} }
+  server { ${listenWithTls(ports.tls, tls)} ${served} }`,
+    ports.kept,
+  )
+}
+
+/** One worker that ends TLS, and hands polls on to a server over kept connections. */
+export function startProxy(folder: string, upstream: number, port: number, tls: TlsFiles): Promise<Target> {
+  return runNginx(
+    'proxy',
+    folder,
+    `
+  upstream served { server 127.0.0.1:${upstream}; keepalive 64; keepalive_requests 1000000; }
   server {
-    listen 127.0.0.1:${ports.tls} ssl;
+    ${listenWithTls(port, tls)}
+    location / {
+      proxy_pass http://served;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+    }
+  }`,
+    port,
+  )
+}
+
+function listenWithTls(port: number, { cert, key }: TlsFiles): string {
+  return `
+    listen 127.0.0.1:${port} ssl;
     keepalive_timeout 0;
     ssl_certificate ${cert};
     ssl_certificate_key ${key};
-    ssl_protocols TLSv1.3;
-    ${served}
-  }
+    ssl_protocols TLSv1.3;`
+}
+
+async function runNginx(name: string, folder: string, http: string, port: number): Promise<Target> {
+  const config = join(folder, `${name}.conf`)
+  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  writeFileSync(
+    config,
+    `daemon off;
+master_process off;
+pid ${folder}/${name}.pid;
+error_log stderr crit;
+events { worker_connections 1024; }
+http {
+  access_log off;
+  ${kinds.map((kind) => `${kind}_temp_path ${folder}/${name}-${kind};`).join(' ')}
+  ${http}
 }
 `,
   )
@@ -110,11 +139,11 @@ http {
   const child = endWithUs(
     spawn('nginx', ['-c', config, '-p', folder], { stdio: ['ignore', 'ignore', 'inherit'] }),
   )
-  while (!(await accepts(ports.kept))) {
+  while (!(await accepts(port))) {
     if (child.exitCode !== null) throw new Error(`nginx exited with ${child.exitCode}`)
     await sleep(20)
   }
-  return { name: 'nginx', port: ports.fresh, child, startSeconds: (performance.now() - started) / 1000 }
+  return { name, port, child, startSeconds: (performance.now() - started) / 1000 }
 }
 
 function accepts(port: number): Promise<boolean> {
