@@ -17,7 +17,7 @@ export const MOST_CLUSTERS = 100_000
 /** As the service has it by default. */
 const CACHE_MB = 64
 /** What the compressed answer of a cluster takes. */
-const ANSWER_KB = 1.6
+const ANSWER_KB = 1.1
 
 /** The cache of answers. If only some clusters poll, it has their share of the room: as many find theirs as if all did. */
 export function cacheMegabytes(size: number, hasRoomForAll = false): number {
