@@ -67,9 +67,9 @@ export class PollTable {
   }
 
   find(slot: number, place: number): PollRecord | undefined {
-    const { words } = this.#chunkOf(slot)
+    const chunk = this.#chunkOf(slot)
     const row = this.#rowOf(slot, place)
-    return words[row * WORDS + STATE] ? new PollRecord(this.#chunkOf(slot), row) : undefined
+    return chunk.words[row * WORDS + STATE] ? new PollRecord(chunk, row) : undefined
   }
 
   findOrMake(slot: number, place: number): PollRecord {
